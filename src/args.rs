@@ -5,6 +5,7 @@ use crate::commands::{
     fork, inbox, integrations, join, listeners, logs, man, redact, replay, reproduce, rerun,
     revisions, run, runs, sim, state, store, tail, threads, verify,
 };
+use crate::exit::{Exit, Failure};
 use crate::globals::Globals;
 use crate::help;
 use clap::error::ErrorKind;
@@ -191,6 +192,43 @@ impl Args {
 }
 
 impl Command {
+    /// Runs the command.
+    pub(crate) async fn run(self, globals: &Globals) -> Result<Exit, Failure> {
+        use Command::*;
+        match self {
+            Deployments(command) => deployments::run(globals, command).await,
+            Revisions(command) => revisions::run(globals, command).await,
+            Logs(options) => logs::run(globals, options).await,
+            Integrations(command) => integrations::run(globals, command).await,
+            Listeners(command) => listeners::run(globals, command).await,
+            Auth(command) => auth::run(globals, command).await,
+            Inbox(options) => inbox::run(globals, options).await,
+            Threads(command) => threads::run(globals, command).await,
+            Assistants(command) => assistants::run(globals, command).await,
+            Crons(command) => crons::run(globals, command).await,
+            Store(command) => store::run(globals, command).await,
+            Runs(command) => runs::run(globals, command).await,
+            Run(options) => run::run(globals, options).await,
+            Answer(options) => answer::run(globals, options).await,
+            Fork(options) => fork::run(globals, options).await,
+            Rerun(options) => rerun::run(globals, options).await,
+            Reproduce(options) => reproduce::run(globals, options).await,
+            Bisect(options) => bisect::run(globals, options).await,
+            State(command) => state::run(globals, command).await,
+            Join(options) => join::run(globals, options).await,
+            Tail(options) => tail::run(globals, options).await,
+            Sim(options) => sim::run(options).await,
+            Replay(options) => replay::run(globals, options).await,
+            Compare(options) => compare::run(globals, options).await,
+            Verify(options) => verify::run(&options).await,
+            Redact(options) => redact::run(globals, &options).await,
+            Doctor(options) => doctor::run(globals, options).await,
+            Config(command) => config::run(globals, command).await,
+            Completions(options) => completions::run(&options),
+            Man(options) => man::run(&options, Args::command()),
+        }
+    }
+
     /// Whether the command handles interrupts itself, because it has to finish its output.
     pub(crate) fn hears_signals(&self) -> bool {
         use Command::*;

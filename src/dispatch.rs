@@ -1,16 +1,11 @@
 //! Dispatches parsed arguments and returns the exit code.
 
 use crate::args::{Args, Command};
-use crate::commands::{
-    answer, assistants, auth, bisect, compare, completions, config, crons, dashboard, deployments,
-    doctor, fork, inbox, integrations, join, listeners, logs, man, redact, replay, reproduce,
-    rerun, revisions, run, runs, sim, state, store, tail, threads, verify,
-};
+use crate::commands::{dashboard, sim};
 use crate::exit::{Exit, Failure};
 use crate::log;
 use crate::output::color;
 use crate::signals::Interrupts;
-use clap::CommandFactory;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -77,36 +72,7 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
     log::start(&globals)?;
     match command {
         None => dashboard::run(&globals, replay, glance).await,
-        Some(Command::Deployments(command)) => deployments::run(&globals, command).await,
-        Some(Command::Revisions(command)) => revisions::run(&globals, command).await,
-        Some(Command::Logs(options)) => logs::run(&globals, options).await,
-        Some(Command::Integrations(command)) => integrations::run(&globals, command).await,
-        Some(Command::Listeners(command)) => listeners::run(&globals, command).await,
-        Some(Command::Auth(command)) => auth::run(&globals, command).await,
-        Some(Command::Inbox(options)) => inbox::run(&globals, options).await,
-        Some(Command::Threads(command)) => threads::run(&globals, command).await,
-        Some(Command::Assistants(command)) => assistants::run(&globals, command).await,
-        Some(Command::Crons(command)) => crons::run(&globals, command).await,
-        Some(Command::Store(command)) => store::run(&globals, command).await,
-        Some(Command::Runs(command)) => runs::run(&globals, command).await,
-        Some(Command::Run(options)) => run::run(&globals, options).await,
-        Some(Command::Answer(options)) => answer::run(&globals, options).await,
-        Some(Command::Fork(options)) => fork::run(&globals, options).await,
-        Some(Command::Rerun(options)) => rerun::run(&globals, options).await,
-        Some(Command::Reproduce(options)) => reproduce::run(&globals, options).await,
-        Some(Command::Bisect(options)) => bisect::run(&globals, options).await,
-        Some(Command::State(command)) => state::run(&globals, command).await,
-        Some(Command::Join(options)) => join::run(&globals, options).await,
-        Some(Command::Tail(options)) => tail::run(&globals, options).await,
-        Some(Command::Sim(options)) => sim::run(options).await,
-        Some(Command::Replay(options)) => replay::run(&globals, options).await,
-        Some(Command::Compare(options)) => compare::run(&globals, options).await,
-        Some(Command::Verify(options)) => verify::run(&options).await,
-        Some(Command::Redact(options)) => redact::run(&globals, &options).await,
-        Some(Command::Doctor(options)) => doctor::run(&globals, options).await,
-        Some(Command::Config(command)) => config::run(&globals, command).await,
-        Some(Command::Completions(options)) => completions::run(&options),
-        Some(Command::Man(options)) => man::run(&options, Args::command()),
+        Some(command) => command.run(&globals).await,
     }
 }
 

@@ -9,6 +9,7 @@ mod context;
 mod dispatch;
 mod evidence;
 mod exit;
+mod fields;
 mod globals;
 mod help;
 mod input;

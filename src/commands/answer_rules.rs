@@ -6,7 +6,7 @@ use crate::consent::{self, Yes};
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure, report_missing};
 use crate::globals::Globals;
-use crate::output::{Column, Format, cell, column, complain, placed};
+use crate::output::{Column, Format, cell, column, complain, field_column, placed};
 use crate::signals::Signals;
 use futures::{StreamExt, stream};
 use runtail_api::{AgentServer, MAX_RULED_PLANS, MAX_RULED_THREADS, PlanError, RuledPlan};
@@ -293,13 +293,13 @@ fn columns(format: Format) -> Vec<Column> {
             .join(" · ")
     };
     vec![
-        column("RESULT", |row| cell(&row["result"])),
+        field_column("RESULT", "/result"),
         column("DEPLOYMENT", |row| {
             inbox::title(&cell(&row["profile"]), &cell(&row["deployment"]))
         }),
-        column("THREAD", |row| cell(&row["thread_id"])),
-        column("RUN", |row| cell(&row["run_id"])),
+        field_column("THREAD", "/thread_id"),
+        field_column("RUN", "/run_id"),
         column("DECISIONS", decisions),
-        column("DETAIL", |row| cell(&row["detail"])),
+        field_column("DETAIL", "/detail"),
     ]
 }

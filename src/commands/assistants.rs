@@ -6,7 +6,7 @@ use crate::consent::Yes;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::globals::Globals;
-use crate::output::{Output, cell, column, report_unread, time};
+use crate::output::{List, Output, cell, column, field_column, report_unread, time_column};
 use crate::resolve;
 use clap::{Args, Subcommand};
 use runtail_api::{AgentServer, ApiError, Kind, Listing, ResourceIntent, assistant_changes};
@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// List the assistants of an agent server
+    #[command(mut_arg("limit", |limit| limit.default_value("100")))]
     List(List),
     /// Show one assistant
     Get(Named),
@@ -30,19 +31,6 @@ pub enum Command {
     Restore(Restore),
     /// Show the graph of an assistant
     Graph(graph::Options),
-}
-
-/// Options of `assistants list`.
-#[derive(Debug, Args)]
-pub struct List {
-    /// Maximum number
-    #[arg(long, default_value_t = 100)]
-    limit: usize,
-    /// Skip this many
-    #[arg(long, default_value_t = 0)]
-    offset: usize,
-    #[command(flatten)]
-    output: Output,
 }
 
 /// One assistant.
@@ -124,7 +112,7 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
                 .iter_mut()
                 .for_each(|row| row["is_current"] = json!(row["version"] == current));
             let columns = [
-                column("VERSION", |row| cell(&row["version"])),
+                field_column("VERSION", "/version"),
                 column("CURRENT", |row| {
                     if row["is_current"] == true {
                         "yes".into()
@@ -132,10 +120,10 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
                         String::new()
                     }
                 }),
-                column("NAME", |row| cell(&row["name"])),
-                column("CREATED", |row| time(&row["created_at"])),
-                column("CONTEXT", |row| cell(&row["context"])),
-                column("CONFIG", |row| cell(&row["config"])),
+                field_column("NAME", "/name"),
+                time_column("CREATED", "/created_at"),
+                field_column("CONTEXT", "/context"),
+                field_column("CONFIG", "/config"),
             ];
             output.listing(&rows, &columns)?;
         }
@@ -164,14 +152,16 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
 }
 
 async fn list(server: &AgentServer, options: &List) -> Result<(), Failure> {
-    let listed = server.assistant_rows(options.limit, options.offset).await;
+    let listed = server
+        .assistant_rows(options.paging.limit, options.paging.offset)
+        .await;
     let rows = listed.map_err(|error| Failure::of_optional(error, "listing assistants"))?;
     let columns = [
-        column("GRAPH", |row| cell(&row["graph_id"])),
-        column("NAME", |row| cell(&row["name"])),
-        column("VERSION", |row| cell(&row["version"])),
-        column("UPDATED", |row| time(&row["updated_at"])),
-        column("ASSISTANT", |row| cell(&row["assistant_id"])),
+        field_column("GRAPH", "/graph_id"),
+        field_column("NAME", "/name"),
+        field_column("VERSION", "/version"),
+        time_column("UPDATED", "/updated_at"),
+        field_column("ASSISTANT", "/assistant_id"),
     ];
     options.output.listing(&rows, &columns)
 }
@@ -223,7 +213,7 @@ async fn diff(server: &AgentServer, options: &Diff) -> Result<(), Failure> {
         }
     };
     let columns = [
-        column("FIELD", |row| cell(&row["path"])),
+        field_column("FIELD", "/path"),
         column("BEFORE", shown("before")),
         column("AFTER", shown("after")),
     ];

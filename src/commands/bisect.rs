@@ -5,7 +5,7 @@ use crate::commands::change::fields::filled;
 use crate::context::Context;
 use crate::exit::{Exit, Failure, offered};
 use crate::globals::Globals;
-use crate::output::{self, Column, Format, Output, cell, color, column, complain};
+use crate::output::{self, Column, Format, Output, cell, color, column, complain, field_column};
 use crate::resolve;
 use clap::Args;
 use runtail_core::text;
@@ -232,12 +232,12 @@ fn columns(is_recording: bool) -> [Column; 7] {
         nodes.collect::<Vec<_>>().join(", ")
     };
     [
-        column("STEP", |row| cell(&row["step"])),
+        field_column("STEP", "/step"),
         column("NODE", names),
         output::status_column("VALUE IS", color::of_bisect, |row| cell(&row["is"])),
         match is_recording {
-            true => column("EVENT", |row| cell(&row["event"])),
-            false => column("CHECKPOINT", |row| cell(&row["checkpoint_id"])),
+            true => field_column("EVENT", "/event"),
+            false => field_column("CHECKPOINT", "/checkpoint_id"),
         },
         column("RUN", |row| {
             text::short_id(row["run_id"].as_str().unwrap_or_default())

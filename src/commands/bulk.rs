@@ -8,7 +8,7 @@ use crate::consent::{self, Yes};
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
 use crate::input;
-use crate::output::{Output, cell, color, column, complain, status_column};
+use crate::output::{Output, cell, color, complain, field_column, status_column};
 use crate::signals::Signals;
 use clap::Args;
 use futures::{StreamExt, stream};
@@ -450,11 +450,11 @@ fn print(output: &Output, rows: &[Row]) -> Result<(), Failure> {
     let rows: Vec<Value> = rows.iter().map(|(row, _)| row.clone()).collect();
     let has_reasons = rows.iter().any(|row| row["why"].is_string());
     let mut columns = vec![
-        column("THREAD", |row| cell(&row["thread_id"])),
+        field_column("THREAD", "/thread_id"),
         status_column("STATUS", color::of_thread, |row| cell(&row["status"])),
     ];
     if has_reasons {
-        columns.push(column("WHY", |row| cell(&row["why"])));
+        columns.push(field_column("WHY", "/why"));
     }
     output.rows(&rows, &columns)
 }

@@ -5,7 +5,7 @@ use crate::commands::wait;
 use crate::consent::Yes;
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
-use crate::output::{cell, color, column, complain, status_column};
+use crate::output::{cell, color, complain, field_column, status_column};
 use clap::{Args, ValueEnum};
 use runtail_api::{AgentServer, ApiError, CancelAction, CancelState, CancelTarget, Kind};
 use runtail_core::model::Preview;
@@ -185,7 +185,7 @@ fn report(
     };
     let rows: Vec<Value> = targets.iter().map(row).collect();
     let columns = [
-        column("RUN", |row| cell(&row["run_id"])),
+        field_column("RUN", "/run_id"),
         status_column("STATUS", color::of_run, |row| cell(&row["status"])),
         status_column("RUN STATUS", color::of_run, |row| cell(&row["run_status"])),
     ];

@@ -2,18 +2,18 @@
 
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure, report_missing};
-use crate::output::{Column, Output, cell, column, placed, time};
+use crate::output::{Column, Output, column, field_column, placed, time};
 use crate::resolve;
 use futures::future::join_all;
 use runtail_api::{ApiError, ControlPlane, Kind, Listing, Place};
 use runtail_core::config::Profile;
-use runtail_core::model::{Collection, Field};
+use runtail_core::model::Collection;
 use runtail_core::text;
 use serde_json::Value;
 
 /// The columns of a collection's table.
 pub(crate) fn columns(of: &Collection) -> Vec<Column> {
-    let own = of.fields().iter().map(|field: &'static Field| {
+    let own = of.resource().columns.iter().map(|field| {
         column(field.title, move |row| {
             if field.is_time {
                 time(field.of(row))
@@ -23,8 +23,8 @@ pub(crate) fn columns(of: &Collection) -> Vec<Column> {
         })
     });
     let place = [
-        column("PROFILE", |row| cell(&row["profile"])),
-        column("REGION", |row| cell(&row["region"])),
+        field_column("PROFILE", "/profile"),
+        field_column("REGION", "/region"),
     ];
     place.into_iter().chain(own).collect()
 }
@@ -162,9 +162,9 @@ async fn members(
 pub(crate) async fn only_site(context: &Context) -> Result<(Site, ControlPlane), Failure> {
     let mut profiles = with_control_plane(context.profiles.clone())?;
     if profiles.len() > 1 {
-        let names: Vec<&str> = profiles
+        let names: Vec<_> = profiles
             .iter()
-            .map(|profile| profile.name.as_str())
+            .map(|profile| text::clean(&profile.name))
             .collect();
         return Err(Failure::usage(format!(
             "which profile? Choose one with -p: {}",

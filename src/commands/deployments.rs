@@ -1,11 +1,13 @@
 //! `deployments list` and `deployments get`; changes are in `change/`.
 
-use crate::commands::{change, collections, revisions::UNSORTED};
+use crate::commands::collections::with_control_plane;
+use crate::commands::{change, revisions::UNSORTED};
 use crate::context::{Context, Site, has_id};
 use crate::exit::{Exit, Failure, report_missing};
 use crate::globals::Globals;
 use crate::output::{
-    Column, Format, Output, cell, color, column, complain, placed, status, status_column, time,
+    Column, Format, Output, color, column, complain, field_column, placed, status, status_column,
+    time_column,
 };
 use crate::resolve;
 use clap::{Args, Subcommand};
@@ -101,7 +103,7 @@ async fn list(context: &Context, options: List) -> Result<Exit, Failure> {
         deployment_type: options.deployment_type,
         ..DeploymentQuery::default()
     };
-    let profiles = collections::with_control_plane(context.profiles.clone())?;
+    let profiles = with_control_plane(context.profiles.clone())?;
     let format = options.output.format();
     let answers = join_all(profiles.into_iter().map(|profile| async {
         let site = Site::open(profile).await?;
@@ -340,15 +342,15 @@ fn is_about_one_row(error: &ApiError) -> bool {
 
 fn columns(with_newest: bool) -> Vec<Column> {
     let mut columns = vec![
-        column("PROFILE", |row| cell(&row["profile"])),
-        column("REGION", |row| cell(&row["region"])),
-        column("NAME", |row| cell(&row["name"])),
+        field_column("PROFILE", "/profile"),
+        field_column("REGION", "/region"),
+        field_column("NAME", "/name"),
         status_column("STATUS", color::of_revision, |row| status(&row["status"])),
         column("LIVE", live),
-        column("SOURCE", |row| cell(&row["source"])),
-        column("TYPE", |row| cell(&row["source_config"]["deployment_type"])),
-        column("UPDATED", |row| time(&row["updated_at"])),
-        column("ID", |row| cell(&row["id"])),
+        field_column("SOURCE", "/source"),
+        field_column("TYPE", "/source_config/deployment_type"),
+        time_column("UPDATED", "/updated_at"),
+        field_column("ID", "/id"),
     ];
     if with_newest {
         columns.insert(

@@ -4,7 +4,9 @@ use crate::commands::{deployments, wait};
 use crate::context::{Context, Site, has_id};
 use crate::exit::{Exit, Failure, report_missing};
 use crate::globals::Globals;
-use crate::output::{Column, Format, Output, age, cell, color, column, status_column, width};
+use crate::output::{
+    Column, Format, Output, age, cell, color, column, field_column, status_column, width,
+};
 use crate::resolve;
 use clap::Args;
 use futures::future::join_all;
@@ -207,7 +209,7 @@ fn columns() -> Vec<Column> {
         word => color::of_thread(word),
     };
     let mut columns = vec![
-        column("AGE", |row| cell(&row["age"])),
+        field_column("AGE", "/age"),
         status_column("STATE", state, |row| cell(&row["state"])),
         column("DEPLOYMENT", |row| {
             title(&cell(&row["profile"]), &cell(&row["deployment"]))
@@ -219,8 +221,8 @@ fn columns() -> Vec<Column> {
                 (id, false) => id,
             }
         }),
-        column("GRAPH", |row| cell(&row["graph"])),
-        column("CAUSE", |row| cell(&row["cause"])),
+        field_column("GRAPH", "/graph"),
+        field_column("CAUSE", "/cause"),
         column("NEEDS", |row| {
             text::fit(&text::clean(&cell(&row["needs"])), MAX_NEEDS).into_owned()
         }),

@@ -1,4 +1,4 @@
-//! One file per command. What several commands share is here too: `collections` and `services` (the small lists of the control
+//! One file per command. What several commands share is here too: `collections` and `records` (the small lists of the control
 //! plane), `change` (preview, confirmation, request; `change/threads` and `change/acting` act on
 //! threads, `change/resources` on assistants, crons and the store), `wait` (following revisions) and
 //! `waiting` (a run that waits for input).
@@ -29,6 +29,7 @@ pub(crate) mod join;
 pub(crate) mod listeners;
 pub(crate) mod logs;
 pub(crate) mod man;
+mod records;
 pub(crate) mod redact;
 pub(crate) mod replay;
 pub(crate) mod reproduce;
@@ -37,7 +38,6 @@ pub(crate) mod revisions;
 pub(crate) mod run;
 pub mod run_options;
 pub(crate) mod runs;
-pub(crate) mod services;
 pub(crate) mod sim;
 pub(crate) mod state;
 pub(crate) mod store;

@@ -7,7 +7,8 @@ use crate::evidence;
 use crate::exit::{Exit, Failure};
 use crate::globals::Globals;
 use crate::output::{
-    Column, Output, age, cell, color, column, complain, print, status, status_column, time,
+    Column, Output, age, cell, color, column, complain, field_column, print, status, status_column,
+    time_column,
 };
 use crate::resolve::{self, Found};
 use clap::{Args, Subcommand, ValueEnum};
@@ -267,9 +268,9 @@ async fn diff(globals: &Globals, options: Diff) -> Result<Exit, Failure> {
     options.output.rows(
         &rows,
         &[
-            column("FIELD", |row| cell(&row["path"])),
-            column("BEFORE", |row| cell(&row["before"])),
-            column("AFTER", |row| cell(&row["after"])),
+            field_column("FIELD", "/path"),
+            field_column("BEFORE", "/before"),
+            field_column("AFTER", "/after"),
         ],
     )?;
     Ok(Exit::Done)
@@ -315,8 +316,8 @@ fn phase(row: &Value) -> Phase {
 /// The columns of a list, with ages by the server's clock.
 fn columns(now: Timestamp) -> [Column; 8] {
     [
-        column("PROFILE", |row| cell(&row["profile"])),
-        column("REVISION", |row| cell(&row["id"])),
+        field_column("PROFILE", "/profile"),
+        field_column("REVISION", "/id"),
         column("ROLE", |row| {
             // The server doesn't say which one is serving, or whether the deployment still serves.
             let guessed = row["role"] == "serving" && row["role_derived"] == true;
@@ -327,7 +328,7 @@ fn columns(now: Timestamp) -> [Column; 8] {
             )
         }),
         status_column("STATUS", color::of_revision, |row| status(&row["status"])),
-        column("CREATED", |row| time(&row["created_at"])),
+        time_column("CREATED", "/created_at"),
         column("AGE", move |row| age(&row["created_at"], now)),
         column("TOOK", move |row| {
             let took = time_taken(

@@ -4,7 +4,7 @@ use crate::commands::cancel;
 use crate::context::Context;
 use crate::exit::{Exit, Failure, offered};
 use crate::globals::Globals;
-use crate::output::{Column, Output, cell, color, column, status_column, time};
+use crate::output::{Column, List, Output, cell, color, field_column, status_column, time_column};
 use crate::resolve;
 use clap::{Args, Subcommand};
 use runtail_api::AgentServer;
@@ -18,7 +18,7 @@ const REVISIONS: usize = 50;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// List the runs of a thread, newest first
-    List(List),
+    List(RunList),
     /// Show one run
     Get(Get),
     /// Cancel runs and report whether they stopped
@@ -27,18 +27,13 @@ pub enum Command {
 
 /// Options of `runs list`.
 #[derive(Debug, Args)]
-pub struct List {
+#[command(mut_arg("offset", |offset| offset.help("Skip this many of the newest")))]
+pub struct RunList {
     /// The thread's id
     #[arg(value_name = "T")]
     thread: String,
-    /// Maximum number
-    #[arg(long, default_value_t = 50)]
-    limit: usize,
-    /// Skip this many of the newest
-    #[arg(long, default_value_t = 0)]
-    offset: usize,
     #[command(flatten)]
-    output: Output,
+    list: List,
 }
 
 /// Options of `runs get`.
@@ -65,13 +60,11 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
     let context = Context::load(globals)?;
     let (site, server) = resolve::agent_server(&context).await?;
     match command {
-        Command::List(List {
+        Command::List(RunList {
             thread,
-            limit,
-            offset,
-            output,
+            list: List { paging, output },
         }) => {
-            let rows = server.run_rows(&thread, limit, offset).await;
+            let rows = server.run_rows(&thread, paging.limit, paging.offset).await;
             output.listing(&offered(&server, rows, "listing runs").await?, &columns())?;
         }
         Command::Get(Get {
@@ -125,10 +118,10 @@ async fn answered_by(context: &Context, server: &AgentServer, run: &Value) -> Ru
 
 fn columns() -> [Column; 5] {
     [
-        column("RUN", |row| cell(&row["run_id"])),
+        field_column("RUN", "/run_id"),
         status_column("STATUS", color::of_run, |row| cell(&row["status"])),
-        column("CREATED", |row| time(&row["created_at"])),
-        column("UPDATED", |row| time(&row["updated_at"])),
-        column("ASSISTANT", |row| cell(&row["assistant_id"])),
+        time_column("CREATED", "/created_at"),
+        time_column("UPDATED", "/updated_at"),
+        field_column("ASSISTANT", "/assistant_id"),
     ]
 }

@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::globals::Globals;
 use crate::input;
-use crate::output::{Output, cell, column, time};
+use crate::output::{List, Output, cell, column, field_column, time_column};
 use crate::resolve;
 use clap::{Args, Subcommand};
 use runtail_api::{Listing, ResourceIntent};
@@ -33,6 +33,7 @@ pub enum Command {
 
 /// Options of `store namespaces`.
 #[derive(Debug, Args)]
+#[command(mut_arg("limit", |limit| limit.default_value("100")))]
 pub struct Namespaces {
     /// Only those below this one: labels separated by dots
     #[arg(value_name = "PREFIX")]
@@ -40,14 +41,8 @@ pub struct Namespaces {
     /// Maximum number of labels; longer namespaces are cut
     #[arg(long, value_name = "N")]
     depth: Option<usize>,
-    /// Maximum number
-    #[arg(long, default_value_t = 100)]
-    limit: usize,
-    /// Skip this many
-    #[arg(long, default_value_t = 0)]
-    offset: usize,
     #[command(flatten)]
-    output: Output,
+    list: List,
 }
 
 /// Options of `store search`.
@@ -62,14 +57,8 @@ pub struct Search {
     /// Only items whose value has this field (repeatable); V is JSON, else a text
     #[arg(long, value_name = "K=V")]
     filter: Vec<String>,
-    /// Maximum number
-    #[arg(long, default_value_t = 50)]
-    limit: usize,
-    /// Skip this many
-    #[arg(long, default_value_t = 0)]
-    offset: usize,
     #[command(flatten)]
-    output: Output,
+    list: List,
 }
 
 /// The place of an item.
@@ -130,12 +119,15 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         Command::Namespaces(Namespaces {
             prefix,
             depth,
-            limit,
-            offset,
-            output,
+            list: List { paging, output },
         }) => {
             let all = server
-                .store_namespaces(&labels(prefix.as_deref()), depth, limit, offset)
+                .store_namespaces(
+                    &labels(prefix.as_deref()),
+                    depth,
+                    paging.limit,
+                    paging.offset,
+                )
                 .await?;
             let rows = all
                 .items
@@ -152,19 +144,23 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             prefix,
             query,
             filter,
-            limit,
-            offset,
-            output,
+            list: List { paging, output },
         }) => {
             let filter = equal(&filter)?;
             let prefix = labels(prefix.as_deref());
             let rows = server
-                .store_items(&prefix, query.as_deref(), filter.as_ref(), limit, offset)
+                .store_items(
+                    &prefix,
+                    query.as_deref(),
+                    filter.as_ref(),
+                    paging.limit,
+                    paging.offset,
+                )
                 .await?;
             let columns = [
                 column("NAMESPACE", namespace),
-                column("KEY", |row| cell(&row["key"])),
-                column("UPDATED", |row| time(&row["updated_at"])),
+                field_column("KEY", "/key"),
+                time_column("UPDATED", "/updated_at"),
                 column("VALUE", |row| {
                     text::fit(&text::clean(&cell(&row["value"])), VALUE).into_owned()
                 }),

@@ -6,7 +6,8 @@ use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure, offered};
 use crate::globals::Globals;
 use crate::output::{
-    Column, Format, Output, cell, color, column, complain, report_unread, status_column, time,
+    Column, Format, Output, Paging, cell, color, column, complain, field_column, report_unread,
+    status_column, time_column,
 };
 use crate::resolve;
 use clap::{Args, Subcommand};
@@ -81,12 +82,8 @@ pub struct List {
     /// A saved search, by its name in `[searches]` of the configuration
     #[arg(long, value_name = "NAME", conflicts_with_all = ["query", "status", "metadata"])]
     saved: Option<String>,
-    /// Maximum number
-    #[arg(long, default_value_t = 50)]
-    limit: usize,
-    /// Skip this many
-    #[arg(long, default_value_t = 0)]
-    offset: usize,
+    #[command(flatten)]
+    paging: Paging,
     #[command(flatten)]
     filter: Filter,
     #[command(flatten)]
@@ -246,8 +243,7 @@ pub(crate) async fn run(globals: &Globals, mut command: Command) -> Result<Exit,
     match command {
         Command::List(List {
             query: Some(search),
-            limit,
-            offset,
+            paging: Paging { limit, offset },
             output,
             ..
         }) => {
@@ -259,8 +255,7 @@ pub(crate) async fn run(globals: &Globals, mut command: Command) -> Result<Exit,
         }
         Command::List(List {
             query: None,
-            limit,
-            offset,
+            paging: Paging { limit, offset },
             filter: Filter { status, metadata },
             output,
             ..
@@ -521,12 +516,10 @@ async fn tell_statuses(server: &AgentServer, rows: &mut [Value]) {
 
 fn history_columns() -> [Column; 5] {
     [
-        column("CHECKPOINT", |row| {
-            cell(&row["checkpoint"]["checkpoint_id"])
-        }),
-        column("CREATED", |row| time(&row["created_at"])),
-        column("STEP", |row| cell(&row["metadata"]["step"])),
-        column("SOURCE", |row| cell(&row["metadata"]["source"])),
+        field_column("CHECKPOINT", "/checkpoint/checkpoint_id"),
+        time_column("CREATED", "/created_at"),
+        field_column("STEP", "/metadata/step"),
+        field_column("SOURCE", "/metadata/source"),
         column("NEXT", |row| {
             let next = row["next"].as_array().into_iter().flatten().map(cell);
             next.collect::<Vec<_>>().join(", ")
@@ -536,10 +529,10 @@ fn history_columns() -> [Column; 5] {
 
 fn found_columns() -> [Column; 5] {
     [
-        column("THREAD", |row| cell(&row["thread_id"])),
+        field_column("THREAD", "/thread_id"),
         status_column("STATUS", color::of_thread, |row| cell(&row["status"])),
-        column("UPDATED", |row| time(&row["updated_at"])),
-        column("GRAPH", |row| cell(&row["metadata"]["graph_id"])),
+        time_column("UPDATED", "/updated_at"),
+        field_column("GRAPH", "/metadata/graph_id"),
         column("NAME OR FIRST MESSAGE", |row| {
             let name = [&row["metadata"]["name"], &row["metadata"]["thread_name"]];
             let name = name
@@ -557,10 +550,10 @@ fn found_columns() -> [Column; 5] {
 
 fn columns() -> [Column; 5] {
     [
-        column("THREAD", |row| cell(&row["thread_id"])),
+        field_column("THREAD", "/thread_id"),
         status_column("STATUS", color::of_thread, |row| cell(&row["status"])),
-        column("UPDATED", |row| time(&row["updated_at"])),
-        column("GRAPH", |row| cell(&row["metadata"]["graph_id"])),
+        time_column("UPDATED", "/updated_at"),
+        field_column("GRAPH", "/metadata/graph_id"),
         column("WAITING", |row| match row["questions"].as_u64() {
             Some(0) | None => String::new(),
             Some(questions) => questions.to_string(),

@@ -38,6 +38,26 @@ pub struct Output {
     pub format: Option<Format>,
 }
 
+/// Which rows of a list are printed.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Paging {
+    /// Maximum number
+    #[arg(long, default_value_t = 50)]
+    pub limit: usize,
+    /// Skip this many
+    #[arg(long, default_value_t = 0)]
+    pub offset: usize,
+}
+
+/// The options of a list that has no others.
+#[derive(Debug, Clone, Args)]
+pub struct List {
+    #[command(flatten)]
+    pub paging: Paging,
+    #[command(flatten)]
+    pub output: Output,
+}
+
 /// A column of a table.
 pub struct Column {
     title: &'static str,
@@ -52,6 +72,20 @@ pub fn column(title: &'static str, cell: impl Fn(&Value) -> String + 'static) ->
         cell: Box::new(cell),
         role: |_| Role::Plain,
     }
+}
+
+/// Creates a column with a field of the row, by its JSON pointer.
+pub(crate) fn field_column(title: &'static str, pointer: &'static str) -> Column {
+    column(title, move |row| {
+        cell(row.pointer(pointer).unwrap_or(&Value::Null))
+    })
+}
+
+/// Creates a column with a time.
+pub(crate) fn time_column(title: &'static str, pointer: &'static str) -> Column {
+    column(title, move |row| {
+        time(row.pointer(pointer).unwrap_or(&Value::Null))
+    })
 }
 
 /// Creates a column whose cells are colored by their content.

@@ -325,11 +325,7 @@ async fn writes_require_their_documented_status() {
 async fn authenticate_hides_the_token() {
     let server =
         Server::start(|_| json(200, r#"{"status":"completed","token":"canary","url":null}"#)).await;
-    let body = AuthAuthenticateRequest {
-        provider: "p".into(),
-        scopes: vec!["s".into()],
-        ..Default::default()
-    };
+    let body = AuthAuthenticateRequest::read("provider = \"p\"\nscopes = [\"s\"]").unwrap();
     let response = server.control().authenticate(&body).await.unwrap();
     assert!(response.has_token && response.word() == "completed");
     assert_eq!(server.seen()[0].path, "/api-host/v2/auth/authenticate");

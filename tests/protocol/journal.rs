@@ -40,10 +40,8 @@ async fn write(
     let body = value!({"name": text, "secrets": [{"name": "A", "value": "canary-of-the-body"}]});
     let mut push = DeploymentSpec::default();
     push.set(["", "display_name"], "Bot".into());
-    let auth = AuthAuthenticateRequest {
-        provider: text.into(),
-        ..AuthAuthenticateRequest::default()
-    };
+    let mut auth = AuthAuthenticateRequest::default();
+    auth.fields.insert("provider".into(), text.into());
     match which % WRITES {
         0 => change(control, Intent::CreateDeployment(spec())).await,
         1 => {

@@ -390,28 +390,14 @@ async fn everything() -> Vec<Seen> {
         .member(&Collection::Providers, "github")
         .await
         .unwrap();
-    let text = || Some("x".to_string());
-    let full = AuthAuthenticateRequest {
-        provider: "github".into(),
-        scopes: vec!["repo".into()],
-        user_id: text(),
-        ls_user_id: text(),
-        agent_id: text(),
-        force_new: Some(true),
-        token_id: Some(ID.into()),
-        redirect_uri: text(),
-        is_default: Some(false),
-        use_agent_builder_public_oauth: Some(false),
-        check_only: Some(false),
-    };
-    control.authenticate(&full).await.unwrap();
-    control
-        .authenticate(&AuthAuthenticateRequest {
-            provider: "github".into(),
-            ..Default::default()
-        })
-        .await
-        .unwrap();
+    let full = format!(
+        "provider = \"github\"\nscopes = [\"repo\"]\nuser_id = \"x\"\nls_user_id = \"x\"\nagent_id = \"x\"\nforce_new = true\n\
+         token_id = \"{ID}\"\nredirect_uri = \"x\"\nis_default = false\nuse_agent_builder_public_oauth = false\ncheck_only = false"
+    );
+    for text in [&full, "provider = \"github\"\nscopes = []"] {
+        let request = AuthAuthenticateRequest::read(text).unwrap();
+        control.authenticate(&request).await.unwrap();
+    }
     control
         .wait_for_auth(ID, Duration::from_secs(60), |_| {})
         .await
@@ -729,8 +715,17 @@ async fn requests_conform_to_the_openapi_document() {
 
 #[test]
 fn all_calls_in_the_sources_are_checked() {
-    // In the sources, paths are written as `["v2", "deployments", id, …]`.
-    let mut sources = Vec::new();
+    // In the sources, paths are written as `["v2", "deployments", id, …]`; in the catalogue, as `"v2/listeners"`.
+    let catalogue = include_str!("../../crates/core/src/catalog/collection.rs");
+    let paths = catalogue.split("path: \"").skip(1);
+    let words = |path: &str| {
+        format!(
+            "\"{}\"",
+            path.split('"').next().unwrap().replace('/', "\", \"")
+        )
+    };
+    let paths = paths.map(|path| format!("[{}]", words(path).replace("\"{}\"", "id")));
+    let mut sources: Vec<String> = paths.collect();
     let mut folders = vec![std::path::PathBuf::from("crates/api/src")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {

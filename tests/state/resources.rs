@@ -248,8 +248,8 @@ fn authenticate(dash: &mut Dash) -> u64 {
         panic!("{effects:?}")
     };
     assert_eq!(
-        (&**profile, request.provider.as_str(), request.scopes.len()),
-        ("prod-eu", "google", 0)
+        (&**profile, json!(request)),
+        ("prod-eu", json!({"provider": "google", "scopes": []}))
     );
     assert_eq!(dash.keys("<ctrl-s>"), [], "the request is sent only once");
     *number

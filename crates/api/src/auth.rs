@@ -35,12 +35,9 @@ impl ControlPlane {
     /// Requests a third-party token. Sent once. A returned token is dropped at once.
     pub async fn authenticate(
         &self,
-        body: &AuthAuthenticateRequest,
+        request: &AuthAuthenticateRequest,
     ) -> Result<AuthAnswer, ApiError> {
-        let body = serde_json::to_value(body).map_err(|e| {
-            let at = self.http.place(&Method::POST, &self.base);
-            self.http.refuse(&at, e.to_string(), None)
-        })?;
+        let body = Value::Object(request.fields.clone());
         let answer = self
             .send(
                 Method::POST,

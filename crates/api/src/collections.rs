@@ -65,7 +65,7 @@ impl ControlPlane {
     /// # Errors
     /// `Kind::NotFound` also if the name is invalid (422), as in the official clients.
     pub async fn member(&self, of: &Collection, id: &str) -> Result<Value, ApiError> {
-        let mut parts = parts(of);
+        let mut parts = of.path();
         parts.push(id.to_string());
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         let row = match self.get(&parts).await {
@@ -81,7 +81,7 @@ impl ControlPlane {
             _ => Vec::new(),
         };
         let list = List {
-            parts: parts(of),
+            parts: of.path(),
             query,
             is_main: false,
             what: of.plural(),
@@ -152,37 +152,6 @@ impl ControlPlane {
             },
         )
     }
-}
-
-/// Returns the path of a list.
-fn parts(of: &Collection) -> Vec<String> {
-    let parts: &[&str] = match of {
-        Collection::Integrations(GithubApp::Deployments) => {
-            &["v1", "integrations", "github", "install"]
-        }
-        Collection::Integrations(GithubApp::Forge) => {
-            &["v1", "integrations", "forge", "github", "install"]
-        }
-        Collection::ForgeInstallations => &["v2", "integrations", "forge-github", "installations"],
-        Collection::Repositories(GithubApp::Deployments, id) => {
-            &["v1", "integrations", "github", id, "repos"]
-        }
-        Collection::Repositories(GithubApp::Forge, id) => {
-            &["v1", "integrations", "forge", "github", id, "repos"]
-        }
-        Collection::InstallationRepositories(id) => &[
-            "v2",
-            "integrations",
-            "github",
-            "installations",
-            id,
-            "repositories",
-        ],
-        Collection::Listeners => &["v2", "listeners"],
-        Collection::Providers => &["v2", "auth", "providers"],
-        Collection::Tokens(_) => &["v2", "auth", "tokens"],
-    };
-    parts.iter().map(|part| part.to_string()).collect()
 }
 
 fn paging(of: &Collection) -> Paging {

@@ -54,7 +54,7 @@ pub use lost_start::{FoundStart, mark_start};
 pub use newest::{Newest, named_newest};
 pub use pages::Pages;
 pub use reproduce::{ReproduceIntent, Reproduced, StateDifference};
-pub use resources::{CRON_FIELDS, ResourceIntent, assistant_changes, assistant_fields};
+pub use resources::{ResourceIntent, assistant_changes, assistant_fields};
 pub use retry::Retry;
 pub use rows::UnreadRows;
 pub use stream::EventStream;

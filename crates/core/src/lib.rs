@@ -1,6 +1,7 @@
 //! The base of all crates: the text sanitizer, the configuration, and the model of both services.
 
 pub mod backoff;
+pub mod catalog;
 pub mod config;
 pub mod exact_json;
 pub mod graph;

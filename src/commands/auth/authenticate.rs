@@ -3,16 +3,24 @@
 use crate::commands::collections;
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
+use crate::fields::{Fields, Kind};
 use crate::output::{Output, complain, placed};
 use crate::resolve;
 use clap::Args;
 use runtail_api::{ApiError, AuthWaited, ControlPlane};
+use runtail_core::catalog::{AUTHENTICATION, Field};
 use runtail_core::config::parse_duration;
 use runtail_core::model::{AuthAnswer, AuthAuthenticateRequest, AuthStatus};
 use runtail_core::text;
 use runtail_tui::runtime::open_link;
 use std::time::Duration;
-use uuid::Uuid;
+
+#[derive(Debug, Clone)]
+struct Authentication;
+
+impl Kind for Authentication {
+    const FIELDS: &'static [Field] = AUTHENTICATION;
+}
 
 /// Options of `auth authenticate`. Missing options are not sent, so the server's defaults apply.
 #[derive(Debug, Args)]
@@ -21,39 +29,8 @@ Exit codes: 0 completed · 1 someone has to act first (pending, connection_requi
 expired · 2 usage · 3 not allowed · 4 the deadline of --wait was reached · 5 the network gave up. The answer is printed with \
 0, 1 and 4, without its token.")]
 pub struct Options {
-    /// The provider, by its slug
-    #[arg(long, value_name = "P")]
-    provider: String,
-    /// A scope to request (repeatable)
-    #[arg(long = "scope", value_name = "S")]
-    scopes: Vec<String>,
-    /// The user's id in your system
-    #[arg(long, value_name = "ID")]
-    user_id: Option<String>,
-    /// The user's id in LangSmith
-    #[arg(long, value_name = "ID")]
-    ls_user_id: Option<String>,
-    /// The agent that the token is for
-    #[arg(long, value_name = "ID")]
-    agent_id: Option<String>,
-    /// Request a new token even if one exists
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    force_new: Option<bool>,
-    /// Which of several tokens to use (a UUID)
-    #[arg(long, value_name = "ID")]
-    token_id: Option<Uuid>,
-    /// Redirect the browser to this URL afterwards
-    #[arg(long, value_name = "URL")]
-    redirect_uri: Option<String>,
-    /// Whether the token becomes the default one
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    is_default: Option<bool>,
-    /// Use the public OAuth client of the agent builder (not in the published schema)
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    use_agent_builder_public_oauth: Option<bool>,
-    /// Only check, without starting anything (not in the published schema)
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    check_only: Option<bool>,
+    #[command(flatten)]
+    fields: Fields<Authentication, true>,
     /// Open the link in the browser
     #[arg(long)]
     open: bool,
@@ -88,21 +65,10 @@ fn duration(text: &str) -> Result<Duration, String> {
 }
 
 pub(crate) async fn run(context: &Context, options: Options) -> Result<Exit, Failure> {
-    let body = AuthAuthenticateRequest {
-        provider: options.provider,
-        scopes: options.scopes,
-        user_id: options.user_id,
-        ls_user_id: options.ls_user_id,
-        agent_id: options.agent_id,
-        force_new: options.force_new,
-        token_id: options.token_id.map(|id| id.to_string()),
-        redirect_uri: options.redirect_uri,
-        is_default: options.is_default,
-        use_agent_builder_public_oauth: options.use_agent_builder_public_oauth,
-        check_only: options.check_only,
-    };
+    let fields = options.fields.document().await?.fields;
+    let request = AuthAuthenticateRequest { fields };
     let (site, control) = collections::only_site(context).await?;
-    let first = control.authenticate(&body).await?;
+    let first = control.authenticate(&request).await?;
     tell(&first);
     if let Some(url) = first.url() {
         if options.wait {

@@ -1,15 +1,14 @@
 //! `auth tokens`: records of the caller's own tokens. The service never sends the tokens themselves.
 
 use crate::act::{Approval, Confirm, Sending};
-use crate::commands::{
-    collections,
-    services::{Written, change, change_one},
-};
+use crate::commands::collections;
+use crate::commands::records::{make, make_on};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use clap::{Args, Subcommand};
-use runtail_core::model::{Collection, Service};
+use runtail_core::catalog::{Collection, Service, ServiceChange};
+use runtail_core::config::Document;
 
 /// Commands for tokens.
 #[derive(Debug, Subcommand)]
@@ -57,15 +56,20 @@ pub(crate) async fn run(context: &Context, command: Command) -> Result<Exit, Fai
             sending,
         }) => {
             let how = (&sending, Approval::Name(confirm.confirm.as_deref()));
-            let nothing = Written::of(None, []);
-            match token {
-                Some(token) => {
-                    let of = Collection::Tokens(None);
-                    change_one(context, &of, &token, Service::DeleteToken, nothing, how).await
+            match (token, provider) {
+                (Some(token), _) => {
+                    let what = (
+                        Service::DeleteToken as fn(String) -> Service,
+                        Document::default(),
+                    );
+                    make_on(context, &Collection::Tokens(None), &token, what, how).await
                 }
-                None => {
-                    let what = Service::DeleteTokensOf(provider.unwrap_or_default());
-                    change(context, what, nothing, how.0, how.1).await
+                (None, provider) => {
+                    let change = ServiceChange {
+                        what: Service::DeleteTokensOf(provider.unwrap_or_default()),
+                        document: Document::default(),
+                    };
+                    make(context, change, how).await
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use super::fields::{Fields, document, filled};
 use crate::act::{Act, Approval, Confirm, Done, Sending, Waiting};
-use crate::commands::collections::{self, control_of};
+use crate::commands::collections::{control_of, only_site};
 use crate::commands::wait::{self, WaitSchedule};
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
@@ -99,7 +99,7 @@ impl Create {
         if let Some(name) = self.name {
             spec.set(["", "name"], name.into());
         }
-        let (site, _) = collections::only_site(context).await?;
+        let (site, _) = only_site(context).await?;
         let intent = Intent::CreateDeployment(Box::new(spec));
         let act = Act {
             context,

@@ -1,6 +1,7 @@
 //! The settings of a deployment, from a file and from options. Options override the file.
 
 use crate::exit::Failure;
+pub(crate) use crate::fields::filled;
 use crate::input;
 use clap::Args;
 use runtail_core::config::SecretRef;
@@ -64,15 +65,6 @@ pub struct Fields {
     /// A package that the service tracks (repeatable): NAME:VERSION
     #[arg(long = "tracked-package", value_name = "PACKAGE", value_parser = filled)]
     tracked_packages: Vec<String>,
-}
-
-/// Parses a non-empty text.
-pub(crate) fn filled(text: &str) -> Result<String, String> {
-    if text.trim().is_empty() {
-        Err("expected a text".into())
-    } else {
-        Ok(text.to_string())
-    }
 }
 
 /// Reads a document: a file, or `-` for stdin.
@@ -169,19 +161,10 @@ impl Fields {
     }
 }
 
-/// Parses `NAME=REFERENCE`. Anything else may be the secret itself, so the error doesn't repeat it.
+/// Parses `NAME=REFERENCE`.
 fn secret(given: &str) -> Result<(&str, SecretRef), Failure> {
-    let parsed = given
-        .split_once('=')
-        .and_then(|(name, text)| Some((name, SecretRef::parse(text, None)?)));
-    parsed.ok_or_else(|| {
-        let name = given
-            .split_once('=')
-            .map(|(name, _)| format!(" {}", text::clean(name)))
-            .unwrap_or_default();
-        Failure::usage(format!(
-            "--secret{name} needs a reference: NAME=env:VARIABLE or NAME=file:PATH\n  \
-             secrets are never passed as arguments, because other users can read those"
-        ))
-    })
+    let (name, reference) = given.split_once('=').unwrap_or_default();
+    let option = format!("--secret {name}");
+    let secret = crate::fields::secret(option.trim_end(), "NAME=", reference)?;
+    Ok((name, secret))
 }

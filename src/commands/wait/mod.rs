@@ -9,7 +9,9 @@ use crate::context::{Context, Site};
 use crate::evidence;
 use crate::exit::{Exit, Failure};
 use crate::globals::Globals;
-use crate::output::{Column, Format, Output, cell, color, column, complain, status, status_column};
+use crate::output::{
+    Column, Format, Output, color, column, complain, field_column, status, status_column,
+};
 use crate::resolve;
 use crate::signals::Signals;
 use clap::Args;
@@ -293,10 +295,10 @@ fn graver(a: Exit, b: Exit) -> Exit {
 
 fn columns() -> [Column; 6] {
     [
-        column("PROFILE", |row| cell(&row["profile"])),
-        column("DEPLOYMENT", |row| cell(&row["deployment"])),
-        column("REVISION", |row| cell(&row["revision_id"])),
-        column("OUTCOME", |row| cell(&row["outcome"])),
+        field_column("PROFILE", "/profile"),
+        field_column("DEPLOYMENT", "/deployment"),
+        field_column("REVISION", "/revision_id"),
+        field_column("OUTCOME", "/outcome"),
         status_column("STATUS", color::of_revision, |row| status(&row["status"])),
         column("WAITED", |row| {
             let seconds = row["waited_seconds"].as_f64().unwrap_or_default();

@@ -17,9 +17,9 @@ const MOST_NAMES: usize = 8;
 impl ControlPlane {
     /// Plans a change of a record other than a deployment (control-plane reference §2).
     pub(super) async fn plan_service(&self, change: &ServiceChange) -> Result<Draft, PlanError> {
-        let body = match change.what.fields() {
-            [] => None,
-            _ => Some(body_of(change).await?),
+        let body = match change.what.fields().is_empty() {
+            true => None,
+            false => Some(body_of(change).await?),
         };
         match &change.what {
             Service::CreateListener => self.create_listener(body).await,

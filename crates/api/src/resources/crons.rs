@@ -4,31 +4,11 @@ use crate::act::{Does, Draft, Guard, PlanError, Record, Same, Step, field};
 use crate::pages::PAGE;
 use crate::{AgentServer, ApiError, Kind, Listing, ServerInfo, ServerKind};
 use reqwest::Method;
+use runtail_core::catalog::{CRON, Verb, fields_of};
 use runtail_core::model::{Change, Note, Target, compare};
 use runtail_core::text::{self, short_id};
 use serde_json::{Value, json};
 
-/// The fields that an update may send. Servers accept unknown names without an error, and ignore them.
-pub const CRON_FIELDS: [&str; 16] = [
-    "schedule",
-    "timezone",
-    "end_time",
-    "input",
-    "metadata",
-    "config",
-    "context",
-    "webhook",
-    "interrupt_before",
-    "interrupt_after",
-    "on_run_completed",
-    "enabled",
-    "stream_mode",
-    "stream_subgraphs",
-    "stream_resumable",
-    "durability",
-];
-/// The fields that only a new cron has.
-const OF_NEW: [&str; 2] = ["assistant_id", "multitask_strategy"];
 /// What changes by itself whenever a cron starts a run.
 const MOVING: [&str; 2] = ["next_run_date", "updated_at"];
 /// Crons among which one is looked for that can't be read by its id.
@@ -91,7 +71,7 @@ impl AgentServer {
         thread: Option<&str>,
         fields: &Value,
     ) -> Result<Draft, PlanError> {
-        check_names(fields, &[&CRON_FIELDS[..], &OF_NEW[..]].concat())?;
+        check_names(fields, Verb::Create)?;
         let mut missing = Vec::new();
         for name in ["assistant_id", "schedule"] {
             if fields[name]
@@ -143,7 +123,7 @@ impl AgentServer {
         cron: &str,
         fields: &Value,
     ) -> Result<Draft, PlanError> {
-        check_names(fields, &CRON_FIELDS)?;
+        check_names(fields, Verb::Update)?;
         let before = self.cron(cron).await?;
         let changes = changes(&before, fields);
         if changes.is_empty() {
@@ -262,7 +242,12 @@ fn has_no_crons(info: &ServerInfo) -> bool {
 }
 
 /// Servers ignore unknown fields without an error.
-fn check_names(fields: &Value, known: &[&str]) -> Result<(), PlanError> {
+fn check_names(fields: &Value, verb: Verb) -> Result<(), PlanError> {
+    let known: Vec<&str> = fields_of(CRON, verb)
+        .iter()
+        .map(|field| field.name)
+        .filter(|name| *name != "thread_id")
+        .collect();
     let Some(fields) = fields.as_object() else {
         return Err(PlanError::Wrong(vec![
             "a cron's settings are a JSON object".into(),
@@ -337,7 +322,7 @@ mod tests {
     #[test]
     fn an_assistant_of_a_cron_cannot_be_changed() {
         let Err(PlanError::Wrong(reasons)) =
-            check_names(&json!({"assistant_id": "a", "color": 1}), &CRON_FIELDS)
+            check_names(&json!({"assistant_id": "a", "color": 1}), Verb::Update)
         else {
             panic!("accepted");
         };

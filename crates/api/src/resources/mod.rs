@@ -6,7 +6,6 @@ mod crons;
 mod store;
 
 pub use assistants::{changes_between as assistant_changes, only_fields as assistant_fields};
-pub use crons::CRON_FIELDS;
 
 use super::act::{Draft, Plan, PlanError};
 use super::{AgentServer, ApiError, Kind};

@@ -5,6 +5,7 @@ use super::SecretRef;
 use super::error::{ConfigError, Place, nearest};
 use super::node::{self, Content, Key, Node};
 use super::table::{Source, mismatch, text_of};
+use crate::catalog::{Field, Form};
 use crate::text;
 use secrecy::SecretString;
 use serde_json::{Map, Value};
@@ -16,85 +17,6 @@ use std::path::{Path, PathBuf};
 pub enum Format {
     Toml,
     Json,
-}
-
-/// A field that a document may have.
-#[derive(Debug, Clone, Copy)]
-pub struct Field {
-    /// Its name in requests.
-    pub name: &'static str,
-    /// Its type.
-    pub form: Form,
-    /// An alternative name.
-    pub also: Option<&'static str>,
-    /// Whether it is required.
-    pub is_needed: bool,
-}
-
-/// The type of a field. Null is the same as a missing field.
-#[derive(Debug, Clone, Copy)]
-pub enum Form {
-    /// A non-empty text.
-    Text,
-    /// One of these words.
-    Word(&'static [&'static str]),
-    /// An id: a UUID.
-    Uuid,
-    /// True or false.
-    Bool,
-    /// A whole number within these bounds.
-    Integer(i64, i64),
-    /// A number within these bounds.
-    Number(f64, f64),
-    /// A list of texts.
-    Texts,
-    /// A table of texts with any names.
-    TextMap,
-    /// A table with these fields.
-    Table(&'static [Field]),
-    /// A list of tables with these fields.
-    Tables(&'static [Field]),
-    /// Any value, checked by the server.
-    Open,
-    /// A text that is sent but never shown in a message.
-    Private,
-    /// A secret, by reference.
-    Secret,
-    /// A table of secrets by name, each by reference. JSON may also have the service's own shape: a list of
-    /// `{"name", "value"}`, where the value may be the secret itself.
-    Secrets,
-}
-
-impl Field {
-    /// An optional field.
-    pub const fn new(name: &'static str, form: Form) -> Field {
-        Field {
-            name,
-            form,
-            also: None,
-            is_needed: false,
-        }
-    }
-
-    /// Adds an alternative name.
-    pub const fn or(self, also: &'static str) -> Field {
-        Field {
-            also: Some(also),
-            ..self
-        }
-    }
-
-    /// Makes it required.
-    pub const fn needed(self) -> Field {
-        Field {
-            is_needed: true,
-            ..self
-        }
-    }
-
-    fn is_called(&self, name: &str) -> bool {
-        self.name == name || self.also == Some(name)
-    }
 }
 
 /// A parsed document. `fields` contains no secrets, so it may be shown.
@@ -135,7 +57,7 @@ impl Document {
         text: &str,
         format: Format,
         path: Option<&Path>,
-        fields: &'static [Field],
+        fields: &[Field],
     ) -> Result<Document, ConfigError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let source = Source::discreet(text, path);
@@ -150,10 +72,10 @@ impl Document {
         };
         reader.hide(&root, fields);
         let at = Vec::new();
-        match reader.value(&at, &root, Form::Table(fields))? {
-            Value::Object(fields) => reader.document.fields = fields,
-            _ => return Err(mismatch(&source, &root, "a table")),
-        }
+        let Content::Table(entries) = &root.value else {
+            return Err(mismatch(&source, &root, "a table"));
+        };
+        reader.document.fields = reader.table(&at, &root, entries, fields)?;
         reader.document.path = path.map(Path::to_path_buf);
         Ok(reader.document)
     }
@@ -216,7 +138,7 @@ struct Reader<'s> {
 
 impl Reader<'_> {
     /// Hides possible secrets before any message is made: values in place of references, and values of unknown fields.
-    fn hide(&self, value: &Node, fields: &'static [Field]) {
+    fn hide(&self, value: &Node, fields: &[Field]) {
         let Content::Table(entries) = &value.value else {
             return;
         };
@@ -254,7 +176,7 @@ impl Reader<'_> {
         let source = self.source;
         let wrong = |expected: &str| Err(mismatch(source, value, expected));
         match (form, &value.value) {
-            (Form::Text, _) => Ok(text_of(source, value)?.value.into()),
+            (Form::Text | Form::Time, _) => Ok(text_of(source, value)?.value.into()),
             (Form::Word(words), Content::Text(word)) if words.contains(&word.as_str()) => {
                 Ok(word.as_str().into())
             }
@@ -317,7 +239,7 @@ impl Reader<'_> {
             }
             (Form::TextMap, _) => wrong("a table of texts"),
             (Form::Table(fields), Content::Table(entries)) => {
-                self.table(at, value, entries, fields)
+                Ok(self.table(at, value, entries, fields)?.into())
             }
             (Form::Table(_), _) => wrong("a table"),
             (Form::Tables(fields), Content::List(items)) => {
@@ -363,8 +285,8 @@ impl Reader<'_> {
         at: &[String],
         whole: &Node,
         entries: &[(Key, Node)],
-        fields: &'static [Field],
-    ) -> Result<Value, ConfigError> {
+        fields: &[Field],
+    ) -> Result<Map<String, Value>, ConfigError> {
         let source = self.source;
         let mut read: Map<String, Value> = Map::new();
         let mut given: Vec<&str> = Vec::new();
@@ -392,7 +314,7 @@ impl Reader<'_> {
             .iter()
             .find(|field| field.is_needed && !given.contains(&field.name))
         else {
-            return Ok(read.into());
+            return Ok(read);
         };
         let why = format!("the field `{}` is missing{}", field.name, of(at));
         match at {
@@ -405,7 +327,7 @@ impl Reader<'_> {
         }
     }
 
-    fn unknown(&self, at: &[String], key: &Key, fields: &'static [Field]) -> ConfigError {
+    fn unknown(&self, at: &[String], key: &Key, fields: &[Field]) -> ConfigError {
         let shown = text::clean(&key.name);
         let error = self.source.error(
             key.span.clone(),
@@ -526,33 +448,34 @@ fn of(at: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::field;
     use proptest::prelude::*;
     use secrecy::ExposeSecret;
     use serde_json::json;
 
     const INNER: &[Field] = &[
-        Field::new("config_path", Form::Text).or("graph_config_path"),
-        Field::new("scale", Form::Integer(0, i64::MAX)),
-        Field::new("cpu", Form::Number(0.1, 8.0)),
-        Field::new("labels", Form::TextMap),
-        Field::new(
+        field("config_path", Form::Text).or("graph_config_path"),
+        field("scale", Form::Integer(0, i64::MAX)),
+        field("cpu", Form::Number(0.1, 8.0)),
+        field("labels", Form::TextMap),
+        field(
             "env",
             Form::Tables(&[
-                Field::new("name", Form::Text).needed(),
-                Field::new("value", Form::Private),
+                field("name", Form::Text).needed(),
+                field("value", Form::Private),
             ]),
         ),
-        Field::new("more", Form::Open),
+        field("more", Form::Open),
     ];
     const FIELDS: &[Field] = &[
-        Field::new("name", Form::Text).needed(),
-        Field::new("source", Form::Word(&["github", "external_docker"])),
-        Field::new("id", Form::Uuid),
-        Field::new("push", Form::Bool),
-        Field::new("scopes", Form::Texts),
-        Field::new("inner", Form::Table(INNER)),
-        Field::new("client_secret", Form::Secret),
-        Field::new("secrets", Form::Secrets),
+        field("name", Form::Text).needed(),
+        field("source", Form::Word(&["github", "external_docker"])),
+        field("id", Form::Uuid),
+        field("push", Form::Bool),
+        field("scopes", Form::Texts),
+        field("inner", Form::Table(INNER)),
+        field("client_secret", Form::Secret),
+        field("secrets", Form::Secrets),
     ];
 
     fn read(text: &str) -> Result<Document, String> {

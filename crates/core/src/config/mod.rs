@@ -29,7 +29,7 @@ pub use base::{
     REGIONS, control_plane as control_plane_of, deployment_page, deployments_page, is_loopback,
     of_region, region_of, studio_page,
 };
-pub use document::{Document, Field, Form, Format};
+pub use document::{Document, Format};
 pub use error::{ConfigError, Place};
 pub use keyring::Keyring;
 pub use notify::{NotifyPlace, NotifyRule, NotifyWhen, Stuck};

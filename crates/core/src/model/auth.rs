@@ -1,58 +1,16 @@
 //! The authentication call of the control plane: an OAuth token of a third party for an agent (contract §2).
 
 use super::{Secrets, mask_record};
-use crate::config::{ConfigError, Document, Field, Form, Format};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use crate::catalog::{AUTHENTICATION, Field, Verb, template};
+use crate::config::{ConfigError, Document, Format};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
-const FIELDS: &[Field] = &[
-    Field::new("provider", Form::Text).needed(),
-    Field::new("scopes", Form::Texts).needed(),
-    Field::new("user_id", Form::Text),
-    Field::new("ls_user_id", Form::Text),
-    Field::new("agent_id", Form::Text),
-    Field::new("force_new", Form::Bool),
-    Field::new("token_id", Form::Uuid),
-    Field::new("redirect_uri", Form::Text),
-    Field::new("is_default", Form::Bool),
-    Field::new("use_agent_builder_public_oauth", Form::Bool),
-    Field::new("check_only", Form::Bool),
-];
-
-/// Body of `POST /v2/auth/authenticate`. `None` is not sent, so the server's defaults apply.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+/// Body of `POST /v2/auth/authenticate`. What is missing is not sent, so the server's defaults apply.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(transparent)]
 pub struct AuthAuthenticateRequest {
-    /// The provider, by its slug.
-    pub provider: String,
-    /// The requested scopes.
-    pub scopes: Vec<String>,
-    /// The user's id in the caller's system.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub user_id: Option<String>,
-    /// The user's id in LangSmith.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ls_user_id: Option<String>,
-    /// The agent that the token is for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent_id: Option<String>,
-    /// Request a new token even if one exists. The server's default is false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub force_new: Option<bool>,
-    /// One token among several (a UUID).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub token_id: Option<String>,
-    /// Where the browser goes afterwards.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub redirect_uri: Option<String>,
-    /// Whether the token becomes the default one. The server's default is true.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub is_default: Option<bool>,
-    /// Not in the published schema. The server's default is false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub use_agent_builder_public_oauth: Option<bool>,
-    /// Not in the published schema. The server's default is false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub check_only: Option<bool>,
+    pub fields: Map<String, Value>,
 }
 
 impl AuthAuthenticateRequest {
@@ -61,27 +19,19 @@ impl AuthAuthenticateRequest {
     /// # Errors
     /// See [`Document::parse`].
     pub fn read(text: &str) -> Result<AuthAuthenticateRequest, ConfigError> {
-        let document = Document::parse(text, Format::Toml, None, FIELDS)?;
-        serde_json::from_value(document.fields.into()).map_err(|e| ConfigError::new(e.to_string()))
+        let Document { mut fields, .. } =
+            Document::parse(text, Format::Toml, None, AUTHENTICATION)?;
+        let given = |field: &Field| fields.remove_entry(field.name);
+        Ok(AuthAuthenticateRequest {
+            fields: AUTHENTICATION.iter().filter_map(given).collect(),
+        })
     }
 
     /// Returns a template with every field.
     pub fn example(provider: &str) -> String {
-        let provider = Value::from(provider);
-        format!(
-            "# Request a third-party token. Lines that start with # are not sent; the server's defaults apply.\n\
-             provider = {provider}\n\
-             scopes = []\n\
-             # user_id = \"…\"          # the user's id in your system\n\
-             # ls_user_id = \"…\"       # the user's id in LangSmith\n\
-             # agent_id = \"…\"         # the agent that the token is for\n\
-             # force_new = true         # request a new token even if one exists\n\
-             # token_id = \"…\"         # one token among several (a UUID)\n\
-             # redirect_uri = \"…\"     # where the browser goes afterwards\n\
-             # is_default = false       # whether the token becomes the default one\n\
-             # check_only = true        # only check for a token; don't start authentication (not in the published schema)\n\
-             # use_agent_builder_public_oauth = true    # (not in the published schema)\n"
-        )
+        let given = json!({"provider": provider, "scopes": []});
+        let head = "# Request a third-party token. Lines that start with # are not sent; the server's defaults apply.\n";
+        head.to_string() + &template(AUTHENTICATION, Verb::Create, &given)
     }
 }
 
@@ -267,10 +217,7 @@ mod tests {
     fn authenticate_example_contains_every_field() {
         let example = AuthAuthenticateRequest::example("go\"ogle");
         let read = AuthAuthenticateRequest::read(&example).unwrap();
-        assert_eq!(
-            (read.provider.as_str(), read.scopes.len(), read.force_new),
-            ("go\"ogle", 0, None)
-        );
+        assert_eq!(json!(read), json!({"provider": "go\"ogle", "scopes": []}));
         let uuid = "token_id = \"11111111-1111-4111-8111-111111111111\"";
         let all: String = example
             .lines()
@@ -278,26 +225,8 @@ mod tests {
             .map(|line| format!("{}\n", line.trim_start_matches("# ")))
             .collect();
         let all = AuthAuthenticateRequest::read(&all.replace("token_id = \"…\"", uuid)).unwrap();
-        let Value::Object(written) = serde_json::to_value(all).unwrap() else {
-            panic!()
-        };
-        assert!(
-            FIELDS.iter().all(|field| written.contains_key(field.name)),
-            "{written:?}"
-        );
-        assert_eq!(written.len(), FIELDS.len());
-    }
-
-    #[test]
-    fn unset_fields_are_not_sent() {
-        let body = AuthAuthenticateRequest {
-            provider: "github".into(),
-            scopes: vec!["repo".into()],
-            ..AuthAuthenticateRequest::default()
-        };
-        assert_eq!(
-            serde_json::to_string(&body).unwrap(),
-            r#"{"provider":"github","scopes":["repo"]}"#
-        );
+        let names: Vec<&str> = AUTHENTICATION.iter().map(|field| field.name).collect();
+        let written: Vec<&String> = all.fields.keys().collect();
+        assert_eq!(written, names);
     }
 }

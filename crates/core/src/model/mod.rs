@@ -8,7 +8,6 @@ mod auth;
 mod branch;
 mod cause;
 mod checkpoints;
-mod collection;
 mod compare;
 mod configuration;
 mod curl;
@@ -32,7 +31,6 @@ mod run;
 mod run_options;
 mod run_revision;
 mod schema;
-mod service;
 mod spec;
 mod step_limit;
 mod stuck;
@@ -42,6 +40,7 @@ mod thread_facts;
 mod thread_search;
 mod thread_status;
 
+pub use crate::catalog::{Collection, GithubApp, Service, ServiceChange};
 pub use crate::secret::{MASK, Secrets, mask_record, mask_secrets, secret_texts};
 pub use answer::{
     AnswerPart, AnswerRule, Decision, GivenAnswer, MIXED_DECISIONS, Problem, Reply, Resume,
@@ -56,7 +55,6 @@ pub use checkpoints::{
     Checkpoint, CheckpointTask, CheckpointTree, CheckpointWrite, GraphCell, GraphRow, Parent,
     Split, StateProblem, StepOutcome, changed_values, object_fields, state_document,
 };
-pub use collection::{Collection, Field, GithubApp};
 pub use compare::{Change, compare, without_natural};
 pub use configuration::{Configuration, KeyRelation, KeyRow, KeyTable, KeyValue};
 pub use curl::{KEY_PLACE, PlainRequest, TOKEN_PLACE};
@@ -85,8 +83,7 @@ pub use run::{Run, RunCreate, USUAL_MODES};
 pub use run_options::{Conflict, Durability, OptionProblem, RunOption, RunOptions, graph_nodes};
 pub use run_revision::{KnownRevisions, RevisionAge, RunRevision};
 pub use schema::{Violation, violations};
-pub use service::{Service, ServiceChange};
-pub use spec::{DeploymentSpec, Fetched, Installation, SPEC_FIELDS, SpecField, SpecForm, Written};
+pub use spec::{DeploymentSpec, Fetched, Installation, SPEC_FIELDS, SpecForm};
 pub use step_limit::StepLimit;
 pub use stuck::{Activity, SilenceSource, StuckSign, stuck_signs};
 pub use supersteps::{

@@ -1,38 +1,36 @@
 //! The fields of a deployment document: those of the wire (`DeploymentCreateRequest`, `DeploymentPatchRequest` and what they
 //! hold in the control plane's OpenAPI document; the newer ones of control-plane reference §6), and two of our own.
 
-use crate::config::{Field, Form};
+use crate::catalog::Form::*;
+use crate::catalog::{Field, Form, field};
 
 /// A count: replicas, megabytes.
-const COUNT: Form = Form::Integer(0, i64::MAX);
+const COUNT: Form = Integer(0, i64::MAX);
 /// Cores that are asked for, and their limit.
-const CPU: Form = Form::Number(0.1, 8.0);
-const CPU_LIMIT: Form = Form::Number(0.1, 16.0);
+const CPU: Form = Number(0.1, 8.0);
+const CPU_LIMIT: Form = Number(0.1, 16.0);
 /// Cores of the database, which have no documented bounds.
-const DB_CPU: Form = Form::Number(0.0, f64::MAX);
+const DB_CPU: Form = Number(0.0, f64::MAX);
 
 /// The document.
 pub(super) const DEPLOYMENT: &[Field] = &[
-    Field::new("name", Form::Text),
+    field("name", Text),
     // The contract gives no values for `source` and calls `integration_id` a string: `check` warns about unknown ones.
-    Field::new("source", Form::Text),
-    Field::new("display_name", Form::Text),
-    Field::new(
+    field("source", Text),
+    field("display_name", Text),
+    field(
         "revision_source",
-        Form::Word(&["github", "internal_docker", "internal_source"]),
+        Word(&["github", "internal_docker", "internal_source"]),
     ),
-    Field::new("route_through_gateway", Form::Bool),
-    Field::new("tracked_packages", Form::Texts),
+    field("route_through_gateway", Bool),
+    field("tracked_packages", Texts),
     // How an update treats existing secrets: our own fields, not the service's.
-    Field::new(REPLACE_SECRETS, Form::Bool),
-    Field::new(REMOVE_SECRETS, Form::Texts),
-    Field::new("source_config", Form::Table(SOURCE_CONFIG)),
-    Field::new(
-        "source_revision_config",
-        Form::Table(SOURCE_REVISION_CONFIG),
-    ),
-    Field::new("secrets", Form::Secrets),
-    Field::new("secret_references", Form::Tables(SECRET_REFERENCE)),
+    field(REPLACE_SECRETS, Bool),
+    field(REMOVE_SECRETS, Texts),
+    field("source_config", Table(SOURCE_CONFIG)),
+    field("source_revision_config", Table(SOURCE_REVISION_CONFIG)),
+    field("secrets", Secrets),
+    field("secret_references", Tables(SECRET_REFERENCE)),
 ];
 
 /// Removes all secrets that are not given.
@@ -41,114 +39,108 @@ pub(super) const REPLACE_SECRETS: &str = "replace_secrets";
 pub(super) const REMOVE_SECRETS: &str = "remove_secrets";
 
 const SECRET_REFERENCE: &[Field] = &[
-    Field::new("name", Form::Text).needed(),
-    Field::new("secret_name", Form::Text).needed(),
-    Field::new("secret_key", Form::Text).needed(),
+    field("name", Text).needed(),
+    field("secret_name", Text).needed(),
+    field("secret_key", Text).needed(),
 ];
 
 pub(super) const SOURCE_CONFIG: &[Field] = &[
-    Field::new("integration_id", Form::Text),
-    Field::new("repo_url", Form::Text),
-    Field::new("deployment_type", Form::Text),
-    Field::new("build_on_push", Form::Bool),
-    Field::new("custom_url", Form::Text),
-    Field::new("listener_id", Form::Uuid),
-    Field::new(
-        "listener_config",
-        Form::Table(&[Field::new("k8s_namespace", Form::Text)]),
-    ),
-    Field::new("install_command", Form::Text),
-    Field::new("build_command", Form::Text),
-    Field::new("resource_spec", Form::Table(RESOURCE_SPEC)),
+    field("integration_id", Text),
+    field("repo_url", Text),
+    field("deployment_type", Text),
+    field("build_on_push", Bool),
+    field("custom_url", Text),
+    field("listener_id", Uuid),
+    field("listener_config", Table(&[field("k8s_namespace", Text)])),
+    field("install_command", Text),
+    field("build_command", Text),
+    field("resource_spec", Table(RESOURCE_SPEC)),
 ];
 
 pub(super) const SOURCE_REVISION_CONFIG: &[Field] = &[
-    Field::new("repo_ref", Form::Text),
-    Field::new("langgraph_config_path", Form::Text).or("graph_config_path"),
-    Field::new("image_uri", Form::Text),
-    Field::new("source_tarball_path", Form::Text),
+    field("repo_ref", Text),
+    field("langgraph_config_path", Text).or("graph_config_path"),
+    field("image_uri", Text),
+    field("source_tarball_path", Text),
 ];
 
 /// All but those of which the document says `do not use`.
 pub(super) const RESOURCE_SPEC: &[Field] = &[
-    Field::new("min_scale", COUNT),
-    Field::new("max_scale", COUNT),
-    Field::new("cpu", CPU),
-    Field::new("cpu_limit", CPU_LIMIT),
-    Field::new("memory_mb", COUNT),
-    Field::new("memory_limit_mb", COUNT),
-    Field::new("queue_min_scale", COUNT),
-    Field::new("queue_max_scale", COUNT),
-    Field::new("queue_cpu", CPU),
-    Field::new("queue_cpu_limit", CPU_LIMIT),
-    Field::new("queue_memory_mb", COUNT),
-    Field::new("queue_memory_limit_mb", COUNT),
-    Field::new("redis_cpu", CPU),
-    Field::new("redis_cpu_limit", CPU_LIMIT),
-    Field::new("redis_memory_mb", COUNT),
-    Field::new("redis_memory_limit_mb", COUNT),
-    Field::new("db_cpu", DB_CPU),
-    Field::new("db_cpu_limit", DB_CPU),
-    Field::new("db_memory_mb", COUNT),
-    Field::new("db_memory_limit_mb", COUNT),
-    Field::new("db_storage_gi", COUNT),
-    Field::new("db_max_connections", COUNT),
-    Field::new("labels", Form::TextMap),
-    Field::new("annotations", Form::TextMap),
-    Field::new("service_account_name", Form::Text),
-    Field::new(
+    field("min_scale", COUNT),
+    field("max_scale", COUNT),
+    field("cpu", CPU),
+    field("cpu_limit", CPU_LIMIT),
+    field("memory_mb", COUNT),
+    field("memory_limit_mb", COUNT),
+    field("queue_min_scale", COUNT),
+    field("queue_max_scale", COUNT),
+    field("queue_cpu", CPU),
+    field("queue_cpu_limit", CPU_LIMIT),
+    field("queue_memory_mb", COUNT),
+    field("queue_memory_limit_mb", COUNT),
+    field("redis_cpu", CPU),
+    field("redis_cpu_limit", CPU_LIMIT),
+    field("redis_memory_mb", COUNT),
+    field("redis_memory_limit_mb", COUNT),
+    field("db_cpu", DB_CPU),
+    field("db_cpu_limit", DB_CPU),
+    field("db_memory_mb", COUNT),
+    field("db_memory_limit_mb", COUNT),
+    field("db_storage_gi", COUNT),
+    field("db_max_connections", COUNT),
+    field("labels", TextMap),
+    field("annotations", TextMap),
+    field("service_account_name", Text),
+    field(
         "image_pull_secrets",
-        Form::Tables(&[Field::new("name", Form::Text).needed()]),
+        Tables(&[field("name", Text).needed()]),
     ),
-    Field::new("volumes", Form::Tables(VOLUME)),
-    Field::new("volume_mounts", Form::Tables(VOLUME_MOUNT)),
-    Field::new("init_containers", Form::Tables(CONTAINER)),
-    Field::new("sidecars", Form::Tables(CONTAINER)),
+    field("volumes", Tables(VOLUME)),
+    field("volume_mounts", Tables(VOLUME_MOUNT)),
+    field("init_containers", Tables(CONTAINER)),
+    field("sidecars", Tables(CONTAINER)),
 ];
 
 const VOLUME: &[Field] = &[
-    Field::new("name", Form::Text).needed(),
-    Field::new("configMap", Form::Open),
-    Field::new("secret", Form::Open),
-    Field::new("emptyDir", Form::Open),
-    Field::new("persistentVolumeClaim", Form::Open),
-    Field::new("nfs", Form::Open),
-    Field::new("projected", Form::Open),
-    Field::new("downwardAPI", Form::Open),
-    Field::new("csi", Form::Open),
+    field("name", Text).needed(),
+    field("configMap", Open),
+    field("secret", Open),
+    field("emptyDir", Open),
+    field("persistentVolumeClaim", Open),
+    field("nfs", Open),
+    field("projected", Open),
+    field("downwardAPI", Open),
+    field("csi", Open),
 ];
 
 const VOLUME_MOUNT: &[Field] = &[
-    Field::new("name", Form::Text).needed(),
-    Field::new("mountPath", Form::Text).needed(),
-    Field::new("subPath", Form::Text),
-    Field::new("mountPropagation", Form::Text),
-    Field::new("readOnly", Form::Bool),
-    Field::new("subPathExpr", Form::Text),
+    field("name", Text).needed(),
+    field("mountPath", Text).needed(),
+    field("subPath", Text),
+    field("mountPropagation", Text),
+    field("readOnly", Bool),
+    field("subPathExpr", Text),
 ];
 
 const CONTAINER: &[Field] = &[
-    Field::new("name", Form::Text).needed(),
-    Field::new("image", Form::Text).needed(),
-    Field::new("imagePullPolicy", Form::Text),
-    Field::new("command", Form::Texts),
-    Field::new("args", Form::Texts),
-    Field::new("workingDir", Form::Text),
-    Field::new("env", Form::Tables(ENV)),
-    Field::new("envFrom", Form::Open),
-    Field::new("resources", Form::Table(REQUIREMENTS)),
-    Field::new("volumeMounts", Form::Tables(VOLUME_MOUNT)),
-    Field::new("securityContext", Form::Open),
-    Field::new("restartPolicy", Form::Text),
+    field("name", Text).needed(),
+    field("image", Text).needed(),
+    field("imagePullPolicy", Text),
+    field("command", Texts),
+    field("args", Texts),
+    field("workingDir", Text),
+    field("env", Tables(ENV)),
+    field("envFrom", Open),
+    field("resources", Table(REQUIREMENTS)),
+    field("volumeMounts", Tables(VOLUME_MOUNT)),
+    field("securityContext", Open),
+    field("restartPolicy", Text),
 ];
 
 const ENV: &[Field] = &[
-    Field::new("name", Form::Text).needed(),
-    Field::new("value", Form::Private),
-    Field::new("valueFrom", Form::Open),
+    field("name", Text).needed(),
+    field("value", Private),
+    field("valueFrom", Open),
 ];
 
-const REQUIREMENTS: &[Field] = &[
-    Field::new("limits", Form::TextMap),
-    Field::new("requests", Form::TextMap),
-];
+const REQUIREMENTS: &[Field] = &[field("limits", TextMap), field("requests", TextMap)];

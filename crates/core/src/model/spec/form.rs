@@ -1,6 +1,8 @@
 //! The fields of a deployment document that a form shows. The document's text stays the draft: the form reads its fields from
 //! it and writes changed ones into it, so comments and all other keys survive.
 
+use super::fields::DEPLOYMENT;
+use crate::catalog::Form;
 use crate::config::ConfigError;
 use crate::config::toml_fields::{not_one_text, parse, scalar, set_value};
 use crate::model::{MASK, Secrets};
@@ -9,62 +11,29 @@ use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
-/// How a field is written in the document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Written {
-    Text,
-    Number,
-    Bool,
-}
-
-/// A field of the form.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SpecField {
-    /// Its dotted path in the document.
-    pub path: &'static str,
-    pub written: Written,
-}
-
-const fn text(path: &'static str) -> SpecField {
-    SpecField {
-        path,
-        written: Written::Text,
-    }
-}
-
-const fn number(path: &'static str) -> SpecField {
-    SpecField {
-        path,
-        written: Written::Number,
-    }
-}
-
-/// All fields of the form, apart from secrets.
-pub const SPEC_FIELDS: &[SpecField] = &[
-    text("name"),
-    text("source"),
-    text("display_name"),
-    text("source_config.integration_id"),
-    text("source_config.repo_url"),
-    text("source_config.deployment_type"),
-    SpecField {
-        path: "source_config.build_on_push",
-        written: Written::Bool,
-    },
-    text("source_config.install_command"),
-    text("source_config.build_command"),
-    text("source_config.custom_url"),
-    text("source_config.listener_id"),
-    text("source_config.listener_config.k8s_namespace"),
-    number("source_config.resource_spec.min_scale"),
-    number("source_config.resource_spec.max_scale"),
-    number("source_config.resource_spec.cpu"),
-    number("source_config.resource_spec.cpu_limit"),
-    number("source_config.resource_spec.memory_mb"),
-    number("source_config.resource_spec.memory_limit_mb"),
-    text("source_revision_config.repo_ref"),
-    text("source_revision_config.langgraph_config_path"),
-    text("source_revision_config.image_uri"),
+/// The dotted paths of all fields of the form, apart from secrets.
+pub const SPEC_FIELDS: &[&str] = &[
+    "name",
+    "source",
+    "display_name",
+    "source_config.integration_id",
+    "source_config.repo_url",
+    "source_config.deployment_type",
+    "source_config.build_on_push",
+    "source_config.install_command",
+    "source_config.build_command",
+    "source_config.custom_url",
+    "source_config.listener_id",
+    "source_config.listener_config.k8s_namespace",
+    "source_config.resource_spec.min_scale",
+    "source_config.resource_spec.max_scale",
+    "source_config.resource_spec.cpu",
+    "source_config.resource_spec.cpu_limit",
+    "source_config.resource_spec.memory_mb",
+    "source_config.resource_spec.memory_limit_mb",
+    "source_revision_config.repo_ref",
+    "source_revision_config.langgraph_config_path",
+    "source_revision_config.image_uri",
 ];
 
 /// The table of secrets, and the list of those to remove.
@@ -89,12 +58,9 @@ impl SpecForm {
     pub fn read(document: &str) -> Result<SpecForm, ConfigError> {
         let root = parse(document)?;
         let mut form = SpecForm::default();
-        for field in SPEC_FIELDS {
-            if let Some(item) = find(root.as_table(), field.path)? {
-                form.set(
-                    field.path,
-                    scalar(item).ok_or_else(|| not_one_text(field.path))?,
-                );
+        for path in SPEC_FIELDS {
+            if let Some(item) = find(root.as_table(), path)? {
+                form.set(path, scalar(item).ok_or_else(|| not_one_text(path))?);
             }
         }
         if let Some(item) = root.get(SECRETS) {
@@ -120,8 +86,8 @@ impl SpecForm {
     pub fn of_record(record: &Json) -> SpecForm {
         let hidden = Secrets::of_records(&[record]);
         let mut form = SpecForm::default();
-        for field in SPEC_FIELDS {
-            let found = record.pointer(&format!("/{}", field.path.replace('.', "/")));
+        for path in SPEC_FIELDS {
+            let found = record.pointer(&format!("/{}", path.replace('.', "/")));
             let value = match found {
                 Some(Json::String(text)) => text.clone(),
                 Some(value @ (Json::Bool(_) | Json::Number(_))) => value.to_string(),
@@ -129,7 +95,7 @@ impl SpecForm {
             };
             let value = text::clean(&value).into_owned();
             if !value.contains(MASK) && hidden.scrub(&value) == value {
-                form.set(field.path, value);
+                form.set(path, value);
             }
         }
         let names = record["secrets"]
@@ -150,13 +116,13 @@ impl SpecForm {
 
     /// Sets a field; an empty text leaves it out. An unknown path is ignored.
     pub fn set(&mut self, path: &str, value: impl Into<String>) {
-        let Some(field) = SPEC_FIELDS.iter().find(|field| field.path == path) else {
+        let Some(field) = SPEC_FIELDS.iter().find(|field| **field == path) else {
             return;
         };
         let value = value.into();
         match value.is_empty() {
-            true => self.values.remove(field.path),
-            false => self.values.insert(field.path, value),
+            true => self.values.remove(field),
+            false => self.values.insert(*field, value),
         };
     }
 
@@ -170,11 +136,11 @@ impl SpecForm {
             return Ok(document.to_string());
         }
         let mut root = parse(document)?;
-        for field in SPEC_FIELDS
+        for path in SPEC_FIELDS
             .iter()
-            .filter(|field| before.get(field.path) != self.get(field.path))
+            .filter(|path| before.get(path) != self.get(path))
         {
-            put(&mut root, field, self.get(field.path))?;
+            put(&mut root, path, self.get(path))?;
         }
         if self.get("source") == "external_docker" && before.get("source") != "external_docker" {
             // The service requires this table for images, even if it is empty.
@@ -239,11 +205,11 @@ fn other_name(name: &str) -> Option<&'static str> {
 }
 
 /// Sets or removes a field.
-fn put(root: &mut DocumentMut, field: &SpecField, typed: &str) -> Result<(), ConfigError> {
-    let mut names: Vec<&str> = field.path.split('.').collect();
+fn put(root: &mut DocumentMut, path: &str, typed: &str) -> Result<(), ConfigError> {
+    let mut names: Vec<&str> = path.split('.').collect();
     let last = names.pop().unwrap_or_default();
     if typed.is_empty() {
-        if find(root.as_table(), field.path)?.is_some() {
+        if find(root.as_table(), path)?.is_some() {
             let table = table_at(root.as_table_mut(), &names)?;
             table.remove(last);
             other_name(last).map(|other| table.remove(other));
@@ -254,16 +220,26 @@ fn put(root: &mut DocumentMut, field: &SpecField, typed: &str) -> Result<(), Con
     let last = other_name(last)
         .filter(|other| table.contains_key(other))
         .unwrap_or(last);
-    set_value(table, last, value_of(field.written, typed));
+    set_value(table, last, value_of(path, typed));
     Ok(())
 }
 
 /// Returns what was typed as a value. A text that doesn't fit stays a text, which the document's check then reports.
-fn value_of(written: Written, typed: &str) -> Value {
-    let fits = |value: &Value| match written {
-        Written::Text => false,
-        Written::Number => value.is_integer() || value.as_float().is_some_and(f64::is_finite),
-        Written::Bool => value.is_bool(),
+fn value_of(path: &str, typed: &str) -> Value {
+    let (mut fields, mut form) = (DEPLOYMENT, Form::Text);
+    for name in path.split('.') {
+        let field = fields.iter().find(|field| field.name == name);
+        form = field.map_or(Form::Text, |field| field.form);
+        if let Form::Table(inner) = form {
+            fields = inner;
+        }
+    }
+    let fits = |value: &Value| match form {
+        Form::Integer(..) | Form::Number(..) => {
+            value.is_integer() || value.as_float().is_some_and(f64::is_finite)
+        }
+        Form::Bool => value.is_bool(),
+        _ => false,
     };
     let read = typed
         .parse::<Value>()
@@ -410,7 +386,7 @@ mod tests {
                 SPEC_FIELDS
                     .iter()
                     .zip(values)
-                    .for_each(|(field, value)| form.set(field.path, value));
+                    .for_each(|(path, value)| form.set(path, value));
                 form.secrets = names
                     .into_iter()
                     .map(|name| (name, "env:X".to_string()))

@@ -10,7 +10,7 @@ mod template;
 
 pub use body::Fetched;
 pub use check::Installation;
-pub use form::{SPEC_FIELDS, SpecField, SpecForm, Written};
+pub use form::{SPEC_FIELDS, SpecForm};
 
 use crate::config::{ConfigError, Document, Format, SecretRef};
 use serde_json::{Map, Value};

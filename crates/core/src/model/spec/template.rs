@@ -1,7 +1,8 @@
 //! The document of an existing deployment, for the editor.
 
 use super::{DeploymentSpec, fields};
-use crate::config::{Field, Format};
+use crate::catalog::Field;
+use crate::config::Format;
 use crate::model::{MASK, Secrets};
 use crate::text;
 use serde_json::Value;

@@ -1,6 +1,6 @@
 use super::body::Draft;
 use super::*;
-use crate::config::{Field, Form};
+use crate::catalog::{Field, Form};
 use crate::model::{Change, NewRevision, mask_record};
 use proptest::prelude::*;
 use secrecy::SecretString;

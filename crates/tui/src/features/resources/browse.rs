@@ -10,7 +10,8 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::selection::Selection;
 use jiff::Timestamp;
 use runtail_api::{ApiError, Listing};
-use runtail_core::model::{Collection, Field, Intent, Service, ServiceChange, parse_time};
+use runtail_core::catalog::Column;
+use runtail_core::model::{Collection, Intent, Service, ServiceChange, parse_time};
 use runtail_core::text;
 use serde_json::Value;
 use std::sync::Arc;
@@ -62,7 +63,8 @@ impl Browse {
             filter.is_empty()
                 || self
                     .of
-                    .fields()
+                    .resource()
+                    .columns
                     .iter()
                     .any(|field| field.words(row).to_lowercase().contains(&filter))
         };
@@ -147,8 +149,8 @@ impl Browse {
     pub fn table(&self, width: usize, now: Timestamp) -> Table {
         let shown = self.shown();
         // Columns that are empty in all rows are left out.
-        let has_text = |field: &&Field| shown.iter().any(|(_, row)| !field.words(row).is_empty());
-        let fields: Vec<&Field> = self.of.fields().iter().filter(has_text).collect();
+        let has_text = |field: &&Column| shown.iter().any(|(_, row)| !field.words(row).is_empty());
+        let fields: Vec<&Column> = self.of.resource().columns.iter().filter(has_text).collect();
         let mut cells: Vec<Vec<String>> = shown
             .iter()
             .map(|(_, row)| fields.iter().map(|field| cell(field, row, now)).collect())
@@ -198,7 +200,7 @@ pub(super) fn shrunk(mut widths: Vec<usize>, room: usize) -> Vec<usize> {
 }
 
 /// Formats a field for its cell: shortened ids, relative times.
-fn cell(field: &Field, row: &Value, now: Timestamp) -> String {
+fn cell(field: &Column, row: &Value, now: Timestamp) -> String {
     let text = field.words(row);
     match parse_time(&text).filter(|_| field.is_time) {
         Some(at) => ago(at, now),

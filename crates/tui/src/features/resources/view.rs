@@ -154,7 +154,7 @@ pub(super) fn joined<'c>(cells: impl Iterator<Item = &'c str>, widths: &[usize])
 pub(super) fn sign_in(page: &SignIn, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let area = cx.area;
     let about = Line::dim("with ")
-        .with_plain(&page.request.provider)
+        .with_plain(page.request.fields["provider"].as_str().unwrap_or_default())
         .with_dim(" in ")
         .with_plain(&page.profile);
     overlay_frame(cx, canvas, "Authentication", &about);

@@ -216,16 +216,16 @@ impl DeploymentForm {
     fn set_source(&mut self, source: &str) {
         self.values.set("source", source);
         let belongs = |form: &DeploymentForm, path: &str| form.entry(path).is_some();
-        for field in SPEC_FIELDS {
-            let value = self.values.get(field.path).to_string();
-            if !value.is_empty() && !belongs(self, field.path) {
-                self.values.set(field.path, "");
-                self.parked.insert(field.path, value);
+        for path in SPEC_FIELDS.iter().copied() {
+            let value = self.values.get(path).to_string();
+            if !value.is_empty() && !belongs(self, path) {
+                self.values.set(path, "");
+                self.parked.insert(path, value);
             } else if value.is_empty()
-                && belongs(self, field.path)
-                && let Some(value) = self.parked.remove(field.path)
+                && belongs(self, path)
+                && let Some(value) = self.parked.remove(path)
             {
-                self.values.set(field.path, value);
+                self.values.set(path, value);
             }
         }
     }

@@ -8,7 +8,8 @@ use crate::session::msg::Described;
 use crate::session::record_list::RecordList;
 use crate::session::subject::Subject;
 use crate::session::{Cx, Requests, Route};
-use runtail_api::{CRON_FIELDS, ResourceIntent, assistant_fields};
+use runtail_api::{ResourceIntent, assistant_fields};
+use runtail_core::catalog::{CRON, Field, Verb, fields_of};
 use runtail_core::model::{Configuration, state_document};
 use runtail_core::text::{clean, short_id};
 use serde_json::{Map, Value, json};
@@ -182,7 +183,7 @@ impl Records {
         }
         let always = ["schedule", "timezone", "end_time", "enabled"];
         let mut fields = Map::new();
-        for name in CRON_FIELDS {
+        for Field { name, .. } in fields_of(CRON, Verb::Update) {
             let value = if row[name].is_null() {
                 &row["payload"][name]
             } else {

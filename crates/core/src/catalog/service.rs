@@ -1,7 +1,8 @@
 //! Changes of listeners, OAuth providers and tokens (control-plane reference §2): their fields and documents.
 
-use super::MASK;
-use crate::config::{ConfigError, Document, Field, Form, Format};
+use super::{DISCOVERY, Field, Form, LISTENER, PROVIDER, Verb, fields_of};
+use crate::config::{ConfigError, Document, Format};
+use crate::secret::MASK;
 use serde_json::Value;
 use std::path::Path;
 
@@ -34,63 +35,16 @@ pub struct ServiceChange {
     pub document: Document,
 }
 
-const COMPUTE_CONFIG: &[Field] = &[Field::new("k8s_namespaces", Form::Texts)];
-const CREATE_LISTENER: &[Field] = &[
-    Field::new("compute_type", Form::Word(&["k8s"])).needed(),
-    Field::new("compute_id", Form::Text).needed(),
-    Field::new("compute_config", Form::Table(COMPUTE_CONFIG)).needed(),
-    Field::new("version", Form::Text),
-];
-const UPDATE_LISTENER: &[Field] = &[
-    Field::new("compute_config", Form::Table(COMPUTE_CONFIG)),
-    Field::new("version", Form::Text),
-];
-const CREATE_PROVIDER: &[Field] = &[
-    Field::new("provider_id", Form::Text).needed(),
-    Field::new("name", Form::Text).needed(),
-    Field::new("client_id", Form::Text).needed(),
-    Field::new("client_secret", Form::Secret),
-    Field::new("auth_url", Form::Text).needed(),
-    Field::new("token_url", Form::Text).needed(),
-    Field::new("uses_pkce", Form::Bool),
-    Field::new("code_challenge_method", Form::Text),
-    Field::new(
-        "provider_type",
-        Form::Word(&["microsoft", "salesforce", "slack"]),
-    ),
-    Field::new(
-        "token_endpoint_auth_method",
-        Form::Word(&["none", "client_secret_basic", "client_secret_post"]),
-    ),
-];
-const DISCOVER_PROVIDER: &[Field] = &[
-    Field::new("provider_id", Form::Text).needed(),
-    Field::new("name", Form::Text).needed(),
-    Field::new("mcp_server_url", Form::Text).needed(),
-];
-const UPDATE_PROVIDER: &[Field] = &[
-    Field::new("name", Form::Text),
-    Field::new("client_id", Form::Text),
-    Field::new("client_secret", Form::Secret),
-    Field::new("auth_url", Form::Text),
-    Field::new("token_url", Form::Text),
-    Field::new("uses_pkce", Form::Bool),
-    Field::new("code_challenge_method", Form::Text),
-];
-
 impl Service {
     /// The fields of its body; none where it has none.
-    pub fn fields(&self) -> &'static [Field] {
+    pub fn fields(&self) -> Vec<Field> {
         match self {
-            Service::CreateListener => CREATE_LISTENER,
-            Service::UpdateListener(_) => UPDATE_LISTENER,
-            Service::CreateProvider => CREATE_PROVIDER,
-            Service::DiscoverProvider => DISCOVER_PROVIDER,
-            Service::UpdateProvider(_) => UPDATE_PROVIDER,
-            Service::DeleteListener(_)
-            | Service::DeleteProvider(_)
-            | Service::DeleteToken(_)
-            | Service::DeleteTokensOf(_) => &[],
+            Service::CreateListener => fields_of(LISTENER, Verb::Create),
+            Service::UpdateListener(_) => fields_of(LISTENER, Verb::Update),
+            Service::CreateProvider => fields_of(PROVIDER, Verb::Create),
+            Service::DiscoverProvider => DISCOVERY.into(),
+            Service::UpdateProvider(_) => fields_of(PROVIDER, Verb::Update),
+            _ => Vec::new(),
         }
     }
 
@@ -125,7 +79,7 @@ impl Service {
     /// # Errors
     /// See [`Document::parse`].
     pub fn read(self, text: &str, path: Option<&Path>) -> Result<ServiceChange, ConfigError> {
-        let document = Document::parse(text, Format::of(path, text), path, self.fields())?;
+        let document = Document::parse(text, Format::of(path, text), path, &self.fields())?;
         Ok(ServiceChange {
             what: self,
             document,
@@ -135,73 +89,68 @@ impl Service {
     /// A document to begin from, with every field: those of the record as it is now where there is one. What is changed by
     /// deleting has none.
     pub fn template(&self, record: &Value) -> String {
-        match self {
-            Service::CreateListener => "# A listener runs deployments on your own cluster.\n\
-                 compute_type = \"k8s\"              # the only type; can never be changed\n\
-                 compute_id = \"my-cluster\"         # your name for the cluster; can never be changed\n\
-                 # version = \"…\"\n\n\
-                 [compute_config]\n\
-                 k8s_namespaces = [\"default\"]      # namespaces it deploys to\n"
-                .into(),
+        let head = match self {
+            Service::CreateListener => "A listener runs deployments on your own cluster.",
             Service::UpdateListener(_) => {
-                let version = line("version", &record["version"], "\"…\"");
-                let namespaces = &record["compute_config"]["k8s_namespaces"];
-                let namespaces = match namespaces.is_array() {
-                    true => format!("compute_config.k8s_namespaces = {namespaces}"),
-                    false => "# compute_config.k8s_namespaces = [\"default\"]".into(),
-                };
-                format!(
-                    "# Lines that start with # are not sent and don't change; the list of namespaces is replaced.\n\
-                     {version}{namespaces}\n"
-                )
+                "Lines that start with # are not sent and don't change; the list of namespaces is replaced."
             }
-            Service::CreateProvider => "# An OAuth provider. Lines that start with # are not sent; the server's defaults apply.\n\
-                 provider_id = \"my-provider\"       # its unique slug; can never be changed\n\
-                 name = \"My provider\"\n\
-                 client_id = \"…\"\n\
-                 # client_secret = \"env:MY_PROVIDER_SECRET\"      # or file:PATH; never the secret itself\n\
-                 auth_url = \"https://provider.example/oauth/authorize\"\n\
-                 token_url = \"https://provider.example/oauth/token\"\n\
-                 # uses_pkce = true\n\
-                 # code_challenge_method = \"S256\"\n\
-                 # provider_type = \"slack\"         # microsoft, salesforce, slack\n\
-                 # token_endpoint_auth_method = \"client_secret_post\"     # none, client_secret_basic, client_secret_post\n"
-                .into(),
-            Service::DiscoverProvider => "# Creates an OAuth provider from an MCP server's metadata.\n\
-                 provider_id = \"my-mcp\"            # its unique slug; can never be changed\n\
-                 name = \"My MCP server\"\n\
-                 mcp_server_url = \"https://mcp.example/sse\"\n"
-                .into(),
-            Service::UpdateProvider(_) => {
-                let mut text = "# Missing fields are not sent and don't change.\n".to_string();
-                for field in UPDATE_PROVIDER {
-                    text.push_str(&match field.name {
-                        "client_secret" => {
-                            "# client_secret = \"env:MY_PROVIDER_SECRET\"      # or file:PATH; never the secret itself\n"
-                                .into()
-                        }
-                        "uses_pkce" => line("uses_pkce", &record["uses_pkce"], "true"),
-                        name => line(name, &record[name], "\"…\""),
-                    });
+            Service::CreateProvider => {
+                "An OAuth provider. Lines that start with # are not sent; the server's defaults apply."
+            }
+            Service::DiscoverProvider => "Creates an OAuth provider from an MCP server's metadata.",
+            Service::UpdateProvider(_) => "Missing fields are not sent and don't change.",
+            _ => return String::new(),
+        };
+        let (verb, record) = match self {
+            Service::UpdateListener(_) | Service::UpdateProvider(_) => (Verb::Update, record),
+            _ => (Verb::Create, &Value::Null),
+        };
+        format!("# {head}\n{}", template(&self.fields(), verb, record))
+    }
+}
+
+/// Returns the lines of a document with every field: as the record has it, or behind a `#` where it may be left out. Tables
+/// are last.
+pub fn template(fields: &[Field], verb: Verb, record: &Value) -> String {
+    let (mut lines, mut tables) = (String::new(), String::new());
+    for field in fields {
+        let (name, value) = (field.name, &record[field.name]);
+        match field.form {
+            Form::Table(inner) if verb == Verb::Update => {
+                for line in template(inner, verb, value).lines() {
+                    let (mark, line) = line.split_at(if line.starts_with("# ") { 2 } else { 0 });
+                    tables.push_str(&format!("{mark}{name}.{line}\n"));
                 }
-                text
             }
-            _ => String::new(),
+            Form::Table(inner) => {
+                tables.push_str(&format!("\n[{name}]\n"));
+                inner.iter().for_each(|field| {
+                    tables.push_str(&format!("{} = {}\n", field.name, field.sample))
+                });
+            }
+            _ => lines.push_str(&line(field, verb, value)),
         }
     }
+    lines + &tables
 }
 
 /// A line of a template: the field as it is, or behind a `#` where it is not set, or where a mask stands for a part of it:
 /// that must not be sent.
-fn line(name: &str, value: &Value, instead: &str) -> String {
+fn line(field: &Field, verb: Verb, value: &Value) -> String {
+    let name = field.name;
     match value {
         Value::String(text) if text.contains(MASK) => format!("# {name} = {value}\n"),
         // TOML writes these as JSON does.
-        Value::String(_) | Value::Bool(_) | Value::Number(_) => format!("{name} = {value}\n"),
-        _ => format!("# {name} = {instead}\n"),
+        Value::String(_) | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
+            format!("{name} = {value}\n")
+        }
+        _ if field.is_needed => format!("{name} = {}\n", field.sample),
+        _ if verb == Verb::Update && matches!(field.form, Form::Text) => {
+            format!("# {name} = \"…\"\n")
+        }
+        _ => format!("# {name} = {}\n", field.sample),
     }
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,4 +1,5 @@
-//! The other lists of a control plane: their names, and the fields that a table shows (control-plane reference §2, "Integrations", "Listeners", "Auth service").
+//! The other lists of a control plane: their paths, names and columns (control-plane reference §2, "Integrations",
+//! "Listeners", "Auth service").
 
 use serde_json::Value;
 
@@ -30,100 +31,165 @@ pub enum Collection {
     Tokens(Option<String>),
 }
 
-/// A field of a row that a table shows.
+/// What the records of a list have in common.
+#[derive(Debug)]
+pub struct Resource {
+    /// The name of a record, and of several.
+    pub singular: &'static str,
+    pub plural: &'static str,
+    /// The path of the list; `{}` stands for the id of its parent.
+    pub path: &'static str,
+    /// The field with the id in paths. Providers have a slug.
+    pub id: &'static str,
+    /// The field with the display name, which may not be unique.
+    pub name: &'static str,
+    /// The columns of its table, the most important first.
+    pub columns: &'static [Column],
+}
+
+/// A column of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Field {
-    /// The column's title.
+pub struct Column {
     pub title: &'static str,
-    /// Its JSON pointer in the row (RFC 6901).
+    /// The field's JSON pointer in the row (RFC 6901).
     pub pointer: &'static str,
     /// Whether it is a time.
     pub is_time: bool,
 }
 
-const fn field(title: &'static str, pointer: &'static str) -> Field {
-    Field {
+const fn text(title: &'static str, pointer: &'static str) -> Column {
+    Column {
         title,
         pointer,
         is_time: false,
     }
 }
 
-const fn time(title: &'static str, pointer: &'static str) -> Field {
-    Field {
-        title,
-        pointer,
+const fn time(title: &'static str, pointer: &'static str) -> Column {
+    Column {
         is_time: true,
+        ..text(title, pointer)
     }
 }
 
-const INTEGRATIONS: &[Field] = &[
-    field("ACCOUNT", "/name"),
-    field("INSTALLATION", "/installation_id"),
-    field("ID", "/id"),
-];
-const REPOSITORIES: &[Field] = &[
-    field("OWNER", "/owner"),
-    field("NAME", "/name"),
-    field("BRANCH", "/default_branch"),
-    field("URL", "/url"),
-    field("ID", "/id"),
-];
-const LISTENERS: &[Field] = &[
-    field("COMPUTE", "/compute_id"),
-    field("TYPE", "/compute_type"),
-    field("NAMESPACES", "/compute_config/k8s_namespaces"),
-    field("VERSION", "/version"),
-    time("UPDATED", "/updated_at"),
-    field("ID", "/id"),
-];
-const PROVIDERS: &[Field] = &[
-    field("PROVIDER", "/provider_id"),
-    field("NAME", "/name"),
-    field("TYPE", "/provider_type"),
-    field("CLIENT", "/client_id"),
-    field("PKCE", "/uses_pkce"),
-    field("MCP SERVER", "/mcp_server_url"),
-    time("UPDATED", "/updated_at"),
-];
-const TOKENS: &[Field] = &[
-    field("PROVIDER", "/provider_id"),
-    field("ACCOUNT", "/provider_account_label"),
-    field("DEFAULT", "/is_default"),
-    field("SCOPES", "/scopes"),
-    time("EXPIRES", "/expires_at"),
-    field("ID", "/id"),
-];
+const INTEGRATION: Resource = Resource {
+    singular: "integration",
+    plural: "integrations",
+    path: "v1/integrations/github/install",
+    id: "id",
+    name: "name",
+    columns: &[
+        text("ACCOUNT", "/name"),
+        text("INSTALLATION", "/installation_id"),
+        text("ID", "/id"),
+    ],
+};
+const FORGE: Resource = Resource {
+    singular: "Forge installation",
+    plural: "Forge installations",
+    path: "v1/integrations/forge/github/install",
+    ..INTEGRATION
+};
+const REPOSITORY: Resource = Resource {
+    singular: "repository",
+    plural: "repositories",
+    path: "v1/integrations/github/{}/repos",
+    columns: &[
+        text("OWNER", "/owner"),
+        text("NAME", "/name"),
+        text("BRANCH", "/default_branch"),
+        text("URL", "/url"),
+        text("ID", "/id"),
+    ],
+    ..INTEGRATION
+};
+const LISTENER: Resource = Resource {
+    singular: "listener",
+    plural: "listeners",
+    path: "v2/listeners",
+    id: "id",
+    name: "compute_id",
+    columns: &[
+        text("COMPUTE", "/compute_id"),
+        text("TYPE", "/compute_type"),
+        text("NAMESPACES", "/compute_config/k8s_namespaces"),
+        text("VERSION", "/version"),
+        time("UPDATED", "/updated_at"),
+        text("ID", "/id"),
+    ],
+};
+const PROVIDER: Resource = Resource {
+    singular: "provider",
+    plural: "providers",
+    path: "v2/auth/providers",
+    id: "provider_id",
+    name: "provider_id",
+    columns: &[
+        text("PROVIDER", "/provider_id"),
+        text("NAME", "/name"),
+        text("TYPE", "/provider_type"),
+        text("CLIENT", "/client_id"),
+        text("PKCE", "/uses_pkce"),
+        text("MCP SERVER", "/mcp_server_url"),
+        time("UPDATED", "/updated_at"),
+    ],
+};
+const TOKEN: Resource = Resource {
+    singular: "token",
+    plural: "tokens",
+    path: "v2/auth/tokens",
+    id: "id",
+    name: "provider_account_label",
+    columns: &[
+        text("PROVIDER", "/provider_id"),
+        text("ACCOUNT", "/provider_account_label"),
+        text("DEFAULT", "/is_default"),
+        text("SCOPES", "/scopes"),
+        time("EXPIRES", "/expires_at"),
+        text("ID", "/id"),
+    ],
+};
 
 impl Collection {
+    /// Returns what its records have in common.
+    pub fn resource(&self) -> Resource {
+        match self {
+            Collection::Integrations(GithubApp::Deployments) => INTEGRATION,
+            Collection::Integrations(GithubApp::Forge) => FORGE,
+            Collection::ForgeInstallations => Resource {
+                path: "v2/integrations/forge-github/installations",
+                ..FORGE
+            },
+            Collection::Repositories(GithubApp::Deployments, _) => REPOSITORY,
+            Collection::Repositories(GithubApp::Forge, _) => Resource {
+                path: "v1/integrations/forge/github/{}/repos",
+                ..REPOSITORY
+            },
+            Collection::InstallationRepositories(_) => Resource {
+                path: "v2/integrations/github/installations/{}/repositories",
+                ..REPOSITORY
+            },
+            Collection::Listeners => LISTENER,
+            Collection::Providers => PROVIDER,
+            Collection::Tokens(_) => TOKEN,
+        }
+    }
+
     /// Returns the name of its rows, in the plural.
     pub fn plural(&self) -> &'static str {
-        match self {
-            Collection::Integrations(GithubApp::Deployments) => "integrations",
-            Collection::Integrations(GithubApp::Forge) | Collection::ForgeInstallations => {
-                "Forge installations"
-            }
-            Collection::Repositories(..) | Collection::InstallationRepositories(_) => {
-                "repositories"
-            }
-            Collection::Listeners => "listeners",
-            Collection::Providers => "providers",
-            Collection::Tokens(_) => "tokens",
-        }
+        self.resource().plural
     }
 
     /// Returns the name of a row.
     pub fn singular(&self) -> &'static str {
-        match self {
-            Collection::Integrations(GithubApp::Deployments) => "integration",
-            Collection::Integrations(GithubApp::Forge) | Collection::ForgeInstallations => {
-                "Forge installation"
-            }
-            Collection::Repositories(..) | Collection::InstallationRepositories(_) => "repository",
-            Collection::Listeners => "listener",
-            Collection::Providers => "provider",
-            Collection::Tokens(_) => "token",
-        }
+        self.resource().singular
+    }
+
+    /// Returns the segments of its path.
+    pub fn path(&self) -> Vec<String> {
+        let owner = self.owner().unwrap_or_default();
+        let part = |part: &str| if part == "{}" { owner } else { part }.to_string();
+        self.resource().path.split('/').map(part).collect()
     }
 
     /// Returns its parent: the id of an integration, the slug of a provider.
@@ -147,47 +213,24 @@ impl Collection {
         }
     }
 
-    /// Returns the fields that a table shows, the most important first.
-    pub fn fields(&self) -> &'static [Field] {
-        match self {
-            Collection::Integrations(_) | Collection::ForgeInstallations => INTEGRATIONS,
-            Collection::Repositories(..) | Collection::InstallationRepositories(_) => REPOSITORIES,
-            Collection::Listeners => LISTENERS,
-            Collection::Providers => PROVIDERS,
-            Collection::Tokens(_) => TOKENS,
-        }
-    }
-
-    /// Returns a row's id in paths, if it has one. Providers have a slug.
+    /// Returns a row's id in paths, if it has one.
     pub fn id_of(&self, row: &Value) -> Option<String> {
-        let id = match self {
-            Collection::Providers => &row["provider_id"],
-            _ => &row["id"],
-        };
-        match id {
+        match &row[self.resource().id] {
             Value::String(id) if !id.is_empty() => Some(id.clone()),
             Value::Number(id) => Some(id.to_string()),
             _ => None,
         }
     }
 
-    /// Returns a row's display name, which may not be unique.
+    /// Returns a row's display name.
     pub fn name_of(&self, row: &Value) -> Option<String> {
-        let name = match self {
-            Collection::Listeners => &row["compute_id"],
-            Collection::Providers => &row["provider_id"],
-            Collection::Tokens(_) => &row["provider_account_label"],
-            _ => &row["name"],
-        };
-        let name = name
-            .as_str()
-            .filter(|name| !name.is_empty())
-            .map(str::to_string);
+        let name = row[self.resource().name].as_str();
+        let name = name.filter(|name| !name.is_empty()).map(str::to_string);
         name.or_else(|| self.id_of(row))
     }
 }
 
-impl Field {
+impl Column {
     /// The field's value in a row; null where it has none.
     pub fn of<'v>(&self, row: &'v Value) -> &'v Value {
         row.pointer(self.pointer).unwrap_or(&Value::Null)
@@ -209,7 +252,6 @@ impl Field {
         }
     }
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,7 +262,8 @@ mod tests {
         let row = json!({"id": "l1", "compute_id": "cluster-a", "compute_type": "k8s", "version": null,
             "compute_config": {"k8s_namespaces": ["a", "b", 3]}, "updated_at": "2026-11-21T10:00:00Z"});
         let cells: Vec<String> = Collection::Listeners
-            .fields()
+            .resource()
+            .columns
             .iter()
             .map(|field| field.words(&row))
             .collect();
@@ -242,7 +285,8 @@ mod tests {
         let token =
             json!({"id": "t1", "provider_account_label": null, "is_default": true, "scopes": []});
         let cells: Vec<String> = Collection::Tokens(None)
-            .fields()
+            .resource()
+            .columns
             .iter()
             .map(|field| field.words(&token))
             .collect();

@@ -1,0 +1,178 @@
+//! What the commands of listeners and OAuth providers have in common.
+
+use crate::act::{Act, Approval, Confirm, Sending};
+use crate::commands::collections;
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::fields::{Fields, Kind};
+use crate::input;
+use crate::output::Output;
+use crate::resolve;
+use clap::Args;
+use runtail_core::catalog::{Collection, Service, ServiceChange};
+use runtail_core::config::Document;
+use runtail_core::config::files::read_text;
+use runtail_core::model::Intent;
+use std::marker::PhantomData;
+use std::path::PathBuf;
+
+/// A kind of record that a list has.
+pub trait Record: Kind {
+    const OF: Collection;
+    /// The name and the help of the argument that names a record.
+    const ID: [&'static str; 2];
+    /// What the help says after that of `--file`.
+    const FILE: &'static str;
+}
+
+/// A record.
+#[derive(Debug, Args)]
+pub struct Id<R: Record> {
+    #[arg(value_name = R::ID[0], help = R::ID[1])]
+    id: String,
+    #[arg(skip)]
+    record: PhantomData<R>,
+}
+
+/// Options of `get`.
+#[derive(Debug, Args)]
+pub struct Get<R: Record> {
+    #[command(flatten)]
+    of: Id<R>,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Options of `create`.
+#[derive(Debug, Args)]
+pub struct Create<R: Record> {
+    #[arg(short, long, value_name = "FILE", help = format!("What to create, as TOML or JSON, - for stdin{}", R::FILE))]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    fields: Fields<R, true>,
+    #[command(flatten)]
+    sending: Sending,
+}
+
+/// Options of `update`.
+#[derive(Debug, Args)]
+pub struct Update<R: Record> {
+    #[command(flatten)]
+    of: Id<R>,
+    #[arg(short, long, value_name = "FILE", help = format!("What to change, as TOML or JSON, - for stdin{}", R::FILE))]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    fields: Fields<R, false>,
+    #[command(flatten)]
+    sending: Sending,
+}
+
+/// Options of `delete`.
+#[derive(Debug, Args)]
+pub struct Delete<R: Record> {
+    #[command(flatten)]
+    of: Id<R>,
+    #[command(flatten)]
+    confirm: Confirm,
+    #[command(flatten)]
+    sending: Sending,
+}
+
+impl<R: Record> Get<R> {
+    pub(crate) async fn run(self, context: &Context) -> Result<Exit, Failure> {
+        collections::get(context, &R::OF, &self.of.id, &self.output).await
+    }
+}
+
+impl<R: Record> Create<R> {
+    pub(crate) async fn run(self, context: &Context, what: Service) -> Result<Exit, Failure> {
+        let document = match self.file {
+            Some(file) => read(&what, file).await?,
+            None => self.fields.document().await?,
+        };
+        let change = ServiceChange { what, document };
+        make(context, change, (&self.sending, Approval::NotNeeded)).await
+    }
+}
+
+impl<R: Record> Update<R> {
+    pub(crate) async fn run(
+        self,
+        context: &Context,
+        what: fn(String) -> Service,
+    ) -> Result<Exit, Failure> {
+        let document = match self.file {
+            Some(file) => read(&what(String::new()), file).await?,
+            None => self.fields.document().await?,
+        };
+        let how = (&self.sending, Approval::NotNeeded);
+        make_on(context, &R::OF, &self.of.id, (what, document), how).await
+    }
+}
+
+impl<R: Record> Delete<R> {
+    pub(crate) async fn run(
+        self,
+        context: &Context,
+        what: fn(String) -> Service,
+    ) -> Result<Exit, Failure> {
+        let how = (
+            &self.sending,
+            Approval::Name(self.confirm.confirm.as_deref()),
+        );
+        let what = (what, Document::default());
+        make_on(context, &R::OF, &self.of.id, what, how).await
+    }
+}
+
+/// Reads a document on a change from a file, or from stdin for `-`.
+async fn read(what: &Service, file: PathBuf) -> Result<Document, Failure> {
+    let (text, path) = match file.as_os_str() == "-" {
+        true => (input::stdin_text().await?, None),
+        false => {
+            let why = |e| Failure::usage(format!("cannot read {}: {e}", file.display()));
+            (read_text(&file).map_err(why)?, Some(file.as_path()))
+        }
+    };
+    Ok(what.clone().read(&text, path)?.document)
+}
+
+/// Makes a change in the only profile with a control plane.
+pub(crate) async fn make(
+    context: &Context,
+    change: ServiceChange,
+    (sending, approval): (&Sending, Approval<'_>),
+) -> Result<Exit, Failure> {
+    let (site, _) = collections::only_site(context).await?;
+    let act = Act {
+        context,
+        site: &site,
+        sending,
+        approval,
+    };
+    act.plane(&Intent::Service(Box::new(change)), None).await
+}
+
+/// Makes a change to a record by its id, or PROFILE/ID, in the profile that has it.
+pub(crate) async fn make_on(
+    context: &Context,
+    of: &Collection,
+    id: &str,
+    (what, document): (fn(String) -> Service, Document),
+    how: (&Sending, Approval<'_>),
+) -> Result<Exit, Failure> {
+    let (profiles, id) = resolve::narrowed(context, id);
+    let mut profiles = collections::with_control_plane(profiles)?;
+    if profiles.len() > 1 {
+        profiles = collections::knowing(profiles, of, id).await?;
+        if profiles.len() > 1 {
+            return Err(collections::ambiguous(of, id, &profiles));
+        }
+    }
+    let context = Context {
+        profiles,
+        ..context.clone()
+    };
+    let what = what(id.to_string());
+    make(&context, ServiceChange { what, document }, how).await
+}

@@ -1,0 +1,172 @@
+//! The fields of a record as options of a command, from the catalogue.
+
+use crate::exit::Failure;
+use crate::input;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
+use jiff::Timestamp;
+use runtail_core::catalog::{Field, Form, Verb, fields_of};
+use runtail_core::config::{Document, SecretRef};
+use runtail_core::text;
+use serde_json::{Map, Value, json};
+use std::fmt::Debug;
+use std::marker::PhantomData;
+use uuid::Uuid;
+
+/// A kind of record.
+pub trait Kind: Debug + Clone + Send + Sync + 'static {
+    const FIELDS: &'static [Field];
+}
+
+/// The options for the fields of a new record (`NEW`), or of an update. In a command with `--file`, they replace it.
+#[derive(Debug, Clone)]
+pub struct Fields<K, const NEW: bool>(ArgMatches, PhantomData<K>);
+
+impl<K: Kind, const NEW: bool> FromArgMatches for Fields<K, NEW> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        Ok(Fields(matches.clone(), PhantomData))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        self.0 = matches.clone();
+        Ok(())
+    }
+}
+
+impl<K: Kind, const NEW: bool> Args for Fields<K, NEW> {
+    fn augment_args(command: Command) -> Command {
+        let has_file = command.get_arguments().any(|arg| arg.get_id() == "file");
+        let all = Self::all();
+        let leaves = all.iter().flat_map(|field| match field.form {
+            Form::Table(inner) => inner,
+            _ => std::slice::from_ref(field),
+        });
+        let options = leaves
+            .filter(|field| !field.option.is_empty())
+            .map(|field| {
+                let is_needed = field.is_needed && !matches!(field.form, Form::Texts);
+                match has_file {
+                    false => option(field).required(is_needed),
+                    true if is_needed => option(field)
+                        .required_unless_present("file")
+                        .conflicts_with("file"),
+                    true => option(field).conflicts_with("file"),
+                }
+            });
+        let options: Vec<Arg> = options.collect();
+        command.args(options)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+/// Returns the option for a field.
+fn option(field: &Field) -> Arg {
+    let arg = Arg::new(field.option)
+        .long(field.option)
+        .value_name(field.value)
+        .help(field.help);
+    match field.form {
+        Form::Bool => arg
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true")
+            .value_parser(["true", "false"]),
+        Form::Texts => arg.action(ArgAction::Append),
+        Form::Uuid => arg.value_parser(|text: &str| Uuid::parse_str(text).map(|id| id.to_string())),
+        Form::Time => arg.value_parser(time),
+        Form::Word(words) => {
+            let value = |(n, word): (usize, &&'static str)| {
+                PossibleValue::new(*word).help(field.meanings.get(n).copied().unwrap_or_default())
+            };
+            let values = words.iter().enumerate().map(value);
+            arg.value_parser(PossibleValuesParser::new(values))
+                .hide_possible_values(field.meanings.is_empty())
+        }
+        // The error of a value parser would show the secret.
+        Form::Open | Form::Secret => arg,
+        _ => arg.value_parser(filled),
+    }
+}
+
+impl<K: Kind, const NEW: bool> Fields<K, NEW> {
+    fn all() -> Vec<Field> {
+        fields_of(K::FIELDS, if NEW { Verb::Create } else { Verb::Update })
+    }
+
+    /// Returns the given fields.
+    pub(crate) async fn document(&self) -> Result<Document, Failure> {
+        let mut document = Document::default();
+        for field in Self::all() {
+            let value = match field.form {
+                Form::Table(inner) => {
+                    let mut table = Map::new();
+                    for leaf in inner {
+                        let value = self.value(leaf).await?;
+                        table.extend(value.map(|value| (leaf.name.to_string(), value)));
+                    }
+                    (field.is_needed || !table.is_empty()).then(|| table.into())
+                }
+                Form::Secret => {
+                    if let Some(given) = self.given(&field).first() {
+                        let reference = secret(&format!("--{}", field.option), "", given)?;
+                        document.secrets.push((vec![field.name.into()], reference));
+                    }
+                    None
+                }
+                _ => self.value(&field).await?,
+            };
+            let value = value.map(|value| (field.name.to_string(), value));
+            document.fields.extend(value);
+        }
+        Ok(document)
+    }
+
+    fn given(&self, field: &Field) -> Vec<&String> {
+        let values = self.0.try_get_many(field.option).ok().flatten();
+        values.into_iter().flatten().collect()
+    }
+
+    /// Returns the value of a field. A required list may be empty, and the only word of a field needs no option.
+    async fn value(&self, field: &Field) -> Result<Option<Value>, Failure> {
+        let given = self.given(field);
+        Ok(match (field.form, given.as_slice()) {
+            (Form::Texts, given) => (field.is_needed || !given.is_empty()).then(|| json!(given)),
+            (Form::Word([only]), []) => field.is_needed.then(|| json!(only)),
+            (_, []) => None,
+            (Form::Bool, [text, ..]) => Some(json!(*text == "true")),
+            (Form::Open, [text, ..]) => {
+                Some(input::json(&format!("--{}", field.option), text).await?)
+            }
+            (_, [text, ..]) => Some(json!(text)),
+        })
+    }
+}
+
+/// Parses a non-empty text.
+pub(crate) fn filled(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() {
+        Err("expected a text".into())
+    } else {
+        Ok(text.to_string())
+    }
+}
+
+fn time(text: &str) -> Result<String, String> {
+    let time = text.parse().map(|time: Timestamp| time.to_string());
+    time.map_err(|_| "expected a time such as 2027-01-01T00:00:00Z".into())
+}
+
+/// Parses the reference of a secret. Anything else may be the secret itself, so the error doesn't repeat it. `name`: what
+/// precedes it, such as `NAME=`.
+pub(crate) fn secret(option: &str, name: &str, given: &str) -> Result<SecretRef, Failure> {
+    SecretRef::parse(given, None).ok_or_else(|| {
+        Failure::usage(format!(
+            "{} needs a reference: {name}env:VARIABLE or {name}file:PATH\n  \
+             secrets are never passed as arguments, because other users can read those",
+            text::clean(option)
+        ))
+    })
+}
