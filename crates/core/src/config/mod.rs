@@ -595,6 +595,31 @@ mod tests {
         assert!(read(profile, 0o666).is_ok());
     }
 
+    /// Mistakes in `mistakes.txt`, each with all that is reported about it. A wrong table is written beside the tests of cargo.
+    #[test]
+    fn mistakes_show_their_place_and_what_to_do() {
+        const TABLE: &str = include_str!("mistakes.txt");
+        let mut table = String::new();
+        for block in TABLE.split_terminator("----\n") {
+            let (text, _) = block.split_once("=>\n").unwrap();
+            let read = Config::parse(text, Some(Path::new("c.toml")));
+            let said = match &read {
+                Ok(config) => config.warnings.join("\n"),
+                Err(error) => error.to_string(),
+            };
+            assert!(
+                !said.contains("canary") || text.contains("api_key = "),
+                "{said}"
+            );
+            table.push_str(&format!("{text}=>\n{said}\n----\n"));
+        }
+        let actual = std::env::temp_dir().join("runtail-mistakes.txt");
+        if table != TABLE {
+            std::fs::write(&actual, &table).unwrap();
+        }
+        assert!(table == TABLE, "compare it with {}", actual.display());
+    }
+
     #[test]
     fn profiles_are_chosen_by_name_or_default() {
         let mut config = Config {
