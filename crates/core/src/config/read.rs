@@ -146,7 +146,7 @@ impl<'d> Value<'d> {
         let has_place = error.place.is_some();
         let mut message = error.message.as_str();
         match (&*self.table, self.key) {
-            (_, key) if key.ends_with("command") => {
+            ("notify", "command") | (_, "api_key_command" | "bearer_command") => {
                 error.hint.get_or_insert_with(|| {
                     "a list of the program and its arguments, such as [\"pass\", \"show\", \"langsmith\"]".into()
                 });
