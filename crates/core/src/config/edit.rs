@@ -26,7 +26,9 @@ pub fn edited_profile(
 ) -> Result<Profile, ConfigError> {
     let (config, unknown) = sections::config(text, None)?;
     let (_, kept) = sections::config(before, None).unwrap_or_default();
-    let is_kept = |error: &ConfigError| kept.iter().any(|kept| kept.message == error.message);
+    // The name of the profile, which the message has too, may be new.
+    let key = |error: &ConfigError| error.message.split('`').nth(1).map(str::to_string);
+    let is_kept = |error: &ConfigError| kept.iter().any(|kept| key(kept) == key(error));
     if let Some(error) = unknown.into_iter().find(|error| !is_kept(error)) {
         return Err(error);
     }
