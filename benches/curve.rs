@@ -117,7 +117,6 @@ fn run(
 
 fn append(size: u64, make: fn(u64) -> Arc<str>) -> f64 {
     let mut event_log = EventLog::new(Limits {
-        max_rows: usize::MAX,
         max_bytes: usize::MAX,
     });
     let cost = run(size, false, make, |events| {
@@ -136,7 +135,6 @@ fn fold(size: u64, view: View, make: fn(u64) -> Arc<str>) -> (Viewer, f64) {
         url: "http://localhost:2024".into(),
     };
     let limits = EventLogLimits {
-        max_rows: usize::MAX,
         max_bytes: u64::MAX,
         ..EventLogLimits::default()
     };

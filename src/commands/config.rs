@@ -6,10 +6,10 @@ use crate::exit::{Exit, Failure};
 use crate::globals::Globals;
 use crate::output::{self, Output};
 use clap::{Args, Subcommand};
-use runtail_core::config::{Config, MAX_ANSWER, Profile, SecretSource, private_folder};
+use runtail_core::config::{Config, create_private};
 use runtail_core::text;
-use std::fmt::Write as _;
-use std::io::{IsTerminal as _, Write as _};
+use runtail_tui::input::keymap::Keymap;
+use std::io::{ErrorKind, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
 /// Commands for the configuration file.
@@ -56,7 +56,13 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
     match command {
         Command::Init => init(&place(globals)?)?,
         Command::Path => tell(&place(globals)?)?,
-        Command::Show => output::print(&show(&context::load_config(globals)?), false)?,
+        Command::Show => {
+            let config = context::load_config(globals)?;
+            for problem in Keymap::new(&config.keys).1 {
+                output::complain(&format!("warning: {problem}"));
+            }
+            output::print(&show(&config), false)?;
+        }
         Command::Import(options) => super::config_import::run(place(globals)?, options).await?,
     }
     Ok(Exit::Done)
@@ -71,25 +77,13 @@ fn place(globals: &Globals) -> Result<PathBuf, Failure> {
 }
 
 fn init(path: &PathBuf) -> Result<(), Failure> {
-    let failed =
-        |e: std::io::Error| Failure::usage(format!("cannot write {}: {e}", path.display()));
-    if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
-        private_folder(folder).map_err(failed)?;
-    }
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Ok(mut file) => file.write_all(Config::EXAMPLE.as_bytes()).map_err(failed)?,
-        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
-            return Err(Failure::usage(format!(
-                "{} already exists and was not changed",
-                path.display()
-            )));
-        }
-        Err(e) => return Err(failed(e)),
-    }
+    create_private(path, Config::EXAMPLE.as_bytes()).map_err(|e| {
+        let path = path.display();
+        Failure::usage(match e.kind() {
+            ErrorKind::AlreadyExists => format!("{path} already exists and was not changed"),
+            _ => format!("cannot write {path}: {e}"),
+        })
+    })?;
     tell(path)
 }
 
@@ -106,137 +100,12 @@ fn tell(path: &Path) -> Result<(), Failure> {
 
 /// Returns the configuration in use, in the format of the file.
 fn show(config: &Config) -> String {
-    let mut out = String::new();
     let source = match &config.path {
         Some(path) => path.display().to_string(),
         None if config.profiles.is_empty() => "no file; all defaults".to_string(),
         None => "no file; the profile comes from the environment or the arguments".to_string(),
     };
-    let _ = writeln!(out, "# {}", text::clean(&source));
-    if !config.default_profiles.is_empty() {
-        let _ = writeln!(out, "default_profiles = {}", list(&config.default_profiles));
-    }
-    config
-        .profiles
-        .iter()
-        .for_each(|profile| show_profile(&mut out, profile));
-    let seconds = |d: std::time::Duration| format!("\"{}ms\"", d.as_millis()).replace("000ms", "s");
-    let _ = writeln!(
-        out,
-        "\n[poll]\ninterval = {}\ntimeout = {}",
-        seconds(config.poll.interval),
-        seconds(config.poll.timeout)
-    );
-    let event_log = &config.event_log;
-    let max_answer = config.max_answer.unwrap_or(MAX_ANSWER);
-    let _ = writeln!(
-        out,
-        "\n[limits]\nmax_rows = {}\nmax_bytes = {}\nmax_event = {}\ntotal = {}\nmax_answer = {max_answer}",
-        event_log.max_rows, event_log.max_bytes, event_log.max_event, event_log.total
-    );
-    let ui = &config.ui;
-    let _ = writeln!(
-        out,
-        "\n[ui]\ntheme = {}\nmouse = {}\nascii = {}\ntimestamps = {}\nwrap = {}\nrestore = {}\nnotify = {}",
-        quoted(&ui.theme),
-        quoted(&ui.mouse.to_string()),
-        ui.ascii,
-        quoted(&ui.timestamps.to_string()),
-        ui.wrap,
-        ui.restore,
-        quoted(&ui.notify.to_string())
-    );
-    out.push_str(&config.themes.to_toml());
-    if !config.keys.is_empty() {
-        let _ = writeln!(out, "\n[keys]");
-    }
-    for (name, keys) in &config.keys {
-        let _ = writeln!(out, "{} = {}", quoted(name), list(keys));
-    }
-    out
-}
-
-fn show_profile(out: &mut String, profile: &Profile) {
-    let _ = writeln!(out, "\n[profiles.{}]", text::clean(&profile.name));
-    if let Some(region) = &profile.region {
-        let _ = writeln!(out, "# region {}", text::clean(region));
-    }
-    let mut line = |name: &str, value: Option<String>| {
-        if let Some(value) = value {
-            let _ = writeln!(out, "{name} = {value}");
-        }
-    };
-    line(
-        "control_plane",
-        profile
-            .control_plane
-            .as_ref()
-            .map(|url| quoted(url.as_str())),
-    );
-    line("workspace", profile.workspace.as_deref().map(quoted));
-    for (kind, source) in [("api_key", &profile.key), ("bearer", &profile.bearer)] {
-        match source {
-            Some(SecretSource::Env(name)) => line(&format!("{kind}_env"), Some(quoted(name))),
-            Some(SecretSource::File(path)) => line(
-                &format!("{kind}_file"),
-                Some(quoted(&path.display().to_string())),
-            ),
-            Some(SecretSource::Entry(path, entry)) => {
-                line(
-                    &format!("{kind}_file"),
-                    Some(quoted(&format!("{}#{entry}", path.display()))),
-                );
-            }
-            Some(SecretSource::Keyring(entry)) => {
-                line(&format!("{kind}_keyring"), Some(quoted(&entry.to_string())))
-            }
-            // Arguments may contain secrets.
-            Some(SecretSource::Command(words)) => {
-                let program = words.first().map_or("", |w| w);
-                line(
-                    &format!("{kind}_command"),
-                    Some(format!("[{}, …]", quoted(program))),
-                );
-            }
-            Some(SecretSource::Given(_)) | None => {}
-        }
-    }
-    line("label", profile.label.as_deref().map(quoted));
-    line(
-        "read_only",
-        profile.is_read_only().then(|| "true".to_string()),
-    );
-    line("poll", profile.poll_setting());
-    line(
-        "deployments",
-        (!profile.deployments.is_empty()).then(|| list(&profile.deployments)),
-    );
-    line("allow_http", profile.allow_http.then(|| "true".to_string()));
-    let servers: Vec<String> = profile
-        .agent_servers
-        .iter()
-        .map(|(name, url)| format!("{} = {}", quoted(name), quoted(url.as_str())))
-        .collect();
-    line(
-        "agent_server",
-        (!servers.is_empty()).then(|| format!("{{ {} }}", servers.join(", "))),
-    );
-}
-
-/// Quotes a text for TOML; a JSON string is valid TOML.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text::clean(text).as_ref()).to_string()
-}
-
-fn list(texts: &[String]) -> String {
-    format!(
-        "[{}]",
-        texts
-            .iter()
-            .map(|t| quoted(t))
-            .collect::<Vec<_>>()
-            .join(", ")
-    )
+    format!("# {}\n\n{}", text::clean(&source), config.to_toml())
 }
 
 #[cfg(test)]
@@ -244,14 +113,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shown_can_be_read_again() {
-        let text = "[profiles.a]\nurl = \"https://x.example.com\"\napi_key_env = \"K\"\nlabel = \"x\"\n\
-                    deployments = [\"d\"]\n[profiles.b]\nagent_server = \"http://localhost:1\"\n[keys]\n\"a.b\" = \"G\"\n";
+    fn everything_is_shown_and_can_be_read_again() {
+        let text = "default_profiles = [\"a\"]\n[profiles.a]\nurl = \"https://x.example.com\"\napi_key_env = \"K\"\nlabel = \"x\"\n\
+                    deployments = [\"d\"]\npoll = { d = false }\n[profiles.\"b.c\"]\nagent_server = \"http://localhost:1\"\nread_only = true\n\
+                    poll = false\nbearer_keyring = \"s/x\"\n[profiles.d]\nregion = \"eu\"\napi_key_command = [\"pass\"]\n\
+                    agent_server = { x = \"http://localhost:1\", y = \"http://1.1.1.1\" }\nallow_http = true\n[poll]\ninterval = \"1500ms\"\n\
+                    [limits]\nmax_answer = \"1GB\"\n[ui]\nmouse = \"off\"\nnotify = \"osc777\"\n[themes.dusk]\ninherits = \"dark\"\n\
+                    good = \"bold 32 on #87afff\"\n[[answer]]\nmatch = \"action:a graph:g\"\ndecision = \"reject\"\nmessage = \"no\"\n\
+                    [[answer]]\nmatch = \"action:*\"\ndecision = \"approve\"\n[[notify]]\nwhen = \"stuck\"\nmatch = \"graph:x profile:*\"\n\
+                    command = [\"x\"]\n[[notify]]\nwhen = \"failed\"\n[stuck]\nsilent = \"10m\"\n[prices]\ncurrency = \"€\"\n\
+                    \"gpt-5.1\" = { input = 1.25, output = 10, cached = 0.1 }\n[searches]\n\"a.b\" = \"star:yes\"\n\
+                    [keys]\n\"a.b\" = \"G\"\nc.d = []\n";
         let mut config = Config::parse(text, None).unwrap();
         let mut again = Config::parse(&show(&config), None).unwrap_or_else(|e| panic!("{e}"));
         // How each profile is written may differ: what it says may not.
         (config.tables, again.tables) = Default::default();
         assert_eq!(again.warnings, Vec::<String>::new());
         assert_eq!(format!("{again:?}"), format!("{config:?}"));
+    }
+
+    #[test]
+    fn arguments_of_commands_are_not_shown() {
+        let text = "[profiles.a]\nregion = \"us\"\napi_key_command = [\"pass\", \"canary\"]\nbearer_command = [\"curl\", \"canary\"]\n\
+                    [[notify]]\nwhen = \"failed\"\ncommand = [\"sh\", \"-c\", \"canary\"]\n";
+        let shown = show(&Config::parse(text, None).unwrap());
+        assert!(!shown.contains("canary"), "{shown}");
+        assert_eq!(shown.matches(", \"…\"]").count(), 3, "{shown}");
     }
 }

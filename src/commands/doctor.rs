@@ -9,6 +9,7 @@ use runtail_api::doctor::{Ask, Check, Fault, Origin, Refused, examine_all, machi
 use runtail_core::config::{Config, ConfigError};
 use runtail_core::text;
 use runtail_tui::features::diagnostics::doctor::{of_check, sum};
+use runtail_tui::input::keymap::Keymap;
 use runtail_tui::runtime::{Terminal, terminal_checks};
 use runtail_tui::widgets::line::Tone;
 use std::io::IsTerminal;
@@ -47,7 +48,7 @@ enum Format {
 }
 
 pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
-    let found = unwarned(globals);
+    let found = checked(globals);
     let profiles = match &found {
         Ok(config) => config.choose(&globals.profiles)?,
         // A problem with --url is a usage error.
@@ -88,7 +89,14 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
 
 /// Returns the report about this machine, for the dashboard.
 pub(crate) fn environment_checks(globals: &Globals) -> Vec<Check> {
-    here(globals, &unwarned(globals))
+    here(globals, &checked(globals))
+}
+
+/// Loads the configuration, with the mistakes of `[keys]` among its warnings.
+fn checked(globals: &Globals) -> Result<Config, ConfigError> {
+    let mut config = unwarned(globals)?;
+    config.warnings.extend(Keymap::new(&config.keys).1);
+    Ok(config)
 }
 
 fn here(globals: &Globals, found: &Result<Config, ConfigError>) -> Vec<Check> {

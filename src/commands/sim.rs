@@ -4,7 +4,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::{complain, print};
 use clap::Args;
 use runtail_core::config::{Config, Poll, Profile, SecretSource};
-use runtail_core::model::AnswerRule;
+use runtail_core::model::{AnswerRule, RuleDecision};
 use runtail_sim::{Options as SimOptions, Scenario, Sim};
 use std::time::Duration;
 
@@ -85,13 +85,15 @@ pub(crate) fn demo_config(sim: &Sim) -> Result<Config, Failure> {
         ..Poll::default()
     };
     // Some of the demo's threads ask whether to send an email.
-    let answer_rules: Vec<AnswerRule> = AnswerRule::parse("action:send_email", "approve", None)
-        .into_iter()
-        .collect();
+    let rule = AnswerRule {
+        text: "action:send_email".into(),
+        decision: RuleDecision::Approve,
+        message: None,
+    };
     Ok(Config {
         profiles,
         poll,
-        answer_rules,
+        answer_rules: vec![rule],
         ..Config::default()
     })
 }

@@ -304,14 +304,28 @@ async fn config_commands_show_and_create_the_configuration() {
     );
     let profile = "[profiles.eu]\ncontrol_plane = \"https://eu.example/host\"\nworkspace = \"w1\"\nlabel = \"EU\"\n\
                    read_only = true\npoll = false\ndeployments = [\"bot\", \"mail\"]\n\
-                   agent_server = { \"local\" = \"http://localhost:2024/\" }\n";
+                   [profiles.eu.agent_server]\nlocal = \"http://localhost:2024/\"\n";
     std::fs::write(&path, profile).unwrap();
     let shown = runtail(folder.path(), &["config", "show"]).await.out;
     for line in profile.lines() {
         assert!(shown.lines().any(|shown| shown == line), "{line}: {shown}");
     }
-    std::fs::write(&path, "[ui]\nthem = \"x\"\n").unwrap();
+    // What the dashboard says about [keys], and doctor too.
+    let keys = "[ui]\nthem = \"x\"\n[keys]\n\"no.such\" = \"q\"\n\"app.quit\" = \"Entre\"\n\"app.help\" = \"r\"\n";
+    std::fs::write(&path, keys).unwrap();
     let ended = runtail(folder.path(), &["config", "show"]).await;
+    let report = runtail(folder.path(), &["doctor"]).await.out;
+    for part in [
+        "[keys] no.such: unknown action",
+        "[keys] app.quit: ",
+        "[keys] r is bound to app.",
+    ] {
+        assert!(ended.err.contains(part), "{part}: {}", ended.err);
+        assert!(
+            report.replace("\n        ", " ").contains(part),
+            "{part}: {report}"
+        );
+    }
     assert_eq!(ended.code, 0);
     assert!(
         ended.err.contains("config.toml:2:1: unknown key `them`"),
@@ -334,7 +348,7 @@ async fn limits_and_appearance_of_the_file_apply_to_a_url() {
     std::fs::create_dir(folder.path().join("runtail")).unwrap();
     let path = folder.path().join("runtail/config.toml");
     let text = "default_profiles = [\"us\"]\n[profiles.us]\nregion = \"us\"\n\
-                [limits]\nmax_answer = \"2KiB\"\nmax_rows = 77\ntotal = \"1MiB\"\n[ui]\ntheme = \"mono\"\n[poll]\ninterval = \"7s\"\n";
+                [limits]\nmax_answer = \"2KiB\"\nmax_event = 7777\ntotal = \"1MiB\"\n[ui]\ntheme = \"mono\"\n[poll]\ninterval = \"7s\"\n";
     std::fs::write(&path, text).unwrap();
     let shown = runtail(
         folder.path(),
@@ -344,7 +358,7 @@ async fn limits_and_appearance_of_the_file_apply_to_a_url() {
     .out;
     for part in [
         "max_answer = 2048",
-        "max_rows = 77",
+        "max_event = 7777",
         "total = 1048576",
         "theme = \"mono\"",
         "interval = \"7s\"",

@@ -107,7 +107,7 @@ mod keychain {
         assert_eq!(arguments, expected, "the key is no argument");
         let shown = home.runtail(&["config", "show"]).await.expect(0);
         assert!(
-            shown.out.contains("api_key_keyring = \"lang smith/prod\""),
+            shown.out.contains("api_key_keyring = \"lang smith\""),
             "{}",
             shown.out
         );

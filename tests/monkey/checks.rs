@@ -330,11 +330,6 @@ pub fn check_state(app: &App, is_read_only: bool) {
     let limits = &app.session.settings.event_log;
     for viewer in streams.all() {
         let event_log = &viewer.event_log;
-        assert!(
-            event_log.retained_events() <= limits.max_rows,
-            "{} events are kept",
-            event_log.retained_events()
-        );
         // The newest event is always kept.
         let most = limits.max_bytes + limits.max_event;
         assert!(

@@ -40,7 +40,7 @@ struct World {
 impl World {
     /// The configuration file of the demo. The region `eu` is read-only in all variants.
     fn config(sim: &Sim, variant: usize) -> String {
-        let limits = "[poll]\ninterval = \"1s\"\n\n[limits]\nmax_rows = 400\nmax_bytes = \"1MiB\"\nmax_event = \"4MiB\"\n\n";
+        let limits = "[poll]\ninterval = \"1s\"\n\n[limits]\nmax_bytes = \"256KiB\"\nmax_event = \"4MiB\"\n\n";
         let profile = |at: usize, more: &str| {
             let region = &sim.regions()[at];
             let seal = if region.region == "eu" {

@@ -421,13 +421,13 @@ fn reloaded_keys_and_settings_apply_immediately() {
     reload(
         &mut dash,
         &format!(
-            "{TWO}[keys]\n\"app.profiles\" = [\"F2\"]\n[ui]\nascii = true\n[limits]\nmax_rows = 5\n[pol]\n"
+            "{TWO}[keys]\n\"app.profiles\" = [\"F2\"]\n[ui]\nascii = true\n[limits]\nmax_bytes = 5000\n[pol]\n"
         ),
     );
     assert!(dash.keys("p").is_empty() && dash.dialog().is_none());
     dash.keys("<F2>");
     assert!(dash.has_dialog(Dialog::Profiles), "{}", dash.screen());
-    assert!(dash.screen().is_ascii() && dash.kept_events() == 5);
+    assert!(dash.screen().is_ascii() && dash.kept_bytes() == 5000);
     let notice = dash.notices().join("\n");
     assert!(
         notice.contains("unknown key `pol`") && notice.contains("[limits] applies to new streams"),

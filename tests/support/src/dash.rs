@@ -71,6 +71,8 @@ pub struct Dash {
     frozen: FrozenFrame,
     pub now: Timestamp,
     seq: Seq,
+    /// Number of events that each stream keeps.
+    kept: usize,
 }
 
 impl Dash {
@@ -103,6 +105,7 @@ impl Dash {
             frozen: FrozenFrame::default(),
             now: start(),
             seq: Seq::START,
+            kept: usize::MAX,
         }
     }
 
@@ -112,7 +115,15 @@ impl Dash {
             self.app.relayout();
             self.app.on_drawn();
         }
-        update(&mut self.app, self.now, msg)
+        let effects = update(&mut self.app, self.now, msg);
+        // As if the rest needed more memory than there is.
+        for viewer in self.app.stream.tabs.all_mut() {
+            let log = viewer.live_log_mut();
+            while log.retained_events() > self.kept {
+                log.shrink_by(1);
+            }
+        }
+        effects
     }
 
     /// Presses keys before the next frame is drawn.

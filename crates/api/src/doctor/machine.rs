@@ -88,7 +88,7 @@ fn configuration(origin: Origin<'_>) -> Vec<Check> {
         true => Check::good(name, found),
         false => {
             let mut check =
-                Check::warn(name, found).likely("a mistyped name; unknown settings have no effect");
+                Check::warn(name, found).likely("a mistyped name; such settings have no effect");
             check.evidence = config.warnings.clone();
             check
         }

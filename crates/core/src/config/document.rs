@@ -4,7 +4,7 @@
 use super::SecretRef;
 use super::error::{ConfigError, Place, nearest};
 use super::node::{self, Content, Key, Node};
-use super::table::{Source, mismatch, text_of};
+use super::read::{Source, mismatch, text_of};
 use crate::catalog::{Field, Form};
 use crate::text;
 use secrecy::SecretString;
@@ -176,7 +176,7 @@ impl Reader<'_> {
         let source = self.source;
         let wrong = |expected: &str| Err(mismatch(source, value, expected));
         match (form, &value.value) {
-            (Form::Text | Form::Time, _) => Ok(text_of(source, value)?.value.into()),
+            (Form::Text | Form::Time, _) => Ok(text_of(source, value)?.into()),
             (Form::Word(words), Content::Text(word)) if words.contains(&word.as_str()) => {
                 Ok(word.as_str().into())
             }
@@ -220,9 +220,7 @@ impl Reader<'_> {
             (Form::Number(least, f64::MAX), _) => wrong(&format!("a number, at least {least}")),
             (Form::Number(least, most), _) => wrong(&format!("a number from {least} to {most}")),
             (Form::Texts, Content::List(items)) => {
-                let texts = items
-                    .iter()
-                    .map(|item| Ok(text_of(source, item)?.value.into()));
+                let texts = items.iter().map(|item| Ok(text_of(source, item)?.into()));
                 texts
                     .collect::<Result<Vec<Value>, ConfigError>>()
                     .map(Value::from)

@@ -1,8 +1,7 @@
 //! Edits one profile as text and merges it into the file; the rest of the file is unchanged.
 
-use super::{Config, ConfigError, Place, Profile, SecretSource, base};
+use super::{Config, ConfigError, Profile, base, sections};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use toml_edit::{DocumentMut, Item, RawString, Table, TableLike};
@@ -25,17 +24,13 @@ pub fn edited_profile(
     before: &str,
     file: Option<&Path>,
 ) -> Result<Profile, ConfigError> {
-    let config = Config::parse(text, None)?;
-    let earlier = Config::parse(before, None)
-        .map(|config| config.warnings)
-        .unwrap_or_default();
-    let is_kept = |warning: &str| {
-        earlier
-            .iter()
-            .any(|old| unknown_key(old).is_some() && unknown_key(old) == unknown_key(warning))
-    };
-    if let Some(warning) = config.warnings.iter().find(|warning| !is_kept(warning)) {
-        return Err(of_warning(text, warning));
+    let (config, unknown) = sections::config(text, None)?;
+    let (_, kept) = sections::config(before, None).unwrap_or_default();
+    // The name of the profile, which the message has too, may be new.
+    let key = |error: &ConfigError| error.message.split('`').nth(1).map(str::to_string);
+    let is_kept = |error: &ConfigError| kept.iter().any(|kept| key(kept) == key(error));
+    if let Some(error) = unknown.into_iter().find(|error| !is_kept(error)) {
+        return Err(error);
     }
     if let Some(foreign) = document(text)?
         .iter()
@@ -114,54 +109,6 @@ fn unnamed(message: &str) -> String {
         .strip_prefix("--url: ")
         .unwrap_or(message)
         .to_string()
-}
-
-/// Returns the key that a warning says is unknown.
-fn unknown_key(warning: &str) -> Option<&str> {
-    warning
-        .split_once("unknown key `")?
-        .1
-        .split_once('`')
-        .map(|(key, _)| key)
-}
-
-/// Turns a warning (`line:column: text`) into an error for the editor.
-fn of_warning(text: &str, warning: &str) -> ConfigError {
-    let mut parts = warning.splitn(3, ':');
-    let mut number = || {
-        parts
-            .next()
-            .and_then(|part| part.trim().parse::<usize>().ok())
-    };
-    let (line, column) = (number(), number());
-    let message = parts
-        .next()
-        .unwrap_or(warning)
-        .trim()
-        .replace(", ignored", "");
-    let (Some(line), Some(column)) = (line, column) else {
-        return ConfigError::new(warning);
-    };
-    let start = text
-        .split_inclusive('\n')
-        .take(line - 1)
-        .map(str::len)
-        .sum::<usize>();
-    let rest = text.get(start..).unwrap_or_default();
-    let at = start
-        + rest
-            .chars()
-            .take(column - 1)
-            .map(char::len_utf8)
-            .sum::<usize>();
-    let width = text
-        .get(at..)
-        .unwrap_or_default()
-        .find(|c: char| !c.is_alphanumeric() && !"_-".contains(c));
-    ConfigError {
-        place: Some(Place::of(text, at..at + width.unwrap_or(1))),
-        ..ConfigError::new(message)
-    }
 }
 
 /// Returns the text of each profile in a file. A profile with a pasted key is skipped, because it would be shown in the editor.
@@ -541,92 +488,7 @@ fn append(table: &mut Table, comment: &str) {
 
 /// Returns the initial text of a new profile, or of one that is not in the file.
 pub fn profile_template(profile: Option<&Profile>) -> String {
-    let Some(profile) = profile else {
-        return TEMPLATE.to_string();
-    };
-    let quoted = |text: &str| toml_edit::Value::from(text).to_string();
-    let list =
-        |texts: &mut dyn Iterator<Item = &str>| toml_edit::Array::from_iter(texts).to_string();
-    let mut out = format!(
-        "[profiles.{}]\n",
-        toml_edit::Key::new(profile.name.as_str())
-    );
-    let mut line = |key: &str, value: String| {
-        let _ = writeln!(out, "{key} = {value}");
-    };
-    if let Some(url) = &profile.control_plane {
-        let region = profile
-            .region
-            .as_deref()
-            .filter(|tag| base::of_region(tag).as_ref() == Some(url));
-        match region {
-            Some(tag) => line("region", quoted(tag)),
-            None => line("control_plane", quoted(url.as_str())),
-        }
-    }
-    match profile.agent_servers.as_slice() {
-        [] => {}
-        [(name, url)] if *name == profile.name => line("agent_server", quoted(url.as_str())),
-        servers => {
-            let pairs = servers
-                .iter()
-                .map(|(name, url)| (name.as_str(), url.as_str()));
-            line(
-                "agent_server",
-                toml_edit::InlineTable::from_iter(pairs).to_string(),
-            );
-        }
-    }
-    if let Some(workspace) = &profile.workspace {
-        line("workspace", quoted(workspace));
-    }
-    for (kind, source) in [("api_key", &profile.key), ("bearer", &profile.bearer)] {
-        match source {
-            Some(SecretSource::Env(name)) => line(&format!("{kind}_env"), quoted(name)),
-            Some(SecretSource::File(path)) => {
-                line(&format!("{kind}_file"), quoted(&path.to_string_lossy()))
-            }
-            Some(SecretSource::Entry(path, entry)) => {
-                line(
-                    &format!("{kind}_file"),
-                    quoted(&format!("{}#{entry}", path.to_string_lossy())),
-                );
-            }
-            Some(SecretSource::Keyring(entry)) => {
-                line(
-                    &format!("{kind}_keyring"),
-                    quoted(&entry.setting(&profile.name)),
-                );
-            }
-            Some(SecretSource::Command(words)) => {
-                line(
-                    &format!("{kind}_command"),
-                    list(&mut words.iter().map(String::as_str)),
-                );
-            }
-            // A key that was given directly has no source to name.
-            Some(SecretSource::Given(_)) | None => {}
-        }
-    }
-    if let Some(label) = &profile.label {
-        line("label", quoted(label));
-    }
-    if profile.read_only {
-        line("read_only", "true".into());
-    }
-    if let Some(poll) = profile.poll_setting() {
-        line("poll", poll);
-    }
-    if !profile.deployments.is_empty() {
-        line(
-            "deployments",
-            list(&mut profile.deployments.iter().map(String::as_str)),
-        );
-    }
-    if profile.allow_http {
-        line("allow_http", "true".into());
-    }
-    out
+    profile.map_or_else(|| TEMPLATE.to_string(), sections::profile_text)
 }
 
 /// Returns a template with the usual settings.

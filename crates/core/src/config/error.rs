@@ -50,6 +50,18 @@ impl ConfigError {
         self
     }
 
+    /// Returns where it is, for the beginning of a line: `config.toml:3:1: `.
+    pub(super) fn position(&self) -> String {
+        let path = self.path.as_ref().map(|path| path.display().to_string());
+        let path = path.map(|path| text::clean(&path).into_owned() + ":");
+        let place = self.place.as_ref();
+        let place = place.map(|place| format!("{}:{}:", place.line, place.column));
+        match path.unwrap_or_default() + &place.unwrap_or_default() {
+            none if none.is_empty() => none,
+            position => position + " ",
+        }
+    }
+
     /// Creates an error at a span of a file's text.
     pub(super) fn at(
         path: Option<&Path>,
@@ -114,14 +126,12 @@ pub(super) fn mask(line: &str) -> String {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(path) = &self.path {
-            write!(f, "{}", text::clean(&path.display().to_string()))?;
-            if let Some(Place { line, column, .. }) = &self.place {
-                write!(f, ":{line}:{column}")?;
+        match (&self.path, &self.place) {
+            (None, Some(Place { line, column, .. })) => {
+                write!(f, "line {line}, column {column}: ")?;
             }
-            f.write_str(": ")?;
-        } else if let Some(Place { line, column, .. }) = &self.place {
-            write!(f, "line {line}, column {column}: ")?;
+            (None, None) => {}
+            _ => write!(f, "{} ", self.position().trim_end())?,
         }
         f.write_str(&text::clean_lines(&self.message))?;
         if let Some(Place {
@@ -180,7 +190,7 @@ pub fn nearest_few<'a>(
         let is_possible = other.chars().count().abs_diff(length) <= limit;
         Some((
             is_possible
-                .then(|| distance(&word, &other))
+                .then(|| strsim::osa_distance(&word, &other))
                 .filter(|edits| *edits <= limit)?,
             candidate,
         ))
@@ -188,25 +198,6 @@ pub fn nearest_few<'a>(
     let mut near: Vec<(usize, &str)> = near.collect();
     near.sort_by_key(|(d, _)| *d);
     near.into_iter().map(|(_, c)| c).take(most).collect()
-}
-
-/// Returns the edit distance of two words, in characters; a swap of adjacent characters is one edit.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let swap = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = swap.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]

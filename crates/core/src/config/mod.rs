@@ -1,6 +1,5 @@
 //! Configuration: profiles, limits, key bindings; its location and its defaults.
 
-mod answer;
 mod base;
 mod document;
 pub mod edit;
@@ -12,14 +11,14 @@ pub mod import;
 mod keyring;
 mod node;
 mod notify;
-mod parse;
 pub mod prices;
 mod profile_form;
+mod read;
 mod secret;
 mod secret_command;
 mod secret_file;
+mod sections;
 mod store;
-mod table;
 pub mod theme;
 pub(crate) mod toml_fields;
 mod units;
@@ -33,18 +32,20 @@ pub use document::{Document, Format};
 pub use error::{ConfigError, Place};
 pub use keyring::Keyring;
 pub use notify::{NotifyPlace, NotifyRule, NotifyWhen, Stuck};
-pub use parse::KEY_SETTINGS;
 pub use profile_form::{KeyPlace, ProfileField, ProfileForm, ServerPlace};
 pub use secret::{SecretError, SecretRef, SecretSource, has_langsmith_key, looks_like_key};
-pub use store::{DiffLine, Draft, private_folder, replace_private};
+pub use sections::KEY_SETTINGS;
+pub use store::{DiffLine, Draft, create_private, private_folder, replace_private};
 pub use units::{duration as parse_duration, size as parse_size};
 pub use watch::Watch;
 
 use crate::model::AnswerRule;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use units::{written_duration, written_size};
 use url::Url;
 
 pub use error::{nearest, nearest_few};
@@ -60,10 +61,8 @@ pub struct Config {
     pub profiles: Vec<Profile>,
     /// Polling of waits.
     pub poll: Poll,
-    /// Memory limits of streams.
+    /// Limits of memory and responses.
     pub event_log: EventLogLimits,
-    /// Maximum decompressed size of a response, in bytes, which each profile has too; none means [`MAX_ANSWER`].
-    pub max_answer: Option<u64>,
     /// Appearance of the dashboard.
     pub ui: Ui,
     /// All themes.
@@ -87,11 +86,14 @@ pub struct Config {
 }
 
 /// Interval and timeout of a wait. One minute and half an hour are recommended by the service (contract §8).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Poll {
     /// Time between two requests.
+    #[serde(with = "written_duration")]
     pub interval: Duration,
     /// When to give up.
+    #[serde(with = "written_duration")]
     pub timeout: Duration,
 }
 
@@ -107,32 +109,38 @@ impl Default for Poll {
 /// Default of `[limits] max_answer`: maximum decompressed size of a response, in bytes. A thread's state may have 50 MB.
 pub const MAX_ANSWER: u64 = 64 << 20;
 
-/// Memory limits of event logs.
-#[derive(Debug, Clone, PartialEq)]
+/// Limits of event logs and responses, in bytes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct EventLogLimits {
-    /// Maximum number of events.
-    pub max_rows: usize,
-    /// Maximum memory in bytes.
+    /// Maximum memory of a log.
+    #[serde(with = "written_size")]
     pub max_bytes: u64,
-    /// Maximum size of an event that is kept whole, in bytes.
+    /// Maximum size of an event that is kept whole.
+    #[serde(with = "written_size")]
     pub max_event: u64,
-    /// Maximum memory of all open pages together, in bytes.
+    /// Maximum memory of all open pages together.
+    #[serde(with = "written_size")]
     pub total: u64,
+    /// Maximum decompressed size of a response, which each profile has too.
+    #[serde(with = "written_size")]
+    pub max_answer: u64,
 }
 
 impl Default for EventLogLimits {
     fn default() -> EventLogLimits {
         EventLogLimits {
-            max_rows: 1_000_000,
             max_bytes: 256 << 20,
             max_event: 64 << 20,
             total: 512 << 20,
+            max_answer: MAX_ANSWER,
         }
     }
 }
 
 /// Appearance of the dashboard.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Ui {
     /// The name of the theme.
     pub theme: String,
@@ -151,7 +159,8 @@ pub struct Ui {
 }
 
 /// Who handles the mouse.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Mouse {
     /// Runtail in lists, the terminal in streams, so that text can be selected.
     #[default]
@@ -172,7 +181,8 @@ impl Mouse {
 }
 
 /// How times in a stream are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Timestamps {
     /// Local time of day.
     #[default]
@@ -192,31 +202,10 @@ impl Timestamps {
     ];
 }
 
-/// Returns the word of a choice.
-fn word_of<T: PartialEq>(words: &[(&'static str, T)], wanted: &T) -> &'static str {
-    words
-        .iter()
-        .find(|(_, choice)| choice == wanted)
-        .map_or("", |(word, _)| word)
-}
-
-impl std::fmt::Display for Mouse {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(word_of(&Mouse::WORDS, self))
-    }
-}
-
-impl std::fmt::Display for Timestamps {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(word_of(&Timestamps::WORDS, self))
-    }
-}
-
 /// How to notify.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Notify {
-    /// Only the message on the screen.
-    Off,
     /// The terminal's bell.
     #[default]
     Bell,
@@ -224,22 +213,8 @@ pub enum Notify {
     Osc9,
     /// A desktop notification with a title by OSC 777 (urxvt, foot, Ghostty, VTE, …).
     Osc777,
-}
-
-impl Notify {
-    /// The words of the configuration.
-    pub const WORDS: [(&str, Notify); 4] = [
-        ("bell", Notify::Bell),
-        ("osc9", Notify::Osc9),
-        ("osc777", Notify::Osc777),
-        ("off", Notify::Off),
-    ];
-}
-
-impl std::fmt::Display for Notify {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(word_of(&Notify::WORDS, self))
-    }
+    /// Only the message on the screen.
+    Off,
 }
 
 impl Default for Ui {
@@ -297,20 +272,6 @@ impl Profile {
     /// Whether it is read-only.
     pub fn is_read_only(&self) -> bool {
         self.read_only || self.sealed.is_some()
-    }
-
-    /// Returns the value of `poll`, if it is set.
-    pub fn poll_setting(&self) -> Option<String> {
-        let names: Vec<String> = self
-            .unpolled
-            .iter()
-            .map(|name| format!("{} = false", serde_json::Value::from(name.as_str())))
-            .collect();
-        match (self.is_unpolled, names.is_empty()) {
-            (true, _) => Some("false".into()),
-            (false, true) => None,
-            (false, false) => Some(format!("{{ {} }}", names.join(", "))),
-        }
     }
 
     /// Whether both have the same servers and keys, so that responses to one are valid for the other.
@@ -423,7 +384,12 @@ impl Config {
 
     /// Parses a configuration; `path` is for messages and for relative paths of key files.
     pub fn parse(text: &str, path: Option<&Path>) -> Result<Config, ConfigError> {
-        parse::config(text, path)
+        sections::config(text, path).map(|(config, _)| config)
+    }
+
+    /// Returns it in the format of the file, without arguments of commands, which may contain secrets.
+    pub fn to_toml(&self) -> String {
+        sections::to_toml(self)
     }
 
     /// Returns the profile of the official environment variables, if any is set: `LANGSMITH_API_KEY`, or without it
@@ -439,7 +405,7 @@ impl Config {
     pub fn for_url(url: &str, path: Option<&Path>) -> Result<Config, ConfigError> {
         let mut profile = env::url_profile(url)?;
         let file = Config::of_file(path)?.unwrap_or_default();
-        profile.max_answer = file.max_answer;
+        profile.max_answer = Some(file.event_log.max_answer);
         // It is not a profile of the file.
         let (profiles, tables) = (vec![profile], BTreeMap::new());
         Ok(Config {
@@ -595,6 +561,31 @@ mod tests {
         assert!(read(profile, 0o666).is_ok());
     }
 
+    /// Mistakes in `mistakes.txt`, each with all that is reported about it. A wrong table is written beside the tests of cargo.
+    #[test]
+    fn mistakes_show_their_place_and_what_to_do() {
+        const TABLE: &str = include_str!("mistakes.txt");
+        let mut table = String::new();
+        for block in TABLE.split_terminator("----\n") {
+            let (text, _) = block.split_once("=>\n").unwrap();
+            let read = Config::parse(text, Some(Path::new("c.toml")));
+            let said = match &read {
+                Ok(config) => config.warnings.join("\n"),
+                Err(error) => error.to_string(),
+            };
+            assert!(
+                !said.contains("canary") || text.contains("api_key = "),
+                "{said}"
+            );
+            table.push_str(&format!("{text}=>\n{said}\n----\n"));
+        }
+        let actual = std::env::temp_dir().join("runtail-mistakes.txt");
+        if table != TABLE {
+            std::fs::write(&actual, &table).unwrap();
+        }
+        assert!(table == TABLE, "compare it with {}", actual.display());
+    }
+
     #[test]
     fn profiles_are_chosen_by_name_or_default() {
         let mut config = Config {
@@ -674,14 +665,19 @@ mod tests {
         let config = Config::parse(&all, None).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(config.warnings, Vec::<String>::new());
         assert!(config.profiles.len() >= 4);
-        // Every key that the parser reads has a line; the ways to give a secret are described together.
-        let pattern = r#"(?:table|root)\.\w+\("(\w+)"|"((?:api_key|bearer|max)_\w+)""#;
-        let keys: std::collections::BTreeSet<&str> = regex::Regex::new(pattern)
-            .unwrap()
-            .captures_iter(include_str!("parse.rs"))
-            .filter_map(|found| Some(found.get(1).or(found.get(2))?.as_str()))
-            .collect();
-        assert!(keys.len() > 30, "{keys:?}");
+        // Every setting has a line; the ways to give a secret are described together.
+        let (structs, _) = include_str!("sections.rs").split_once("enum Each").unwrap();
+        let defaults = Config::default().to_toml();
+        let others =
+            "when match decision message command currency input output cached reasoning inherits ";
+        let others = others.replace(' ', " = \n");
+        let keys: std::collections::BTreeSet<String> =
+            regex::Regex::new(r"(?m)^    (\w+): |^(\w+) = ")
+                .unwrap()
+                .captures_iter(&format!("{structs}{defaults}{others}"))
+                .map(|found| found.get(1).or(found.get(2)).unwrap().as_str().to_string())
+                .collect();
+        assert!(keys.len() > 40, "{keys:?}");
         let lines = || {
             Config::EXAMPLE
                 .lines()
@@ -695,8 +691,11 @@ mod tests {
                     .iter()
                     .any(|start| line.starts_with(*start))
             };
-            let has_line = lines().any(starts);
-            let is_mentioned = name.starts_with("bearer_") && Config::EXAMPLE.contains(name);
+            let has_line =
+                lines().any(starts) || lines().any(|line| line.contains(&format!("{{ {set}")));
+            let is_mentioned = ["bearer_", "cached", "reasoning", "output"]
+                .iter()
+                .any(|start| name.starts_with(start) && Config::EXAMPLE.contains(&name));
             assert!(
                 has_line || is_mentioned,
                 "the example does not contain {name}"

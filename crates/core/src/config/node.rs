@@ -1,7 +1,7 @@
 //! A parsed document with positions, the same for TOML and JSON.
 
 use super::error::{ConfigError, Place};
-use super::table::Source;
+use super::read::Source;
 use crate::text;
 use jsonc_parser::ast;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
@@ -47,12 +47,71 @@ impl Node {
         }
     }
 
-    /// The whole number, where it is one and not below zero.
-    pub fn count(&self) -> Option<u64> {
+    fn get(&self, name: &str) -> Option<(&Key, &Node)> {
+        let Content::Table(entries) = &self.value else {
+            return None;
+        };
+        let (key, value) = entries.iter().find(|(key, _)| key.name == name)?;
+        Some((key, value))
+    }
+
+    /// Returns the value of a key, else the table itself, which is where an error about it is.
+    pub fn at(&self, key: &str) -> &Node {
+        self.get(key).map_or(self, |(_, value)| value)
+    }
+
+    /// Returns the item of a list, else the value itself.
+    pub fn item(&self, index: usize) -> &Node {
         match &self.value {
-            Content::Number(number) => number.as_u64(),
-            _ => None,
+            Content::List(items) => items.get(index).unwrap_or(self),
+            _ => self,
         }
+    }
+
+    /// Returns where a key is.
+    pub fn key(&self, name: &str) -> Range<usize> {
+        let key = self.get(name).map(|(key, _)| &key.span);
+        key.unwrap_or(&self.span).clone()
+    }
+
+    /// Returns the second one of these keys in the text.
+    pub fn second(&self, keys: &[&str]) -> Option<&Node> {
+        let mut given: Vec<&Node> = keys
+            .iter()
+            .filter_map(|key| Some(self.get(key)?.1))
+            .collect();
+        given.sort_by_key(|value| value.span.start);
+        given.get(1).copied()
+    }
+
+    /// Changes the value of a key, if there is one.
+    pub fn change(&mut self, name: &str, change: impl Fn(&mut Node)) {
+        if let Content::Table(entries) = &mut self.value {
+            let values = entries.iter_mut().filter(|(key, _)| key.name == name);
+            values.for_each(|(_, value)| change(value));
+        }
+    }
+
+    /// Names the values of inner tables by dotted keys, and makes a list of each single text.
+    pub fn flatten(&mut self) {
+        let Content::Table(entries) = &mut self.value else {
+            return;
+        };
+        let mut flat = Vec::new();
+        for (key, mut value) in std::mem::take(entries) {
+            if let Content::Text(_) = value.value {
+                value.value = Content::List(vec![value.clone()]);
+            }
+            value.flatten();
+            match value.value {
+                Content::Table(inner) => flat.extend(inner.into_iter().map(|(inner, value)| {
+                    let name = format!("{}.{}", key.name, inner.name);
+                    (Key { name, ..inner }, value)
+                })),
+                _ => flat.push((key, value)),
+            }
+        }
+        *entries = flat;
     }
 }
 

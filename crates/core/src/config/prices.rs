@@ -1,23 +1,25 @@
 //! Prices of models, to compute costs. Only the user's own are used: there are no built-in ones, because they change.
 
-use super::ConfigError;
-use super::node::Content;
-use super::table::{Source, Table, mismatch, table_of, text_of};
+use indexmap::IndexMap;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::fmt;
 
 /// The currency unless the file has another.
 const CURRENCY: &str = "$";
 
 /// Prices by model.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Prices {
     /// The currency, in front of amounts.
     pub currency: Option<String>,
     /// Names and prices, in the file's order. A name ending in `*` matches all names with that prefix.
-    pub models: Vec<(String, Price)>,
+    #[serde(flatten)]
+    pub models: IndexMap<String, Price>,
 }
 
 /// The price of a million tokens.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Price {
     pub input: f64,
     pub output: f64,
@@ -61,14 +63,13 @@ impl Price {
 impl Prices {
     /// Returns the price of a model: an exact match, else the longest matching prefix.
     pub fn of(&self, model: &str) -> Option<Price> {
-        let exact = self.models.iter().find(|(name, _)| name == model);
         let starts = self
             .models
             .iter()
             .filter(|(name, _)| name.strip_suffix('*').is_some_and(|s| model.starts_with(s)));
-        exact
-            .or_else(|| starts.max_by_key(|(name, _)| name.len()))
-            .map(|(_, price)| *price)
+        let nearest = || starts.max_by_key(|(name, _)| name.len());
+        let price = self.models.get(model);
+        price.or_else(|| Some(nearest()?.1)).copied()
     }
 
     /// Formats an amount: `$0.0142`, `$12.40`.
@@ -82,60 +83,30 @@ impl Prices {
     }
 }
 
-/// Parses `[prices]`: a currency, and a table for each model.
-pub(super) fn prices<'s>(
-    source: &'s Source<'s>,
-    table: &Table<'s, '_>,
-) -> Result<Prices, ConfigError> {
-    let mut prices = Prices::default();
-    for (name, value) in table.in_order() {
-        match (name.value, &value.value) {
-            ("currency", Content::Text(_)) => prices.currency = Some(text_of(source, value)?.value),
-            ("currency", _) => return Err(mismatch(source, value, "a text in quotes")),
-            (model, _) => prices
-                .models
-                .push((model.to_string(), price(source, model, value)?)),
-        }
-    }
-    Ok(prices)
-}
+/// A currency, and a table for each model.
+impl<'d> Deserialize<'d> for Prices {
+    fn deserialize<D: Deserializer<'d>>(from: D) -> Result<Prices, D::Error> {
+        struct Table;
+        impl<'d> Visitor<'d> for Table {
+            type Value = Prices;
 
-fn price<'s>(
-    source: &'s Source<'s>,
-    model: &str,
-    value: &super::node::Node,
-) -> Result<Price, ConfigError> {
-    let mut table = table_of(source, format!("prices.{model}"), value)?;
-    let mut number = |key: &'static str| -> Result<Option<f64>, ConfigError> {
-        let Some(node) = table.raw(key) else {
-            return Ok(None);
-        };
-        let amount = match &node.value {
-            Content::Number(number) => number
-                .as_f64()
-                .filter(|amount| amount.is_finite() && *amount >= 0.0),
-            _ => None,
-        };
-        let expected = "a price per million tokens (0 or more)";
-        amount
-            .map(Some)
-            .ok_or_else(|| mismatch(source, node, expected))
-    };
-    let (input, output) = (number("input")?, number("output")?);
-    let (cached, reasoning) = (number("cached")?, number("reasoning")?);
-    table.finish();
-    let (Some(input), Some(output)) = (input, output) else {
-        return Err(source.error(
-            value.span.clone(),
-            "a model's price needs `input` and `output`",
-        ));
-    };
-    Ok(Price {
-        input,
-        output,
-        cached,
-        reasoning,
-    })
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a table")
+            }
+
+            fn visit_map<A: MapAccess<'d>>(self, mut table: A) -> Result<Prices, A::Error> {
+                let mut prices = Prices::default();
+                while let Some(name) = table.next_key::<String>()? {
+                    match &*name {
+                        "currency" => prices.currency = Some(table.next_value()?),
+                        _ => drop(prices.models.insert(name, table.next_value()?)),
+                    }
+                }
+                Ok(prices)
+            }
+        }
+        from.deserialize_map(Table)
+    }
 }
 
 #[cfg(test)]
@@ -167,18 +138,5 @@ mod tests {
             Config::default().prices.models.is_empty(),
             "there are no built-in prices"
         );
-    }
-
-    #[test]
-    fn wrong_prices_are_reported() {
-        for (text, why) in [
-            ("[prices]\nx = { input = 1 }\n", "`input` and `output`"),
-            ("[prices]\nx = { input = -1, output = 1 }\n", "0 or more"),
-            ("[prices]\nx = 3\n", "table"),
-            ("[prices]\ncurrency = 1\n", "text in quotes"),
-        ] {
-            let error = Config::parse(text, None).unwrap_err().to_string();
-            assert!(error.contains(why), "{error}");
-        }
     }
 }

@@ -53,20 +53,32 @@ impl Draft {
         before: Option<String>,
         typed: Vec<Arc<str>>,
     ) -> Result<Draft, ConfigError> {
-        let mut after = before.clone().unwrap_or_default();
-        for text in &typed {
-            after = edit::with_profile(&after, text).map_err(|mut e| {
-                e.path.get_or_insert_with(|| path.clone());
-                e
-            })?;
+        let with = |text: &str| {
+            let mut profiles = typed.iter();
+            profiles.try_fold(text.to_string(), |all, one| edit::with_profile(&all, one))
+        };
+        let draft = Draft::changing(path, before, with)?;
+        Ok(Draft { typed, ..draft })
+    }
+
+    fn changing(
+        path: PathBuf,
+        before: Option<String>,
+        change: impl FnOnce(&str) -> Result<String, ConfigError>,
+    ) -> Result<Draft, ConfigError> {
+        match change(before.as_deref().unwrap_or_default()) {
+            Ok(after) => Ok(Draft {
+                path,
+                before,
+                after,
+                typed: Vec::new(),
+                renamed: None,
+            }),
+            Err(error) => Err(ConfigError {
+                path: error.path.or(Some(path)),
+                ..error
+            }),
         }
-        Ok(Draft {
-            path,
-            before,
-            after,
-            typed,
-            renamed: None,
-        })
     }
 
     /// Prepares a change of the file that renames a profile and replaces its text. Reads the file, so don't call it on an async
@@ -75,18 +87,12 @@ impl Draft {
     /// # Errors
     /// The file can't be read, or is not a valid configuration; or it has no such profile, or one of the new name.
     pub fn renaming(path: &Path, old: Arc<str>, typed: Arc<str>) -> Result<Draft, ConfigError> {
-        let before = read(path)?;
-        let after = edit::with_renamed(before.as_deref().unwrap_or_default(), &old, &typed)
-            .map_err(|mut e| {
-                e.path.get_or_insert_with(|| path.to_path_buf());
-                e
-            })?;
+        let with = |text: &str| edit::with_renamed(text, &old, &typed);
+        let draft = Draft::changing(path.to_path_buf(), read(path)?, with)?;
         Ok(Draft {
-            path: path.to_path_buf(),
-            before,
-            after,
             typed: vec![typed],
             renamed: Some(old),
+            ..draft
         })
     }
 
@@ -95,19 +101,8 @@ impl Draft {
     /// # Errors
     /// The file can't be read, or is not a valid configuration.
     pub fn restore(path: &Path, is_on: bool) -> Result<Draft, ConfigError> {
-        let before = read(path)?;
-        let after =
-            edit::with_restore(before.as_deref().unwrap_or_default(), is_on).map_err(|mut e| {
-                e.path.get_or_insert_with(|| path.to_path_buf());
-                e
-            })?;
-        Ok(Draft {
-            path: path.to_path_buf(),
-            before,
-            after,
-            typed: Vec::new(),
-            renamed: None,
-        })
+        let with = |text: &str| edit::with_restore(text, is_on);
+        Draft::changing(path.to_path_buf(), read(path)?, with)
     }
 
     /// Returns the draft with only these of the profiles.
@@ -153,7 +148,7 @@ impl Draft {
         };
         let system = |e: std::io::Error| failed(format!("cannot be written: {e}"));
         let Some(before) = &self.before else {
-            return self.create().map_err(|e| match e.kind() {
+            return create_private(&self.path, self.after.as_bytes()).map_err(|e| match e.kind() {
                 ErrorKind::AlreadyExists => {
                     failed("the file was created by another program".into())
                 }
@@ -187,21 +182,6 @@ impl Draft {
         std::fs::rename(&beside.path, &target).map_err(system)?;
         beside.is_placed = true;
         Ok(())
-    }
-
-    fn create(&self) -> std::io::Result<()> {
-        if let Some(folder) = self.path.parent().filter(|f| !f.as_os_str().is_empty()) {
-            private_folder(folder)?;
-        }
-        let mut file = private(&self.path)?;
-        let written = file
-            .write_all(self.after.as_bytes())
-            .and_then(|()| file.sync_all());
-        if written.is_err() {
-            // Half a file would be a valid configuration too. Report the first error.
-            let _ = std::fs::remove_file(&self.path);
-        }
-        written
     }
 }
 
@@ -244,6 +224,23 @@ pub fn private_folder(folder: &Path) -> std::io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)
+}
+
+/// Writes a new file that only its owner can read. Creates its folder.
+///
+/// # Errors
+/// The system's error: the file exists, for example.
+pub fn create_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
+        private_folder(folder)?;
+    }
+    let mut file = private(path)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    if written.is_err() {
+        // Half a file would be a valid configuration too. Report the first error.
+        let _ = std::fs::remove_file(path);
+    }
+    written
 }
 
 /// Writes a file that only its owner can read, atomically. Creates its folder.

@@ -1,9 +1,10 @@
 //! Themes: the style of each role, as data. The built-in ones are in `assets/themes/`, the user's own are in the configuration
 //! as `[themes.NAME]`.
 
-use super::node::{self, Content, Node};
-use super::table::{At, Source, mismatch, table_of, text_of};
+use super::node::{self, Node};
+use super::read::{Source, read};
 use super::{ConfigError, nearest};
+use indexmap::IndexMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -112,6 +113,12 @@ pub struct StyleSpec {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scheme([StyleSpec; Role::ALL.len()]);
 
+impl Default for Scheme {
+    fn default() -> Scheme {
+        Scheme([StyleSpec::default(); Role::ALL.len()])
+    }
+}
+
 impl Scheme {
     /// Returns the style of a role.
     pub fn look(&self, role: Role) -> StyleSpec {
@@ -126,20 +133,15 @@ impl Scheme {
     }
 }
 
-/// A theme as written: its base and its differences.
-#[derive(Debug, Clone, PartialEq)]
-struct Written {
-    name: String,
-    inherits: Option<At<String>>,
-    looks: Vec<(Role, StyleSpec)>,
-}
+/// A theme as written: the style of each role, and `inherits`.
+pub(super) type Written = IndexMap<String, String>;
 
 /// All themes, by name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Themes {
     all: Vec<(String, Scheme)>,
     /// The user's own themes.
-    own: Vec<Written>,
+    pub(super) own: IndexMap<String, Written>,
 }
 
 /// The default theme. It uses only the terminal's 16 colors.
@@ -172,26 +174,24 @@ const FILES: [(&str, &str); 6] = [
 ];
 
 static BUILT_IN: LazyLock<Vec<(String, Scheme)>> = LazyLock::new(|| {
-    let mut all = Vec::new();
-    for (name, text) in FILES {
+    let all = FILES.iter().map(|(name, text)| {
         let source = Source::new(text, None);
-        let read = node::of_toml(&source).and_then(|document| written(&source, name, &document));
+        let read = node::of_toml(&source)
+            .and_then(|document| scheme(&source, &document, &read(&source, &document)?, None));
         // Built in; a test parses every one of them.
-        let read = read.unwrap_or_else(|error| Written {
-            name: format!("{name}: {error}"),
-            inherits: None,
-            looks: Vec::new(),
-        });
-        all.push((read.name.clone(), scheme(&read, None)));
-    }
-    all
+        match read {
+            Ok(scheme) => (name.to_string(), scheme),
+            Err(error) => (format!("{name}: {error}"), Scheme::default()),
+        }
+    });
+    all.collect()
 });
 
 impl Default for Themes {
     fn default() -> Themes {
         Themes {
             all: BUILT_IN.clone(),
-            own: Vec::new(),
+            own: IndexMap::new(),
         }
     }
 }
@@ -237,142 +237,86 @@ impl Themes {
         )
     }
 
-    /// Reads the tables under `[themes]`.
-    pub(super) fn read(source: &Source<'_>, value: Option<&Node>) -> Result<Themes, ConfigError> {
+    /// Adds the tables under `[themes]`, which are also in the document.
+    pub(super) fn of(
+        source: &Source<'_>,
+        document: &Node,
+        own: IndexMap<String, Written>,
+    ) -> Result<Themes, ConfigError> {
         let mut themes = Themes::default();
-        let Some(value) = value else {
-            return Ok(themes);
-        };
-        for (name, value) in table_of(source, "themes".into(), value)?.in_order() {
-            if themes.get(name.value).is_some() {
-                return Err(source
-                    .error(
-                        name.span,
-                        format!("the theme \"{}\" is built in", name.value),
-                    )
-                    .hint(format!(
-                        "use another name and `inherits = \"{}\"`",
-                        name.value
-                    )));
-            }
-            themes.own.push(written(source, name.value, value)?);
+        if let Some(name) = own.keys().find(|name| themes.get(name).is_some()) {
+            let message = format!("the theme \"{name}\" is built in");
+            let hint = format!("use another name and `inherits = \"{name}\"`");
+            return Err(source.error(document.key(name), message).hint(hint));
         }
         // A theme may inherit from one below it; themes that remain in the end form a cycle.
-        let mut left: Vec<Written> = themes.own.clone();
-        while !left.is_empty() {
-            let before = left.len();
-            left.retain(|theme| {
-                let from = theme.inherits.as_ref().map_or(TERMINAL, |at| &at.value);
-                let Some(from) = themes.get(from).cloned() else {
-                    return true;
-                };
-                themes
-                    .all
-                    .push((theme.name.clone(), scheme(theme, Some(&from))));
-                false
-            });
-            if left.len() == before {
-                return Err(themes.stuck(source, &left));
-            }
+        let mut left: Vec<&String> = own.keys().collect();
+        let base = |name: &String| own[name].get("inherits").map_or(TERMINAL, String::as_str);
+        while let Some(first) = left.first() {
+            let Some(at) = left
+                .iter()
+                .position(|name| themes.get(base(name)).is_some())
+            else {
+                let is_wrong = |name: &&&String| !own.contains_key(base(name));
+                let wrong = left.iter().find(is_wrong);
+                let span = document
+                    .at(wrong.unwrap_or(first))
+                    .at("inherits")
+                    .span
+                    .clone();
+                return Err(match wrong {
+                    Some(name) => {
+                        let (message, hint) = themes.unknown(base(name));
+                        source.error(span, message).hint(hint)
+                    }
+                    None => source.error(span, "these themes inherit from each other in a cycle"),
+                });
+            };
+            let name = left.remove(at);
+            let read = scheme(
+                source,
+                document.at(name),
+                &own[name],
+                themes.get(base(name)),
+            )?;
+            themes.all.push((name.clone(), read));
         }
-        Ok(themes)
-    }
-
-    fn stuck(&self, source: &Source<'_>, left: &[Written]) -> ConfigError {
-        let named = |name: &str| left.iter().any(|theme| theme.name == name);
-        let wrong = left
-            .iter()
-            .find(|theme| theme.inherits.as_ref().is_some_and(|at| !named(&at.value)));
-        match (wrong, left.first()) {
-            (
-                Some(Written {
-                    inherits: Some(at), ..
-                }),
-                _,
-            ) => {
-                let (message, hint) = self.unknown(&at.value);
-                source.error(at.span.clone(), message).hint(hint)
-            }
-            (
-                _,
-                Some(Written {
-                    inherits: Some(at), ..
-                }),
-            ) => source.error(
-                at.span.clone(),
-                "these themes inherit from each other in a cycle",
-            ),
-            // A theme that inherits nothing is always resolved.
-            _ => ConfigError::new("a theme could not be read"),
-        }
-    }
-
-    /// The person's own themes as tables of TOML.
-    pub fn to_toml(&self) -> String {
-        let mut out = String::new();
-        for theme in &self.own {
-            out.push_str(&format!("\n[themes.{:?}]\n", theme.name));
-            if let Some(from) = &theme.inherits {
-                out.push_str(&format!("inherits = {:?}\n", from.value));
-            }
-            for (role, look) in &theme.looks {
-                out.push_str(&format!("{} = \"{look}\"\n", role.name()));
-            }
-        }
-        out
+        Ok(Themes { own, ..themes })
     }
 }
 
-fn scheme(theme: &Written, from: Option<&Scheme>) -> Scheme {
-    let mut scheme = from
-        .cloned()
-        .unwrap_or(Scheme([StyleSpec::default(); Role::ALL.len()]));
-    for (role, look) in &theme.looks {
-        scheme.0[*role as usize] = *look;
-    }
-    scheme
-}
-
-fn written(source: &Source<'_>, name: &str, value: &Node) -> Result<Written, ConfigError> {
-    let mut theme = Written {
-        name: name.to_string(),
-        inherits: None,
-        looks: Vec::new(),
-    };
-    for (key, value) in table_of(source, format!("themes.{name}"), value)?.in_order() {
-        if key.value == "inherits" {
-            theme.inherits = Some(text_of(source, value)?);
-            continue;
-        }
-        let Some(role) = Role::ALL.iter().find(|role| role.name() == key.value) else {
+/// Returns the styles of a theme on top of those that it inherits.
+fn scheme(
+    source: &Source<'_>,
+    table: &Node,
+    theme: &Written,
+    from: Option<&Scheme>,
+) -> Result<Scheme, ConfigError> {
+    let mut scheme = from.cloned().unwrap_or_default();
+    for (key, text) in theme.iter().filter(|(key, _)| *key != "inherits") {
+        let Some(role) = Role::ALL.iter().find(|role| role.name() == key) else {
             let names = || Role::ALL.iter().map(|role| role.name());
-            let near = nearest(key.value, names().chain(["inherits"]))
+            let near = nearest(key, names().chain(["inherits"]))
                 .map(|near| format!("did you mean `{near}`? "));
-            let message = format!("no role is named `{}`", crate::text::clean(key.value));
+            let message = format!("no role is named `{}`", crate::text::clean(key));
             let all = names().collect::<Vec<_>>().join(", ");
             return Err(source
-                .error(key.span, message)
+                .error(table.key(key), message)
                 .hint(format!("{}There are: {all}", near.unwrap_or_default())));
         };
-        theme.looks.push((*role, look_of(source, value)?));
+        scheme.0[*role as usize] = parse(text).map_err(|(at, why)| {
+            // If the text has no escapes, put the caret under the word.
+            let mut span = table.at(key).span.clone();
+            if span.len() == text.len() + 2 {
+                span = span.start + 1 + at.start..span.start + 1 + at.end;
+            }
+            source.error(span, why).hint(
+                "a style is made of a color (black, red, green, yellow, blue, magenta, cyan, white, bright-red, 0 to 255, \
+                 \"#rrggbb\"), `on` and another one, bold, dim, italic, underline, reverse; or of `plain` alone",
+            )
+        })?;
     }
-    Ok(theme)
-}
-
-fn look_of(source: &Source<'_>, value: &Node) -> Result<StyleSpec, ConfigError> {
-    let Content::Text(text) = &value.value else {
-        return Err(mismatch(source, value, "a style such as \"bold cyan\""));
-    };
-    parse(text).map_err(|(at, why)| {
-        // If the text has no escapes, put the caret under the word.
-        let plain = value.span.len() == text.len() + 2;
-        let span =
-            if plain { value.span.start + 1 + at.start..value.span.start + 1 + at.end } else { value.span.clone() };
-        source.error(span, why).hint(
-            "a style is made of a color (black, red, green, yellow, blue, magenta, cyan, white, bright-red, 0 to 255, \
-             \"#rrggbb\"), `on` and another one, bold, dim, italic, underline, reverse; or of `plain` alone",
-        )
-    })
+    Ok(scheme)
 }
 
 /// Parses a style: `bold cyan`, `black on yellow`, `plain`. An error has the byte span of its word.

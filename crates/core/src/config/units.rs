@@ -1,5 +1,7 @@
 //! Durations and sizes as people write them: `200ms`, `60s`, `1h30m`, `64KiB`.
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde_json::Value;
 use std::time::Duration;
 
 /// The format of a duration, for messages.
@@ -58,6 +60,49 @@ fn part(text: &str) -> Option<(f64, &str, &str)> {
         .find(|c: char| !c.is_ascii_alphabetic())
         .unwrap_or(tail.len());
     Some((number, &tail[..letters], tail[letters..].trim_start()))
+}
+
+/// Durations in a file.
+pub(super) mod written_duration {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        let millis = duration.as_millis();
+        match millis % 1000 {
+            0 => format!("{}s", millis / 1000).serialize(to),
+            _ => format!("{millis}ms").serialize(to),
+        }
+    }
+
+    pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Duration, D::Error> {
+        let text = String::deserialize(from).ok();
+        let read = text.as_deref().and_then(duration);
+        read.ok_or_else(|| D::Error::custom(format!("expected {DURATION_FORM}")))
+    }
+}
+
+/// Sizes in a file: a text, or a number of bytes.
+pub(super) mod written_size {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(size: &u64, to: S) -> Result<S::Ok, S::Error> {
+        size.serialize(to)
+    }
+
+    pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<u64, D::Error> {
+        let read = match Value::deserialize(from) {
+            Ok(Value::String(text)) => size(&text),
+            Ok(other) => other.as_u64(),
+            Err(_) => None,
+        };
+        match read {
+            None => Err(D::Error::custom(format!("expected {SIZE_FORM}"))),
+            Some(..1024) => Err(D::Error::custom(
+                "too small for an event or a response: at least 1KiB",
+            )),
+            Some(size) => Ok(size),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ mod form_list;
 mod inbox;
 mod intent;
 mod log;
+pub(crate) mod patterns;
 mod plan;
 mod python_repr;
 mod question;
@@ -44,7 +45,7 @@ pub use crate::catalog::{Collection, GithubApp, Service, ServiceChange};
 pub use crate::secret::{MASK, Secrets, mask_record, mask_secrets, secret_texts};
 pub use answer::{
     AnswerPart, AnswerRule, Decision, GivenAnswer, MIXED_DECISIONS, Problem, Reply, Resume,
-    RulePart, RulePlace, Ruled, RuledAction, is_id_map, resume,
+    RuleDecision, RulePlace, Ruled, RuledAction, is_id_map, resume,
 };
 pub use approval::{Action, ApprovalFormat, DecisionKind};
 pub use assistant::Assistant;

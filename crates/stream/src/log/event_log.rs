@@ -13,8 +13,6 @@ const MAX_MARK_BYTES: usize = 16 << 20;
 /// The size limits of an event log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Maximum number of events.
-    pub max_rows: usize,
     /// Maximum memory size in bytes, approximately.
     pub max_bytes: usize,
 }
@@ -22,7 +20,6 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Limits {
-            max_rows: 1_000_000,
             max_bytes: 256 << 20,
         }
     }
@@ -115,7 +112,7 @@ impl EventLog {
 
     fn evict(&mut self) {
         let max_bytes = self.limits.max_bytes - self.reserved;
-        while self.rows > 1 && (self.rows > self.limits.max_rows || self.bytes > max_bytes) {
+        while self.rows > 1 && self.bytes > max_bytes {
             self.evict_rows(1);
             // Log the first eviction, then exponentially less often, because there may be millions.
             if self.evicted_rows.is_power_of_two() {
@@ -381,10 +378,7 @@ mod tests {
 
     #[test]
     fn events_are_found_and_the_log_is_bounded() {
-        let mut event_log = EventLog::new(Limits {
-            max_rows: 3,
-            max_bytes: 10_000,
-        });
+        let mut event_log = EventLog::new(Limits { max_bytes: 3 * TEN });
         assert_eq!(
             (
                 event_log.first_seq(),
@@ -439,10 +433,7 @@ mod tests {
 
     #[test]
     fn time_travel_hides_newer_events() {
-        let mut event_log = EventLog::new(Limits {
-            max_rows: 3,
-            max_bytes: 10_000,
-        });
+        let mut event_log = EventLog::new(Limits { max_bytes: 3 * TEN });
         (1..=3).for_each(|seq| event_log.push(event(seq, 10)));
         event_log.show_until(Some(Seq(2)));
         event_log.push(event(4, 10));
@@ -569,10 +560,7 @@ mod tests {
 
     #[test]
     fn one_huge_event_stays() {
-        let mut event_log = EventLog::new(Limits {
-            max_rows: 10,
-            max_bytes: 1000,
-        });
+        let mut event_log = EventLog::new(Limits { max_bytes: 1000 });
         event_log.push(event(1, 10));
         event_log.push(event(2, 5000));
         assert_eq!((event_log.first_seq(), event_log.len()), (Some(Seq(2)), 1));

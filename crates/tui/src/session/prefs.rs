@@ -49,24 +49,25 @@ impl ViewPrefs {
     /// Applies a reloaded `[ui]`. Settings that did not change in the file keep the user's current value.
     pub fn configure(&mut self, config: &Config) {
         let before = self.configured.replace(config.ui.clone());
+        let ui = &config.ui;
         let changed =
-            |of: fn(&Ui) -> String| before.as_ref().is_none_or(|ui| of(ui) != of(&config.ui));
+            |is_same: fn(&Ui, &Ui) -> bool| before.as_ref().is_none_or(|b| !is_same(b, ui));
         self.themes = config.themes.clone();
         (self.notify, self.stuck) = (config.notify.clone(), config.stuck.clone());
         self.searches.clone_from(&config.searches);
         self.prices.clone_from(&config.prices);
         self.restore = config.ui.restore;
         self.answer_rules = config.answer_rules.as_slice().into();
-        if changed(|ui| ui.theme.clone()) || self.themes.get(&self.theme).is_none() {
+        if changed(|a, b| a.theme == b.theme) || self.themes.get(&self.theme).is_none() {
             self.theme = config.ui.theme.clone();
         }
-        if changed(|ui| ui.mouse.to_string()) {
+        if changed(|a, b| a.mouse == b.mouse) {
             self.mouse = config.ui.mouse;
         }
-        if changed(|ui| ui.timestamps.to_string()) {
+        if changed(|a, b| a.timestamps == b.timestamps) {
             self.timestamps = config.ui.timestamps;
         }
-        if changed(|ui| ui.wrap.to_string()) {
+        if changed(|a, b| a.wrap == b.wrap) {
             self.wrap = config.ui.wrap;
         }
     }

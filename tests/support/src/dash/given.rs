@@ -65,7 +65,7 @@ impl Dash {
 
     /// Keeps at most this many events of each stream.
     pub fn keep_events(&mut self, rows: usize) {
-        self.app.session.settings.event_log.max_rows = rows;
+        self.kept = rows;
     }
 
     /// Keeps at most this many bytes of events of each stream.
@@ -78,9 +78,9 @@ impl Dash {
         self.app.session.settings.event_log.total = bytes;
     }
 
-    /// Returns the maximum number of events of a stream.
-    pub fn kept_events(&self) -> usize {
-        self.app.session.settings.event_log.max_rows
+    /// Returns the maximum size of a stream's events in bytes.
+    pub fn kept_bytes(&self) -> u64 {
+        self.app.session.settings.event_log.max_bytes
     }
 
     /// Draws only ASCII characters.

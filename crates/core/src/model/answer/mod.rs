@@ -7,7 +7,7 @@ mod rules;
 mod tests;
 
 pub use given::GivenAnswer;
-pub use rules::{AnswerRule, RulePart, RulePlace, Ruled, RuledAction};
+pub use rules::{AnswerRule, RuleDecision, RulePlace, Ruled, RuledAction};
 
 use super::approval::DecisionKind;
 use super::question::Dialect;

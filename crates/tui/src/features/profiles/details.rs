@@ -238,8 +238,7 @@ fn settings_of(cx: &Cx<'_>) -> Vec<(&'static str, String)> {
         (
             "[limits]",
             format!(
-                "{} events or {} of a stream, {} of all",
-                text::count(limits.max_rows as u64),
+                "{} of a stream, {} of all",
                 text::bytes(limits.max_bytes),
                 text::bytes(limits.total)
             ),

@@ -244,7 +244,7 @@ impl StreamState {
         let kept = event_log.retained_events().max(1) as u64;
         let limits = event_log.limits();
         let bytes = (event_log.kept_bytes() as u64 / kept).saturating_mul(behind);
-        behind > MAX_BEHIND.min(limits.max_rows as u64 / 4) || bytes > limits.max_bytes as u64 / 4
+        behind > MAX_BEHIND || bytes > limits.max_bytes as u64 / 4
     }
 
     /// Handles the result of a step with a recording's file. Returns `None` if the number is not a recording's.

@@ -119,7 +119,8 @@ impl Viewer {
             .map_or(&self.event_log, |checkpoint| &checkpoint.live.event_log)
     }
 
-    pub(crate) fn live_log_mut(&mut self) -> &mut EventLog {
+    /// Returns the same for changing it.
+    pub fn live_log_mut(&mut self) -> &mut EventLog {
         self.checkpoint
             .as_mut()
             .map_or(&mut self.event_log, |checkpoint| {

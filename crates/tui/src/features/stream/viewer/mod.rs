@@ -280,10 +280,7 @@ impl Viewer {
             target,
             thread_id,
             run_id,
-            event_log: EventLog::new(Limits {
-                max_rows: limits.max_rows,
-                max_bytes,
-            }),
+            event_log: EventLog::new(Limits { max_bytes }),
             projections,
             past: Past::default(),
             checkpoint: None,
