@@ -1,7 +1,7 @@
 //! Masks the secrets that the control plane returns in clear, in records and in texts that repeat them.
 
 use super::{MASK, field_names, logins};
-use crate::text;
+use crate::{json, text};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -221,18 +221,8 @@ fn plain_texts<'v>(value: &'v Value, found: &mut HashSet<&'v str>) {
 
 /// Returns a text without credentials in URLs (`https://user:token@host`), as builds use them.
 fn without_userinfo(text: &str) -> Cow<'_, str> {
-    let mut out = String::new();
-    let mut from = 0;
-    for login in logins(text) {
-        out.push_str(&text[from..login.start]);
-        out.push_str(MASK);
-        from = login.end;
-    }
-    if from == 0 {
-        return Cow::Borrowed(text);
-    }
-    out.push_str(&text[from..]);
-    Cow::Owned(out)
+    let masked = logins(text).into_iter().map(|login| (login, MASK));
+    text::replaced(text, masked).map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
 /// A secret as it is, as one line (which a message becomes), and its lines one by one, where they are long enough; each also
@@ -248,24 +238,13 @@ fn forms(secret: &str, shortest: usize) -> impl Iterator<Item = String> {
         .flat_map(|plain| {
             let json = Value::from(plain.as_str()).to_string();
             let json = json[1..json.len() - 1].to_string();
-            [in_ascii(&json), json, plain]
+            let is_ascii = |c: char| matches!(c, ' '..='~');
+            let in_ascii = json.chars().map(|c| match is_ascii(c) {
+                true => c.to_string(),
+                false => json::escaped(c),
+            });
+            [in_ascii.collect(), json, plain]
         })
-}
-
-/// JSON without a character beyond ASCII.
-fn in_ascii(json: &str) -> String {
-    let mut ascii = String::with_capacity(json.len());
-    for c in json.chars() {
-        match c {
-            ' '..='~' => ascii.push(c),
-            _ => ascii.extend(
-                c.encode_utf16(&mut [0; 2])
-                    .iter()
-                    .map(|unit| format!("\\u{unit:04x}")),
-            ),
-        }
-    }
-    ascii
 }
 
 /// The texts of the secrets in something that the control plane sends or is sent.

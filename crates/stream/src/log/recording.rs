@@ -4,9 +4,8 @@ use crate::log::snapshot::{self, SNAPSHOT, SnapshotFields};
 use crate::sse::interner::{EventNames, Interner, MAX_NAME};
 use crate::{Data, End, Event, Head, Outcome, Record, RunRecord, Seq};
 use jiff::Timestamp;
-use runtail_core::json;
+use runtail_core::json::{self, Peek};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
@@ -253,7 +252,7 @@ struct Line<'a> {
     #[serde(default, borrow)]
     id: Option<Cow<'a, str>>,
     #[serde(default, borrow)]
-    data: Option<&'a RawValue>,
+    data: Option<Peek<'a>>,
     #[serde(default)]
     malformed: Option<RawFlag>,
     #[serde(default)]
@@ -295,15 +294,15 @@ struct Line<'a> {
     #[serde(default)]
     gaps: u64,
     #[serde(default, borrow)]
-    thread: Option<&'a RawValue>,
+    thread: Option<Peek<'a>>,
     #[serde(default, borrow)]
-    runs: Option<&'a RawValue>,
+    runs: Option<Peek<'a>>,
     #[serde(default, borrow)]
-    history: Option<&'a RawValue>,
+    history: Option<Peek<'a>>,
     #[serde(default, borrow)]
-    state: Option<&'a RawValue>,
+    state: Option<Peek<'a>>,
     #[serde(default, borrow)]
-    missing: Option<&'a RawValue>,
+    missing: Option<Peek<'a>>,
 }
 
 /// `status` is a number for connections and a word for runs.
@@ -434,7 +433,7 @@ impl LineParser {
     }
 
     fn event(&mut self, line: Line<'_>, at: Timestamp) -> Result<Event, serde_json::Error> {
-        let raw = line.data.map_or("null", RawValue::get);
+        let raw = line.data.map_or("null", Peek::text);
         let data = match (line.malformed, line.too_large) {
             (_, Some(size)) => Data::TooLarge {
                 size: size.min(MAX_SIZE),

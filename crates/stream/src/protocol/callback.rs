@@ -1,23 +1,24 @@
 //! `events`: LangChain callbacks of chains, models and tools, named `on_<kind>_<phase>`.
 
 use super::{MessageOrigin, Text};
+use runtail_core::json::Peek;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 /// One callback.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub(crate) struct Callback<'a> {
-    #[serde(default, borrow)]
+    #[serde(borrow)]
     pub event: Text<'a>,
-    #[serde(default, borrow)]
+    #[serde(borrow)]
     pub name: Text<'a>,
     /// The id of this call, not of the graph's run.
-    #[serde(default, borrow)]
+    #[serde(borrow)]
     pub run_id: Text<'a>,
-    #[serde(default, borrow)]
-    pub tags: Option<&'a RawValue>,
-    #[serde(default, borrow)]
+    #[serde(borrow)]
+    pub tags: Option<Peek<'a>>,
+    #[serde(borrow)]
     pub metadata: Option<MessageOrigin<'a>>,
-    #[serde(default, borrow)]
-    pub data: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub data: Option<Peek<'a>>,
 }

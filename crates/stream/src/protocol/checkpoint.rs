@@ -1,8 +1,8 @@
 //! Checkpoints: the state of a thread after a step.
 
 use super::Number;
+use runtail_core::json::Peek;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 /// `checkpoints`, the payload of `debug` with the type `checkpoint`, and the state in a `state_update`.
 #[derive(Debug, Default, Deserialize)]
@@ -12,12 +12,12 @@ pub(crate) struct Checkpoint<'a> {
     step: Number,
     metadata: Option<CheckpointMetadata>,
     #[serde(borrow)]
-    pub values: Option<&'a RawValue>,
+    pub values: Option<Peek<'a>>,
     #[serde(borrow)]
-    pub next: Option<&'a RawValue>,
+    pub next: Option<Peek<'a>>,
     /// Python servers list the next tasks with their ids.
     #[serde(borrow)]
-    pub tasks: Option<&'a RawValue>,
+    pub tasks: Option<Peek<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -40,5 +40,5 @@ impl Checkpoint<'_> {
 #[derive(Debug, Deserialize)]
 pub(crate) struct StateUpdate<'a> {
     #[serde(borrow)]
-    pub state: &'a RawValue,
+    pub state: Peek<'a>,
 }

@@ -1,8 +1,8 @@
 //! `debug`: tasks and checkpoints with the server's timestamps.
 
 use super::{Number, Text};
+use runtail_core::json::Peek;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 /// `debug`: the type (`task`, `task_result`, `checkpoint`), the step, the server's timestamp and the payload of that type.
 #[derive(Debug, Default, Deserialize)]
@@ -14,5 +14,5 @@ pub(crate) struct Debug<'a> {
     #[serde(borrow)]
     pub timestamp: Text<'a>,
     #[serde(borrow)]
-    pub payload: Option<&'a RawValue>,
+    pub payload: Option<Peek<'a>>,
 }

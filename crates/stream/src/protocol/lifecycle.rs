@@ -1,8 +1,8 @@
 //! `lifecycle` and `tools` of the v2 protocol: when graphs and tools start, finish and fail.
 
 use super::Text;
+use runtail_core::json::Peek;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 /// The phase that a graph or a tool entered.
 #[derive(Debug, Default, Deserialize)]
@@ -11,9 +11,9 @@ pub(crate) struct Phase<'a> {
     #[serde(borrow)]
     pub event: Text<'a>,
     #[serde(borrow)]
-    pub error: Option<&'a RawValue>,
+    pub error: Option<Peek<'a>>,
     #[serde(borrow)]
-    pub message: Option<&'a RawValue>,
+    pub message: Option<Peek<'a>>,
     #[serde(borrow)]
     pub tool_call_id: Text<'a>,
     #[serde(borrow)]

@@ -1,8 +1,8 @@
 //! `tasks`: the start and end of nodes.
 
 use super::Text;
+use runtail_core::json::Peek;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 /// `tasks`, and the payload of `debug` with the types `task` and `task_result`: a node started or ended. Only a start has
 /// `triggers`, and only an end has `result`.
@@ -15,14 +15,14 @@ pub(crate) struct Task<'a> {
     pub name: Text<'a>,
     /// The node's input, in a start.
     #[serde(borrow)]
-    pub input: Option<&'a RawValue>,
+    pub input: Option<Peek<'a>>,
     #[serde(borrow)]
-    pub triggers: Option<&'a RawValue>,
+    pub triggers: Option<Peek<'a>>,
     #[serde(borrow)]
-    pub result: Option<&'a RawValue>,
+    pub result: Option<Peek<'a>>,
     /// Present in every end, usually null.
     #[serde(borrow)]
-    pub error: Option<&'a RawValue>,
+    pub error: Option<Peek<'a>>,
     #[serde(borrow)]
-    pub interrupts: Option<&'a RawValue>,
+    pub interrupts: Option<Peek<'a>>,
 }
