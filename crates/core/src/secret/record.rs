@@ -78,14 +78,8 @@ impl Secrets {
     /// Removes these secrets from a text, such as a line of a log, and credentials from URLs.
     pub fn scrub(&self, text: &str) -> String {
         // The secrets first: one of them may be an address as a whole.
-        let text = self.0.iter().fold(text.to_string(), |text, secret| {
-            if text.contains(secret.as_str()) {
-                text.replace(secret.as_str(), MASK)
-            } else {
-                text
-            }
-        });
-        without_userinfo(&text).into_owned()
+        let clean = self.replaced(text);
+        without_userinfo(clean.as_deref().unwrap_or(text)).into_owned()
     }
 
     /// Masks the secrets of a record, and removes them from all its other texts.
@@ -261,17 +255,13 @@ pub fn secret_texts(value: &Value) -> Vec<&str> {
         let Value::Array(items) = value else {
             return all(value, found);
         };
-        for item in items {
-            match item {
-                Value::Object(fields) => {
-                    fields
-                        .iter()
-                        .filter(|(name, _)| !is_open(name))
-                        .for_each(|(_, value)| all(value, found));
-                }
-                other => all(other, found),
-            }
-        }
+        items.iter().for_each(|item| match item {
+            Value::Object(fields) => fields
+                .iter()
+                .filter(|(name, _)| !is_open(name))
+                .for_each(|(_, value)| all(value, found)),
+            other => all(other, found),
+        });
     }
     fn collect<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
         match value {
@@ -331,31 +321,21 @@ pub fn mask_secrets(value: &mut Value) {
 
 /// Masks a list of `{name, value}` or a map of values; names stay.
 fn mask_values(value: &mut Value) {
+    let mask = |value: &mut Value| {
+        if !value.is_null() {
+            *value = MASK.into();
+        }
+    };
     match value {
-        Value::Array(items) => {
-            for item in items {
-                match item {
-                    Value::Object(fields) => {
-                        for (name, value) in fields {
-                            if !is_open(name) && !value.is_null() {
-                                *value = MASK.into();
-                            }
-                        }
-                    }
-                    Value::Null => {}
-                    other => *other = MASK.into(),
-                }
-            }
-        }
-        Value::Object(fields) => {
-            for (_, value) in fields {
-                if !value.is_null() {
-                    *value = MASK.into();
-                }
-            }
-        }
-        Value::Null => {}
-        other => *other = MASK.into(),
+        Value::Array(items) => items.iter_mut().for_each(|item| match item {
+            Value::Object(fields) => fields
+                .iter_mut()
+                .filter(|(name, _)| !is_open(name))
+                .for_each(|(_, value)| mask(value)),
+            other => mask(other),
+        }),
+        Value::Object(fields) => fields.values_mut().for_each(mask),
+        other => mask(other),
     }
 }
 

@@ -6,6 +6,7 @@ use crate::{Data, End, Event, Head, Outcome, Record, RunRecord, Seq};
 use jiff::Timestamp;
 use runtail_core::json::{self, Peek};
 use serde::Deserialize;
+use serde::de::Error as _;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
@@ -233,75 +234,43 @@ fn write_optional(out: &mut impl Write, text: Option<&str>) -> io::Result<()> {
 }
 
 /// A line of a recording, of any kind. A field with an unexpected type counts as absent.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Line<'a> {
     #[serde(borrow)]
     kind: Cow<'a, str>,
-    #[serde(default)]
     at: Option<Timestamp>,
-    #[serde(default)]
     seq: Seq,
-    #[serde(default)]
     conn: u32,
-    #[serde(default)]
     replayed: bool,
-    #[serde(default, borrow)]
     event: Option<Cow<'a, str>>,
-    #[serde(default, borrow)]
     ns: Vec<Cow<'a, str>>,
-    #[serde(default, borrow)]
     id: Option<Cow<'a, str>>,
-    #[serde(default, borrow)]
     data: Option<Peek<'a>>,
-    #[serde(default)]
     malformed: Option<RawFlag>,
-    #[serde(default)]
     too_large: Option<u64>,
-    #[serde(default)]
     server: String,
-    #[serde(default)]
     thread_id: Option<String>,
-    #[serde(default)]
     run_id: Option<String>,
-    #[serde(default)]
     modes: Vec<String>,
-    #[serde(default, borrow)]
     status: Option<RawStatus<'a>>,
-    #[serde(default)]
     started_at: Option<Timestamp>,
-    #[serde(default)]
     ended_at: Option<Timestamp>,
-    #[serde(default)]
     assistant_id: Option<String>,
-    #[serde(default)]
     resumed_after: Option<String>,
-    #[serde(default)]
     reason: String,
-    #[serde(default)]
     why: String,
-    #[serde(default)]
     outcome: String,
-    #[serde(default)]
     detail: Option<String>,
-    #[serde(default)]
     events: u64,
-    #[serde(default)]
     bytes: u64,
-    #[serde(default)]
     connections: u32,
-    #[serde(default)]
     duplicates: u64,
-    #[serde(default)]
     gaps: u64,
-    #[serde(default, borrow)]
     thread: Option<Peek<'a>>,
-    #[serde(default, borrow)]
     runs: Option<Peek<'a>>,
-    #[serde(default, borrow)]
     history: Option<Peek<'a>>,
-    #[serde(default, borrow)]
     state: Option<Peek<'a>>,
-    #[serde(default, borrow)]
     missing: Option<Peek<'a>>,
 }
 
@@ -336,6 +305,9 @@ impl LineParser {
 
     fn record(&mut self, line: &str) -> Result<Option<Record>, serde_json::Error> {
         let line: Line<'_> = json::from_str(line)?;
+        if line.kind.is_empty() {
+            return Err(serde_json::Error::missing_field("kind"));
+        }
         let at = line.at.unwrap_or_default();
         Ok(Some(match &*line.kind {
             "tape" => Record::Head(Head {

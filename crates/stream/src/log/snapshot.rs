@@ -124,22 +124,17 @@ impl Event {
 
 /// The parts of a snapshot as stored in its entry.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub struct SnapshotFields<'a> {
     /// The thread's record.
-    #[serde(borrow)]
     pub thread: Option<Peek<'a>>,
     /// Its state, values last.
-    #[serde(borrow)]
     pub state: Option<Peek<'a>>,
     /// Its history, newest first: each entry without its values, with the ids of its `new_messages` if they are known.
-    #[serde(borrow)]
     pub history: Option<Peek<'a>>,
     /// Its runs in the server's order.
-    #[serde(borrow)]
     pub runs: Option<Peek<'a>>,
     /// Parts that could not be loaded: `null` if the server doesn't have the endpoint, else the reason.
-    #[serde(borrow)]
     pub(crate) missing: Option<Peek<'a>>,
 }
 

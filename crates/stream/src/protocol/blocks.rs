@@ -7,32 +7,24 @@ use serde::Deserialize;
 
 /// One event of a message.
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Block<'a> {
-    #[serde(borrow)]
     pub event: Text<'a>,
-    #[serde(borrow, alias = "message_id")]
+    #[serde(alias = "message_id")]
     pub id: Text<'a>,
-    #[serde(borrow)]
     pub role: Text<'a>,
     pub index: Number,
-    #[serde(borrow)]
     pub content: Option<Peek<'a>>,
-    #[serde(borrow)]
     delta: Option<Peek<'a>>,
-    #[serde(borrow)]
     pub usage: Option<Peek<'a>>,
 }
 
 /// The content added to a block.
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Delta<'a> {
-    #[serde(borrow)]
     pub text: LongText<'a>,
-    #[serde(borrow)]
     pub reasoning: LongText<'a>,
-    #[serde(borrow)]
     pub args: Option<Peek<'a>>,
 }
 

@@ -6,19 +6,13 @@ use serde::Deserialize;
 
 /// One callback.
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Callback<'a> {
-    #[serde(borrow)]
     pub event: Text<'a>,
-    #[serde(borrow)]
     pub name: Text<'a>,
     /// The id of this call, not of the graph's run.
-    #[serde(borrow)]
     pub run_id: Text<'a>,
-    #[serde(borrow)]
     pub tags: Option<Peek<'a>>,
-    #[serde(borrow)]
     pub metadata: Option<MessageOrigin<'a>>,
-    #[serde(borrow)]
     pub data: Option<Peek<'a>>,
 }

@@ -6,17 +6,14 @@ use serde::Deserialize;
 
 /// `checkpoints`, the payload of `debug` with the type `checkpoint`, and the state in a `state_update`.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Checkpoint<'a> {
     /// JavaScript servers send the step here, without metadata.
     step: Number,
     metadata: Option<CheckpointMetadata>,
-    #[serde(borrow)]
     pub values: Option<Peek<'a>>,
-    #[serde(borrow)]
     pub next: Option<Peek<'a>>,
     /// Python servers list the next tasks with their ids.
-    #[serde(borrow)]
     pub tasks: Option<Peek<'a>>,
 }
 
@@ -38,7 +35,7 @@ impl Checkpoint<'_> {
 
 /// `state_update` on a thread's stream: the state after an edit or a run.
 #[derive(Debug, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(crate) struct StateUpdate<'a> {
-    #[serde(borrow)]
     pub state: Peek<'a>,
 }

@@ -6,13 +6,11 @@ use serde::Deserialize;
 
 /// `debug`: the type (`task`, `task_result`, `checkpoint`), the step, the server's timestamp and the payload of that type.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Debug<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     pub kind: Text<'a>,
     pub step: Number,
-    #[serde(borrow)]
     pub timestamp: Text<'a>,
-    #[serde(borrow)]
     pub payload: Option<Peek<'a>>,
 }

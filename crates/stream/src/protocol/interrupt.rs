@@ -7,13 +7,12 @@ use serde::Deserialize;
 /// One interrupt, in an `__interrupt__` list, in a task, or in `input.requested` of the v2 protocol, which names the fields
 /// `interrupt_id` and `payload`.
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Interrupt<'a> {
-    #[serde(borrow, alias = "interrupt_id")]
+    #[serde(alias = "interrupt_id")]
     pub id: Text<'a>,
-    #[serde(borrow, alias = "payload")]
+    #[serde(alias = "payload")]
     pub value: Option<Peek<'a>>,
     /// The JSON schema of the answer.
-    #[serde(borrow)]
     pub response_schema: Option<Peek<'a>>,
 }

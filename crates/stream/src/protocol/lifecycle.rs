@@ -6,16 +6,11 @@ use serde::Deserialize;
 
 /// The phase that a graph or a tool entered.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Phase<'a> {
-    #[serde(borrow)]
     pub event: Text<'a>,
-    #[serde(borrow)]
     pub error: Option<Peek<'a>>,
-    #[serde(borrow)]
     pub message: Option<Peek<'a>>,
-    #[serde(borrow)]
     pub tool_call_id: Text<'a>,
-    #[serde(borrow)]
     pub tool_name: Text<'a>,
 }

@@ -8,35 +8,22 @@ use std::borrow::Cow;
 
 /// A message, or a chunk of one.
 #[derive(Deserialize, Default)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct MessagePayload<'a> {
-    #[serde(borrow)]
     pub id: Text<'a>,
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     pub kind: Text<'a>,
-    #[serde(borrow)]
     pub role: Text<'a>,
-    #[serde(borrow)]
     pub name: Text<'a>,
-    #[serde(borrow)]
     pub content: Option<Peek<'a>>,
-    #[serde(borrow)]
     pub tool_calls: Option<Peek<'a>>,
-    #[serde(borrow)]
     pub invalid_tool_calls: Option<Peek<'a>>,
-    #[serde(borrow)]
     pub tool_call_chunks: Option<Peek<'a>>,
-    #[serde(borrow)]
     pub tool_call_id: Text<'a>,
-    #[serde(borrow)]
     pub status: Text<'a>,
-    #[serde(borrow)]
     pub usage_metadata: Option<Peek<'a>>,
-    #[serde(borrow)]
     pub chunk_position: Text<'a>,
-    #[serde(borrow)]
     pub response_metadata: Option<Peek<'a>>,
-    #[serde(borrow)]
     pub additional_kwargs: Option<Peek<'a>>,
 }
 
@@ -78,16 +65,12 @@ impl<'a> MessagePayload<'a> {
 
 /// The node, step, model and run that a message or a call belongs to.
 #[derive(Debug, Clone, Deserialize, Default)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct MessageOrigin<'a> {
-    #[serde(borrow)]
     pub langgraph_node: Text<'a>,
     pub langgraph_step: Number,
-    #[serde(borrow)]
     pub langgraph_checkpoint_ns: Text<'a>,
-    #[serde(borrow)]
     pub ls_model_name: Text<'a>,
-    #[serde(borrow)]
     pub run_id: Text<'a>,
 }
 
@@ -107,23 +90,18 @@ impl MessageOrigin<'_> {
 
 /// The identity of a tool call that a message requests.
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct RequestedCall<'a> {
-    #[serde(borrow)]
     pub id: Text<'a>,
-    #[serde(borrow)]
     pub name: Text<'a>,
 }
 
 /// `additional_kwargs`: reasoning and refusals that some models put next to the content, and the usage in some states.
 #[derive(Deserialize, Default)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct AdditionalKwargs<'a> {
-    #[serde(borrow)]
     pub reasoning_content: LongText<'a>,
-    #[serde(borrow)]
     pub refusal: LongText<'a>,
-    #[serde(borrow)]
     pub usage_metadata: Option<Peek<'a>>,
 }
 

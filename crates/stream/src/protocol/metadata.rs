@@ -6,11 +6,9 @@ use serde::Deserialize;
 /// `metadata`: a run started, or, on thread streams of the Python server, finished (`{"status": "run_done"}`). JavaScript
 /// servers don't send the attempt.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Metadata<'a> {
-    #[serde(borrow)]
     pub run_id: Text<'a>,
-    #[serde(borrow)]
     pub status: Text<'a>,
     pub attempt: Number,
 }

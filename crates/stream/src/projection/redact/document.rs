@@ -1,10 +1,10 @@
 //! Finds what to remove from a JSON text, including JSON in its strings.
 
 use super::cuts::Cut;
-use super::patterns::PRIVATE_KEYS;
 use super::{FIELDS, FIRST_KIND, Request, Rules, prefix_place};
 use crate::json::index::{JsonIndex, Kind, plain};
 use runtail_core::json::{self, Decoded};
+use runtail_core::secret::patterns::PRIVATE_KEYS;
 use runtail_core::secret::{self, MASK, is_secret_name};
 use std::ops::Range;
 use std::sync::Arc;

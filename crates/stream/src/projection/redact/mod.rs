@@ -3,7 +3,6 @@
 mod cuts;
 mod document;
 mod joined;
-mod patterns;
 #[cfg(test)]
 mod tests;
 
@@ -13,8 +12,8 @@ use crate::json::index::JsonIndex;
 use crate::json::path::Path;
 use crate::{Data, Event, Record};
 use cuts::Cut;
-use patterns::Patterns;
 use regex::Regex;
+use runtail_core::secret::patterns::Patterns;
 use runtail_core::secret::{self, MASK};
 use runtail_core::text;
 
