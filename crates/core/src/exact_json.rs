@@ -43,6 +43,41 @@ pub enum Unreadable {
     Inexact(Inexact),
 }
 
+impl Unreadable {
+    /// Returns the line and the column, in bytes, of the problem in a text, from 1.
+    pub fn place(&self, json: &str) -> (usize, usize) {
+        match self {
+            // serde_json counts a line's end as the start of the next line.
+            Unreadable::Invalid(error) => match (error.line(), error.column()) {
+                (line @ 2.., 0) => {
+                    let line = line - 1;
+                    let before = json.split('\n').nth(line - 1).unwrap_or_default();
+                    (line, before.len() + 1)
+                }
+                (line, column) => (line.max(1), column.max(1)),
+            },
+            Unreadable::Inexact(inexact) => {
+                let before = json.get(..inexact.offset).unwrap_or(json);
+                let line = before.rsplit('\n').next().unwrap_or_default();
+                (before.matches('\n').count() + 1, line.len() + 1)
+            }
+        }
+    }
+}
+
+/// Says why, without the place.
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unreadable::Invalid(error) => {
+                let said = error.to_string();
+                f.write_str(said.split(" at line ").next().unwrap_or_default())
+            }
+            Unreadable::Inexact(inexact) => inexact.fmt(f),
+        }
+    }
+}
+
 /// Parses JSON if the value is exactly what the text says.
 ///
 /// # Errors
