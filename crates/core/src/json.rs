@@ -77,6 +77,14 @@ pub fn repaired(text: &str) -> Option<Cow<'_, str>> {
         .map(Cow::Owned)
 }
 
+/// Removes line breaks. In valid JSON they only occur between tokens, where they have no meaning.
+pub fn one_line(json: &str) -> Cow<'_, str> {
+    match memchr::memchr2(b'\n', b'\r', json.as_bytes()) {
+        Some(_) => Cow::Owned(json.replace(['\n', '\r'], "")),
+        None => Cow::Borrowed(json),
+    }
+}
+
 /// Reads a received text and, if that fails, what [`repaired`] makes of it.
 ///
 /// # Errors

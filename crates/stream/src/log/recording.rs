@@ -154,7 +154,7 @@ fn write_event(out: &mut impl Write, event: &Event) -> io::Result<()> {
     match data {
         Data::Json(text) => {
             out.write_all(br#","data":"#)?;
-            out.write_all(one_line(text).as_bytes())
+            out.write_all(json::one_line(text).as_bytes())
         }
         Data::Malformed(text) => {
             out.write_all(br#","malformed":true,"data":"#)?;
@@ -164,14 +164,6 @@ fn write_event(out: &mut impl Write, event: &Event) -> io::Result<()> {
             write!(out, r#","malformed":true,"too_large":{size},"data":"#)?;
             write_string(out, head)
         }
-    }
-}
-
-/// Removes line breaks. In valid JSON they only occur between tokens, where they have no meaning.
-pub(crate) fn one_line(json: &str) -> Cow<'_, str> {
-    match memchr::memchr2(b'\n', b'\r', json.as_bytes()) {
-        Some(_) => Cow::Owned(json.replace(['\n', '\r'], "")),
-        None => Cow::Borrowed(json),
     }
 }
 

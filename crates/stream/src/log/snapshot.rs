@@ -4,7 +4,6 @@
 //! messages or their times. A snapshot does. It is an entry of the event log like any event, so views, time travel,
 //! exports and recordings include it without special handling.
 
-use crate::log::recording::one_line;
 use crate::protocol::StateMessages;
 use crate::{Data, Event, Seq};
 use jiff::Timestamp;
@@ -202,12 +201,12 @@ pub(crate) fn write(out: &mut impl io::Write, event: &Event) -> io::Result<()> {
         ("runs", fields.runs),
     ] {
         write!(out, ",\"{name}\":")?;
-        out.write_all(one_line(raw.map_or("null", Peek::text)).as_bytes())?;
+        out.write_all(json::one_line(raw.map_or("null", Peek::text)).as_bytes())?;
     }
     for (name, raw) in [("history", fields.history), ("missing", fields.missing)] {
         if let Some(raw) = raw {
             write!(out, ",\"{name}\":")?;
-            out.write_all(one_line(raw.text()).as_bytes())?;
+            out.write_all(json::one_line(raw.text()).as_bytes())?;
         }
     }
     Ok(())
