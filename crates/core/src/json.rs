@@ -113,6 +113,10 @@ pub fn unescaped(inner: &str) -> Cow<'_, str> {
 fn decode(inner: &str, mut mark: impl FnMut(usize, usize)) -> Cow<'_, str> {
     let mut out = String::new();
     let mut at = 0;
+    // Most names are too short for a search.
+    if inner.len() < 16 && !inner.bytes().any(|byte| byte == b'\\') {
+        return Cow::Borrowed(inner);
+    }
     while let Some(found) = memchr::memchr(b'\\', &inner.as_bytes()[at..]) {
         out.reserve(inner.len() - at);
         out.push_str(&inner[at..at + found]);

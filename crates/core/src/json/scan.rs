@@ -1,7 +1,6 @@
 //! Reads single fields of a JSON text without parsing the rest. Skips other values without validating them, handles
 //! truncated text, and doesn't recurse.
 
-use super::tokens::token_start;
 use super::{from_str, token_end, unescaped};
 use crate::text::parts::head;
 use serde::de::Error as _;
@@ -265,17 +264,19 @@ impl<'a> Scan<'a> {
 
 /// Returns the end of the value that begins at `from`; `None` if it is truncated.
 fn end_of_value(json: &[u8], from: usize) -> Option<usize> {
+    if !matches!(json[from], b'{' | b'[') {
+        let end = token_end(json, from)?;
+        // The rest of a number or a word may be missing.
+        return (end < json.len() || json[from] == b'"').then_some(end);
+    }
+    // Of the tokens in a container, only strings and brackets matter.
     let (mut at, mut depth) = (from, 0_usize);
     loop {
-        let start = token_start(json, at)?;
-        at = token_end(json, start)?;
-        match json[start] {
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            b'"' | b',' | b':' => {}
-            // The rest of it may be missing.
-            _ if at == json.len() => return None,
-            _ => {}
+        match *json.get(at)? {
+            b'"' => at = token_end(json, at)?,
+            b'{' | b'[' => (at, depth) = (at + 1, depth + 1),
+            b'}' | b']' => (at, depth) = (at + 1, depth - 1),
+            _ => at += 1,
         }
         if depth == 0 {
             return Some(at);

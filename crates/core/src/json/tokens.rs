@@ -2,9 +2,20 @@
 
 use std::ops::Range;
 
+/// Bytes of a string that are looked at one by one.
+const SHORT: usize = 16;
+
 /// Returns where a JSON string ends whose opening quotation mark was passed: at its closing one, else at the end of the text.
 pub fn string_end(json: &[u8]) -> usize {
     let mut at = 0;
+    // Most strings are too short for a search.
+    while let Some(byte) = json.get(at).filter(|_| at < SHORT) {
+        match byte {
+            b'"' => return at,
+            b'\\' => break,
+            _ => at += 1,
+        }
+    }
     while let Some(found) = memchr::memchr2(b'"', b'\\', &json[at..]) {
         at += found;
         if json[at] == b'"' {

@@ -23,27 +23,21 @@ impl<'a> StateMessages<'a> {
 
     /// Parses the messages of a state from its fields. If it has no key `messages`, any list that begins with a message.
     pub fn of(fields: &Fields<'a>) -> Option<StateMessages<'a>> {
-        let list = |raw: Peek<'a>| raw.is_list().then(|| raw.items().collect());
-        if let Some(raw) = fields.find(MESSAGES) {
-            return Some(StateMessages {
-                key: MESSAGES.into(),
-                list: list(raw)?,
-            });
-        }
-        let has_messages = |raw: &Peek<'a>| {
-            let message = raw.read::<MessagePayload<'_>>();
-            message.is_some_and(|message| {
-                message.content.is_some() && !matches!(message.role(), Role::Other(_))
-            })
+        let has_messages = |value: Peek<'a>| {
+            let first = value.items().next()?.read::<MessagePayload<'_>>()?;
+            (first.content.is_some() && !matches!(first.role(), Role::Other(_))).then_some(())
         };
-        let mut lists = fields
-            .0
-            .iter()
-            .filter_map(|(key, raw)| Some((key, list(*raw)?)));
-        let (key, list) = lists.find(|(_, list)| list.first().is_some_and(has_messages))?;
-        Some(StateMessages {
-            key: key.clone(),
-            list,
+        let (key, value) = match fields.find(MESSAGES) {
+            Some(value) => (MESSAGES.into(), value),
+            None => fields
+                .0
+                .iter()
+                .find(|(_, value)| has_messages(*value).is_some())?
+                .clone(),
+        };
+        value.is_list().then(|| StateMessages {
+            key,
+            list: value.items().collect(),
         })
     }
 }
