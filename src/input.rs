@@ -78,17 +78,16 @@ fn parse(title: &str, bytes: &[u8]) -> Result<Value, Failure> {
             "{title} is empty; expected JSON such as {{\"messages\": []}}"
         )));
     }
-    let value = exact_json::parse(json).map_err(|unreadable| match unreadable {
-        Unreadable::Invalid(error) => invalid(&title, json, &error),
-        Unreadable::Inexact(inexact) => {
-            let before = &json[..inexact.offset.min(json.len())];
-            let line = before.matches('\n').count() + 1;
-            let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1) + 1;
-            let shown = place(json, line, column);
-            Failure::usage(format!(
-                "{title}: {inexact}, at line {line} column {column}\n{shown}"
-            ))
-        }
+    let value = exact_json::parse(json).map_err(|why| {
+        let is_not = match why {
+            Unreadable::Invalid(_) => " is not JSON",
+            Unreadable::Inexact(_) => "",
+        };
+        let (line, column) = why.place(json);
+        let shown = place(json, line, column);
+        Failure::usage(format!(
+            "{title}{is_not}: {why}, at line {line} column {column}\n{shown}"
+        ))
     })?;
     // Servers refuse it, or store a thread that can't be read again.
     match half_in(&value) {
@@ -98,26 +97,6 @@ fn parse(title: &str, bytes: &[u8]) -> Result<Value, Failure> {
             text::clean(&at)
         ))),
     }
-}
-
-fn invalid(title: &str, json: &str, error: &serde_json::Error) -> Failure {
-    let (line, column) = (error.line(), error.column());
-    let what = error.to_string();
-    let what = what
-        .strip_suffix(&format!(" at line {line} column {column}"))
-        .unwrap_or(&what);
-    // serde_json counts a line's end as the start of the next line; show it at the end of its line.
-    let (line, column) = match (line, column) {
-        (2.., 0) => (
-            line - 1,
-            json.split('\n').nth(line - 2).unwrap_or_default().len() + 1,
-        ),
-        place => place,
-    };
-    let shown = place(json, line, column);
-    Failure::usage(format!(
-        "{title} is not JSON: {what}, at line {line} column {column}\n{shown}"
-    ))
 }
 
 /// Returns the line with a caret below the position. `column` counts bytes from 1, as serde_json does.

@@ -7,7 +7,7 @@ use crate::globals::Globals;
 use crate::output;
 use clap::Args;
 use runtail_core::config::{Config, SecretSource};
-use runtail_core::text;
+use runtail_core::{secret, text};
 use runtail_stream::projection::{Found, Joined, Removal, Rules};
 use runtail_stream::{Chain, LineParser, Lines, ReadError, Record, RecordingFile, write_record};
 use secrecy::ExposeSecret;
@@ -194,7 +194,7 @@ fn guard_keys(globals: &Globals) {
                 }
                 source => match source.resolve() {
                     Ok(key) => {
-                        text::keys::guard(key.expose_secret());
+                        secret::keys::guard(key.expose_secret());
                         continue;
                     }
                     Err(error) => error.to_string(),

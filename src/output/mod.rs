@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use runtail_api::{Listing, UnreadRows};
 use runtail_core::config::Profile;
-use runtail_core::text;
+use runtail_core::{secret, text};
 use serde_json::{Map, Value};
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -241,7 +241,7 @@ pub fn print(data: &str, is_json: bool) -> Result<(), Failure> {
     let safe = if is_json {
         text::json(data)
     } else {
-        text::keys::without(data)
+        secret::keys::without(data)
     };
     match out.write_all(safe.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),

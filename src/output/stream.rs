@@ -11,7 +11,7 @@ use crate::signals::Signals;
 use clap::{Args, ValueEnum};
 use runtail_api::{AgentServer, ApiError, Kind};
 use runtail_core::model::{RunFacts, hides_cause};
-use runtail_core::text;
+use runtail_core::{secret, text};
 use runtail_stream::projection::is_start;
 use runtail_stream::{
     Chain, Data, End, Event, Head, Item, Outcome, Record, SourceOptions, Transport, error_text,
@@ -363,7 +363,7 @@ impl Printer {
         if self.closed.is_none() {
             let written = match self.format {
                 StreamFormat::Jsonl => write(text::json(&utf8(&self.lines)).as_bytes()),
-                StreamFormat::Text => write(text::keys::without(&self.out).as_bytes()),
+                StreamFormat::Text => write(secret::keys::without(&self.out).as_bytes()),
                 StreamFormat::Raw => write(self.out.as_bytes()),
             };
             self.closed = written.err();

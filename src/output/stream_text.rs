@@ -2,11 +2,12 @@
 
 use crate::output::color::{self, Role};
 use jiff::Timestamp;
-use runtail_core::{json, text};
+use runtail_core::json::{self, Peek};
+use runtail_core::{secret, text};
 use runtail_stream::projection::{
     self, LifecycleKind, LineProjections, Message, ToolCall, UpdateRow,
 };
-use runtail_stream::{Event, Item, ModeTuple, Record, RunRecord, Seq, is_json};
+use runtail_stream::{Event, Item, Record, RunRecord, Seq, Unwrapped, is_json};
 use runtail_tui::features::stream::summary;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -263,7 +264,7 @@ impl Teller {
         let open = if is_done {
             0
         } else {
-            text::keys::open_end(fresh).max(json::open_end(fresh))
+            secret::keys::open_end(fresh).max(json::open_end(fresh))
         };
         let fresh = fresh[..fresh.len() - open].to_string();
         let calls: Vec<String> = match is_done {
@@ -452,11 +453,9 @@ impl Teller {
             };
             // Enough to fill a line; the data may be megabytes.
             let received = || {
-                let text = event
-                    .data
-                    .json()
-                    .and_then(|json| ModeTuple::of(&event.name, json));
-                let text = text.map_or(&**event.data.text(), |tuple| tuple.chunk.get());
+                let tuple = |json| Unwrapped::tuple(&event.name, Peek::of(json));
+                let tuple = event.data.json().and_then(|json| tuple(json));
+                let text = tuple.map_or(&**event.data.text(), |tuple| tuple.json.text());
                 let most = 2 * COLUMNS.max(self.columns());
                 text::readable(text::head(text, 6 * most))
                     .chars()

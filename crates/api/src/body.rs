@@ -5,7 +5,7 @@ use flate2::write::MultiGzDecoder;
 use futures::StreamExt;
 use reqwest::Response;
 use reqwest::header::{CONTENT_ENCODING, HeaderMap};
-use runtail_core::text::string_end;
+use runtail_core::json::tokens;
 use std::io::{self, Write};
 
 /// Decompressed size in bytes up to which any compression ratio is allowed.
@@ -175,33 +175,19 @@ pub(super) fn is_too_costly(json: &[u8]) -> bool {
 /// Estimates the memory in bytes that the parsed form of a JSON text takes. It stops counting above [`PARSED`].
 pub(super) fn parsed_size(json: &[u8]) -> usize {
     let mut cost = json.len();
-    let mut rest = json;
-    while let Some(at) = memchr::memchr3(b'"', b',', b':', rest) {
-        // Each opening bracket is a value too. Strings are skipped, so none of these is inside one.
-        let opened = rest[..at]
-            .iter()
-            .filter(|byte| matches!(byte, b'[' | b'{'))
-            .count();
-        cost += opened * VALUE;
-        match rest[at] {
-            b',' => cost += VALUE,
-            b':' => cost += KEY,
-            _ => {}
-        }
-        let is_string = rest[at] == b'"';
-        rest = &rest[at + 1..];
-        if is_string {
-            rest = rest.get(string_end(rest) + 1..).unwrap_or_default();
-        }
+    // Each opening bracket is a value too.
+    let costs = tokens(json).map(|token| match json[token.start] {
+        b'[' | b'{' | b',' => VALUE,
+        b':' => KEY,
+        _ => 0,
+    });
+    for part in costs {
+        cost += part;
         if cost > PARSED {
-            return cost;
+            break;
         }
     }
-    cost + rest
-        .iter()
-        .filter(|byte| matches!(byte, b'[' | b'{'))
-        .count()
-        * VALUE
+    cost
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use reqwest::header::{self, HeaderMap, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use runtail_core::config::{self, Profile};
 use runtail_core::model::{KEY_PLACE, PlainRequest, Secrets, TOKEN_PLACE, secret_texts};
-use runtail_core::{json, text};
+use runtail_core::{json, secret, text};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -148,7 +148,7 @@ impl Http {
             .key
             .iter()
             .chain(&inner.bearer)
-            .for_each(|key| text::keys::guard(key.expose_secret()));
+            .for_each(|key| secret::keys::guard(key.expose_secret()));
         let http = Http(Arc::new(inner));
         for url in profile
             .control_plane

@@ -3,7 +3,7 @@
 
 use crate::json;
 use crate::text;
-use serde_json::{Number, Value};
+use serde_json::Value;
 use std::collections::HashSet;
 use std::fmt;
 
@@ -43,6 +43,41 @@ pub enum Unreadable {
     Inexact(Inexact),
 }
 
+impl Unreadable {
+    /// Returns the line and the column, in bytes, of the problem in a text, from 1.
+    pub fn place(&self, json: &str) -> (usize, usize) {
+        match self {
+            // serde_json counts a line's end as the start of the next line.
+            Unreadable::Invalid(error) => match (error.line(), error.column()) {
+                (line @ 2.., 0) => {
+                    let line = line - 1;
+                    let before = json.split('\n').nth(line - 1).unwrap_or_default();
+                    (line, before.len() + 1)
+                }
+                (line, column) => (line.max(1), column.max(1)),
+            },
+            Unreadable::Inexact(inexact) => {
+                let before = json.get(..inexact.offset).unwrap_or(json);
+                let line = before.rsplit('\n').next().unwrap_or_default();
+                (before.matches('\n').count() + 1, line.len() + 1)
+            }
+        }
+    }
+}
+
+/// Says why, without the place.
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unreadable::Invalid(error) => {
+                let said = error.to_string();
+                f.write_str(said.split(" at line ").next().unwrap_or_default())
+            }
+            Unreadable::Inexact(inexact) => inexact.fmt(f),
+        }
+    }
+}
+
 /// Parses JSON if the value is exactly what the text says.
 ///
 /// # Errors
@@ -56,7 +91,7 @@ pub fn parse(json: &str) -> Result<Value, Unreadable> {
         }
         Err(_) => json::from_str(json).map_err(Unreadable::Invalid)?,
     };
-    match first_loss(json) {
+    match losses(json).next() {
         None => Ok(value),
         Some(inexact) => Err(Unreadable::Inexact(inexact)),
     }
@@ -68,107 +103,68 @@ pub fn parse(json: &str) -> Result<Value, Unreadable> {
 /// The text is not JSON.
 pub fn parse_lenient(json: &str) -> Result<(Value, Vec<Inexact>), serde_json::Error> {
     let value = json::from_str(json)?;
-    let mut losses = Vec::new();
-    each_loss(json, |inexact| {
-        losses.push(inexact);
-        losses.len() < MAX_LOSSES
-    });
-    Ok((value, losses))
+    Ok((value, losses(json).take(MAX_LOSSES).collect()))
 }
 
 /// An object or a list that is open at some point of a text.
-enum Level {
-    Object {
-        keys: HashSet<String>,
-        key: String,
-        in_value: bool,
-    },
-    List(usize),
+#[derive(Default)]
+struct Level {
+    /// The keys so far; `None` in a list.
+    keys: Option<HashSet<String>>,
+    key: String,
+    index: usize,
+    in_value: bool,
 }
 
-/// Returns the first duplicate key or inexact number of a valid JSON text.
-fn first_loss(json: &str) -> Option<Inexact> {
-    let mut first = None;
-    each_loss(json, |inexact| {
-        first = Some(inexact);
-        false
-    });
-    first
-}
-
-/// Passes each duplicate key and inexact number of a JSON text to a function until it returns `false`.
-fn each_loss(json: &str, mut found: impl FnMut(Inexact) -> bool) {
-    let bytes = json.as_bytes();
+/// Returns each duplicate key and inexact number of a valid JSON text.
+fn losses(json: &str) -> impl Iterator<Item = Inexact> {
     let mut levels: Vec<Level> = Vec::new();
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let start = at;
-        at += 1;
-        match byte {
-            b'"' => {
-                at = (start + 1 + text::string_end(&bytes[start + 1..]) + 1).min(bytes.len());
-                let Some(Level::Object {
-                    keys,
+    json::tokens(json.as_bytes()).filter_map(move |range| {
+        let (offset, token) = (range.start, &json[range]);
+        let (outer, why) = match (token.as_bytes()[0], levels.last_mut()) {
+            (
+                b'"',
+                Some(Level {
+                    keys: Some(keys),
                     key,
                     in_value: false,
-                }) = levels.last_mut()
-                else {
-                    continue;
-                };
-                let name = json::decoded(&json[start..at]).into_owned();
-                let is_known = !keys.insert(name.clone());
-                *key = name;
-                if is_known {
-                    let why = format!("the key {} occurs twice", shown(&json[start..at]));
-                    let outer = levels.len() - 1;
-                    if !found(Inexact {
-                        path: path(&levels[..outer]),
-                        offset: start,
-                        why,
-                    }) {
-                        return;
-                    }
-                }
+                    ..
+                }),
+            ) => {
+                *key = json::decoded(token).into_owned();
+                let is_new = keys.insert(key.clone());
+                (
+                    1,
+                    (!is_new).then(|| format!("the key {} occurs twice", shown(token)))?,
+                )
             }
-            b'{' => levels.push(Level::Object {
-                keys: HashSet::new(),
-                key: String::new(),
-                in_value: false,
-            }),
-            b'[' => levels.push(Level::List(0)),
-            b'}' | b']' => drop(levels.pop()),
-            b':' => set_in_value(&mut levels, true),
-            b',' => match levels.last_mut() {
-                Some(Level::List(index)) => *index += 1,
-                _ => set_in_value(&mut levels, false),
-            },
-            b'-' | b'0'..=b'9' => {
-                at = json::number_end(bytes, start);
-                if let Some(why) = loss_of(&json[start..at])
-                    && !found(Inexact {
-                        path: path(&levels),
-                        offset: start,
-                        why,
-                    })
-                {
-                    return;
+            (b'-' | b'0'..=b'9', _) => (0, loss_of(token)?),
+            (byte, level) => {
+                match byte {
+                    b'{' => levels.push(Level {
+                        keys: Some(HashSet::new()),
+                        ..Level::default()
+                    }),
+                    b'[' => levels.push(Level::default()),
+                    b'}' | b']' => drop(levels.pop()),
+                    b',' | b':' => level.into_iter().for_each(|level| {
+                        level.in_value = byte == b':';
+                        level.index += usize::from(byte == b',');
+                    }),
+                    _ => {}
                 }
+                return None;
             }
-            _ => {}
-        }
-    }
-}
-
-fn set_in_value(levels: &mut [Level], now: bool) {
-    if let Some(Level::Object { in_value, .. }) = levels.last_mut() {
-        *in_value = now;
-    }
+        };
+        let path = path(&levels[..levels.len() - outer]);
+        Some(Inexact { path, offset, why })
+    })
 }
 
 fn path(levels: &[Level]) -> String {
-    let step = |level: &Level| match level {
-        Level::Object { key, .. } => shown(key),
-        Level::List(index) => index.to_string(),
+    let step = |level: &Level| match level.keys {
+        Some(_) => shown(&level.key),
+        None => level.index.to_string(),
     };
     levels.iter().map(step).collect::<Vec<_>>().join(".")
 }
@@ -178,46 +174,12 @@ fn shown(text: &str) -> String {
 }
 
 /// Returns how a number would change, if it would.
-pub(crate) fn loss_of(written: &str) -> Option<String> {
-    let Ok(sent) = serde_json::from_str::<Number>(written) else {
-        return Some(format!(
-            "the number {} is too large to be sent",
-            shown(written)
-        ));
-    };
-    let is_integer = !written.contains(['.', 'e', 'E']);
-    let stays = decimal(written).is_some_and(|own| Some(own) == decimal(&sent.to_string()));
-    if stays && (!is_integer || sent.is_i64() || sent.is_u64()) {
-        return None;
-    }
-    Some(format!(
-        "the number {} can't be sent exactly: it would become {sent}",
-        shown(written)
-    ))
-}
-
-/// Returns the sign, the significant digits and the exponent of a number; `None` if the exponent is too large to compare.
-fn decimal(number: &str) -> Option<(bool, String, i64)> {
-    let (is_negative, number) = match number.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, number),
-    };
-    let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let digits = format!("{whole}{fraction}");
-    let digits = digits.trim_start_matches('0');
-    let significant = digits.trim_end_matches('0');
-    if significant.is_empty() {
-        return Some((is_negative, String::new(), 0));
-    }
-    let exponent: i64 = exponent.parse().ok()?;
-    let places = i64::try_from(digits.len() - significant.len()).ok()?
-        - i64::try_from(fraction.len()).ok()?;
-    Some((
-        is_negative,
-        significant.to_string(),
-        exponent.checked_add(places)?,
-    ))
+fn loss_of(written: &str) -> Option<String> {
+    let (sent, written) = (json::rounded(written)?, shown(written));
+    Some(match sent.is_empty() {
+        true => format!("the number {written} is too large to be sent"),
+        false => format!("the number {written} can't be sent exactly: it would become {sent}"),
+    })
 }
 
 #[cfg(test)]

@@ -5,22 +5,22 @@
 //! both are kept behind a [`MARK`], which [`written`] turns back into what was received and [`shown`] into what people can read.
 
 mod lenient;
+mod number;
 mod scan;
+mod tokens;
 
-pub use scan::Peek;
+pub use number::{numbers, rounded};
+pub use scan::{Fields, Peek};
+pub use tokens::{string_end, token_end, tokens};
 
-use crate::exact_json;
-use crate::text::string_end;
+use crate::text::parts::{MARK, NUMBER, replaced};
 use lenient::Lenient;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use std::borrow::Cow;
+use std::ops::Range;
 
-/// Precedes what a string or a value can't hold. No text contains this noncharacter.
-pub(crate) const MARK: char = '\u{ffff}';
-/// Follows the mark of a number, which is in a string.
-pub(crate) const NUMBER: char = '\u{e800}';
 /// The private character of the first surrogate, U+D800.
 const FIRST_HALF: u16 = 0xe000;
 /// Bytes of half of a pair: those of the mark and of a private character.
@@ -51,8 +51,7 @@ pub fn from_str<'a, T: Deserialize<'a>>(json: &'a str) -> serde_json::Result<T> 
 /// # Errors
 /// The text is not JSON, or has another type.
 pub fn exact<'a, T: Deserialize<'a>>(json: &'a str) -> serde_json::Result<T> {
-    let is_rounded =
-        |number: &str| number.len() > EXACT_LEN && exact_json::loss_of(number).is_some();
+    let is_rounded = |number: &str| number.len() > EXACT_LEN && rounded(number).is_some();
     match numbers(json).any(is_rounded) && is_valid(json) {
         true => T::deserialize(Lenient::new(json)),
         false => from_str(json),
@@ -71,27 +70,19 @@ pub fn repaired(text: &str) -> Option<Cow<'_, str>> {
     if is_valid(text) {
         return Some(Cow::Borrowed(text));
     }
-    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
-    while let Some(at) = rest.find(['"', 'N', 'I', '-']) {
-        let (before, token) = rest.split_at(at);
-        out.push_str(before);
-        let word = NOT_NUMBERS.iter().find(|word| token.starts_with(**word));
-        let len = match word {
-            Some(word) => word.len(),
-            None if token.starts_with('"') => {
-                (string_end(&token.as_bytes()[1..]) + 2).min(token.len())
-            }
-            None => 1,
-        };
-        out.push_str(if word.is_some() {
-            "null"
-        } else {
-            &token[..len]
-        });
-        rest = &token[len..];
+    let is_not_number = |token: &Range<usize>| NOT_NUMBERS.contains(&&text[token.clone()]);
+    let nulls = tokens(text.as_bytes()).filter(is_not_number);
+    replaced(text, nulls.map(|token| (token, "null")))
+        .filter(|json| is_valid(json))
+        .map(Cow::Owned)
+}
+
+/// Removes line breaks. In valid JSON they only occur between tokens, where they have no meaning.
+pub fn one_line(json: &str) -> Cow<'_, str> {
+    match memchr::memchr2(b'\n', b'\r', json.as_bytes()) {
+        Some(_) => Cow::Owned(json.replace(['\n', '\r'], "")),
+        None => Cow::Borrowed(json),
     }
-    out.push_str(rest);
-    is_valid(&out).then_some(Cow::Owned(out))
 }
 
 /// Reads a received text and, if that fails, what [`repaired`] makes of it.
@@ -105,32 +96,6 @@ pub fn read_repaired<T, E>(text: &str, mut read: impl FnMut(&str) -> Result<T, E
     })
 }
 
-/// Returns the numbers of a JSON text as they are written.
-pub fn numbers(json: &str) -> impl Iterator<Item = &str> {
-    let bytes = json.as_bytes();
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        while let Some(byte) = bytes.get(at) {
-            let from = at;
-            match byte {
-                b'"' => at = (at + 2 + string_end(&bytes[at + 1..])).min(bytes.len()),
-                b'-' | b'0'..=b'9' => {
-                    at = number_end(bytes, at);
-                    return json.get(from..at);
-                }
-                _ => at += 1,
-            }
-        }
-        None
-    })
-}
-
-/// Returns the offset behind a number.
-pub(crate) fn number_end(bytes: &[u8], start: usize) -> usize {
-    let is_number = |byte: &&u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
-    start + bytes[start..].iter().take_while(is_number).count()
-}
-
 /// Decodes a string with its quotes. Any other value stays as it is.
 pub fn decoded(raw: &str) -> Cow<'_, str> {
     match raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')) {
@@ -141,19 +106,54 @@ pub fn decoded(raw: &str) -> Cow<'_, str> {
 
 /// Decodes the text between the quotes of a string, or a part of it.
 pub fn unescaped(inner: &str) -> Cow<'_, str> {
-    let mut rest = inner;
+    decode(inner, |_, _| {})
+}
+
+/// Decodes a text and passes the lengths of both after each escape to a function.
+fn decode(inner: &str, mut mark: impl FnMut(usize, usize)) -> Cow<'_, str> {
     let mut out = String::new();
-    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
-        out.reserve(rest.len());
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        rest = &rest[push_escape(rest, &mut out)..];
-    }
-    if rest.len() == inner.len() {
+    let mut at = 0;
+    // Most names are too short for a search.
+    if inner.len() < 16 && !inner.bytes().any(|byte| byte == b'\\') {
         return Cow::Borrowed(inner);
     }
-    out.push_str(rest);
+    while let Some(found) = memchr::memchr(b'\\', &inner.as_bytes()[at..]) {
+        out.reserve(inner.len() - at);
+        out.push_str(&inner[at..at + found]);
+        at += found;
+        at += push_escape(&inner[at..], &mut out);
+        mark(out.len(), at);
+    }
+    if at == 0 {
+        return Cow::Borrowed(inner);
+    }
+    out.push_str(&inner[at..]);
     Cow::Owned(out)
+}
+
+/// The decoded content of a JSON string, and the positions of its parts in the encoding.
+pub struct Decoded<'a> {
+    pub text: Cow<'a, str>,
+    /// After each escape: the position in the content and in the encoded string.
+    marks: Vec<(usize, usize)>,
+}
+
+impl<'a> Decoded<'a> {
+    /// Decodes the text between the quotes.
+    pub fn of(inner: &'a str) -> Decoded<'a> {
+        let mut marks = Vec::new();
+        let text = decode(inner, |decoded, encoded| marks.push((decoded, encoded)));
+        Decoded { text, marks }
+    }
+
+    /// Returns the position in the encoded string of a position in the content.
+    pub fn encoded_offset(&self, at: usize) -> usize {
+        let marks = self.marks.partition_point(|(decoded, _)| *decoded <= at);
+        match marks.checked_sub(1).and_then(|last| self.marks.get(last)) {
+            Some((decoded, encoded)) => encoded + (at - decoded),
+            None => at,
+        }
+    }
 }
 
 /// Appends the character of the escape at the start of a text. Returns the length of the escape in bytes.
@@ -191,6 +191,18 @@ pub fn push_escape(text: &str, into: &mut String) -> usize {
         other => other,
     });
     1 + c.len_utf8()
+}
+
+/// Returns a character as the `\u` escapes of its units.
+pub(crate) fn escaped(c: char) -> String {
+    c.encode_utf16(&mut [0; 2])
+        .iter()
+        .map(|unit| unit_escape(*unit))
+        .collect()
+}
+
+fn unit_escape(unit: u16) -> String {
+    format!("\\u{unit:04x}")
 }
 
 /// Returns the half of a surrogate pair at the start of a text.
@@ -268,7 +280,7 @@ fn half_below(value: &Value) -> Option<String> {
         let unit = text
             .match_indices(MARK)
             .find_map(|(at, _)| half_at(&text[at..]))?;
-        Some(format!(" (\\u{unit:04x})"))
+        Some(format!(" ({})", unit_escape(unit)))
     };
     let below = |key: &str, value: &Value| {
         half(key)
@@ -304,7 +316,7 @@ pub fn written(json: &str) -> Cow<'_, str> {
         // A string that only looks like a number, or a key, stays one.
         let is_number = |number: &str| numbers(number).next() == Some(number) && is_valid(number);
         if let Some(unit) = half_at(rest) {
-            out.push_str(&format!("\\u{unit:04x}"));
+            out.push_str(&unit_escape(unit));
             rest = &rest[HALF_LEN..];
         } else if let Some((number, after)) =
             number().filter(|(n, after)| is_number(n) && !after.starts_with(':'))

@@ -3,10 +3,13 @@
 //! characters are made visible.
 
 pub mod markdown;
+pub(crate) mod parts;
 
-pub use crate::secret::keys;
+pub use parts::{head, is_invisible, replaced, sequence, tail};
 
 use crate::json;
+use crate::secret::keys;
+use parts::is_hidden;
 use std::borrow::Cow;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
@@ -105,30 +108,17 @@ fn harmless_json(json: &str) -> Cow<'_, str> {
             !is_harmless(c) || marks > MAX_CLUSTER_CHARS
         })
     };
-    let Some(mut next) = (0..bytes.len()).find(&mut odd) else {
-        return Cow::Borrowed(json);
-    };
-    let mut out = String::with_capacity(json.len() + 64);
-    let mut from = 0;
-    loop {
-        out.push_str(&json[from..next]);
-        let c = json[next..].chars().next().unwrap_or_default();
-        match c {
+    let escaped = |at: usize| {
+        let c = json[at..].chars().next().unwrap_or_default();
+        let by = match c {
             // As they are, they stand only between tokens.
-            '\t' | '\r' => out.push(' '),
-            c => c
-                .encode_utf16(&mut [0; 2])
-                .iter()
-                .for_each(|unit| out.push_str(&format!("\\u{unit:04x}"))),
-        }
-        from = next + c.len_utf8();
-        let Some(found) = (from..bytes.len()).find(&mut odd) else {
-            break;
+            '\t' | '\r' => " ".into(),
+            c => json::escaped(c),
         };
-        next = found;
-    }
-    out.push_str(&json[from..]);
-    Cow::Owned(out)
+        (at..at + c.len_utf8(), by)
+    };
+    replaced(json, (0..bytes.len()).filter(&mut odd).map(escaped))
+        .map_or(Cow::Borrowed(json), Cow::Owned)
 }
 
 /// Decodes the `\u` escapes of JSON, or of a part of it, so that people can read it: some servers escape everything that is
@@ -186,27 +176,9 @@ pub fn fit(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The first bytes of a text, whole characters: what can be seen of a text of 50 MB is cut out before it is cleaned.
-pub fn head(text: &str, bytes: usize) -> &str {
-    let mut end = bytes.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
-}
-
 /// Text from outside for so many columns: cleaned and cut. No more of it is read than may be seen.
 pub fn seen(text: &str, columns: usize) -> String {
     fit(&clean(head(text, 4 * columns + 8)), columns).into_owned()
-}
-
-/// The last bytes of a text, whole characters.
-pub fn tail(text: &str, bytes: usize) -> &str {
-    let mut start = text.len().saturating_sub(bytes);
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
-    &text[start..]
 }
 
 /// Returns a text with a capital first letter.
@@ -328,19 +300,6 @@ pub fn count(n: u64) -> String {
     out
 }
 
-/// Where a JSON string ends whose opening quotation mark was passed: at its closing one, else at the end of the text.
-pub fn string_end(json: &[u8]) -> usize {
-    let mut at = 0;
-    while let Some(found) = memchr::memchr2(b'"', b'\\', &json[at..]) {
-        at += found;
-        if json[at] == b'"' {
-            return at;
-        }
-        at = (at + 2).min(json.len());
-    }
-    json.len()
-}
-
 fn is_plain(text: &str, lines: bool) -> bool {
     text.bytes()
         .all(|b| (0x20..0x7f).contains(&b) || (lines && b == b'\n'))
@@ -395,74 +354,8 @@ pub fn is_harmless(c: char) -> bool {
     !c.is_control() && !is_hidden(c) && !matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// Characters that change direction, take no room or otherwise hide.
-fn is_hidden(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}'
-        | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{3164}' | '\u{feff}' | json::MARK | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
-}
-
 fn is_mark(c: char) -> bool {
     c as u32 >= 0x300 && unicode_width::UnicodeWidthChar::width(c) == Some(0)
-}
-
-/// Returns whether a character shows nothing of itself, so that it can hide in a word: a control character that is no line
-/// break or tab, a joiner, or another character that takes no room.
-pub fn is_invisible(c: char) -> bool {
-    let is_joiner = matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}');
-    c.is_control() && !matches!(c, '\n' | '\r' | '\t')
-        || is_joiner
-        || is_hidden(c)
-        || c == json::MARK
-}
-
-/// Returns the length in bytes of the escape sequence, or the mark of a number, at the start of a text; 0 if there is none.
-pub fn sequence(text: &str) -> usize {
-    let mut chars = text.chars();
-    let first = chars.next();
-    let rest = match first {
-        Some('\u{1b}') => after_escape(chars.as_str()),
-        Some('\u{9b}') => after_csi(chars.as_str()),
-        Some('\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}') => after_string(chars.as_str()),
-        Some(json::MARK) => chars.as_str().strip_prefix(json::NUMBER).unwrap_or(text),
-        _ => text,
-    };
-    text.len() - rest.len()
-}
-
-/// Returns the text behind a sequence that begins with ESC: a CSI, a string (OSC, DCS, SOS, PM, APC) or a short one.
-fn after_escape(text: &str) -> &str {
-    match text.as_bytes().first() {
-        Some(b'[') => after_csi(&text[1..]),
-        Some(b']' | b'P' | b'X' | b'^' | b'_') => after_string(&text[1..]),
-        Some(b' '..=b'/') => {
-            let rest = text.trim_start_matches(|c| (' '..='/').contains(&c));
-            rest.strip_prefix(|c| ('0'..='~').contains(&c))
-                .unwrap_or(rest)
-        }
-        Some(b'0'..=b'~') => &text[1..],
-        _ => text,
-    }
-}
-
-fn after_csi(text: &str) -> &str {
-    let rest = text.trim_start_matches(|c| (' '..='?').contains(&c));
-    rest.strip_prefix(|c| ('@'..='~').contains(&c))
-        .unwrap_or(rest)
-}
-
-/// A string ends with BEL, ST or the line: one that is not terminated must not swallow the rest of a document.
-fn after_string(text: &str) -> &str {
-    let Some(end) = text.find(['\n', '\r', '\u{7}', '\u{9c}', '\u{1b}']) else {
-        return "";
-    };
-    let mut rest = text[end..].chars();
-    match rest.next() {
-        Some('\n' | '\r') => &text[end..],
-        Some('\u{1b}') => rest.as_str().strip_prefix('\\').unwrap_or(rest.as_str()),
-        _ => rest.as_str(),
-    }
 }
 
 #[cfg(test)]
@@ -550,18 +443,6 @@ mod tests {
         assert_eq!(safe.matches('\u{301}').count(), MAX_CLUSTER_CHARS);
         let read = |json: &str| serde_json::from_str::<serde_json::Value>(json).unwrap();
         assert_eq!(read(&safe), read(&marks));
-    }
-
-    #[test]
-    fn json_string_end_is_found() {
-        assert_eq!(
-            (
-                string_end(b"a\\"),
-                string_end(b"a\\\\\" rest"),
-                string_end(b"\\\"b\"")
-            ),
-            (2, 3, 3)
-        );
     }
 
     #[test]

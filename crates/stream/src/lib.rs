@@ -24,11 +24,10 @@ pub use log::recording::{LineParser, write_record};
 pub use log::recording_reader::{Lines, ReadError, Reader};
 pub use log::seq::{EventNumber, Seq};
 pub use log::snapshot::{
-    HistoryEntry, LOADED, Loaded, Part as SnapshotPart, Positions, SNAPSHOT, SnapshotFields,
-    ThreadSnapshot,
+    LOADED, Loaded, Part as SnapshotPart, Positions, SNAPSHOT, SnapshotFields, ThreadSnapshot,
 };
 pub use log::snapshot_loader::{Scope as SnapshotScope, SnapshotLoader};
-pub use protocol::ModeTuple;
+pub use protocol::Unwrapped;
 pub use runtail_core::json::is_valid as is_json;
 pub use source::control_events::error_text;
 pub use source::follow;

@@ -9,7 +9,8 @@ use crate::output::complain;
 use crate::resolve;
 use crate::signals::{self, Signals};
 use runtail_api::{AgentServer, Plan, StateEdit, ThreadIntent};
-use runtail_core::model::{changed_values, object_fields, state_document};
+use runtail_core::json::Peek;
+use runtail_core::model::{changed_values, state_document};
 use runtail_core::text;
 use runtail_tui::runtime::external_editor;
 use serde_json::{Map, Value};
@@ -92,11 +93,7 @@ async fn values_at(
         .editable_checkpoint(thread, checkpoint.as_deref(), as_node)
         .await?;
     let state = server.checkpoint_state_raw(thread, &id, MAX_STATE).await?;
-    let fields = object_fields(state.get()).unwrap_or_default();
-    let values = fields
-        .iter()
-        .find(|(name, _)| name == "values")
-        .map_or("{}", |(_, raw)| raw.get());
+    let values = Peek::from(&*state).get("values").map_or("{}", Peek::text);
     Ok((id, values.to_string()))
 }
 

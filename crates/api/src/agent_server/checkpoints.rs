@@ -2,10 +2,9 @@
 
 use super::{AgentServer, ServerKind};
 use crate::{ApiError, Kind};
-use runtail_core::json;
-use runtail_core::model::{StateFacts, object_fields};
+use runtail_core::json::{Fields, Peek};
+use runtail_core::model::StateFacts;
 use runtail_core::text;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -21,16 +20,6 @@ pub struct NestedState {
     pub state: Box<RawValue>,
     /// Why the states of subgraphs are missing, a sentence each.
     pub missing: Vec<String>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct WaitingTask<'a> {
-    name: String,
-    #[serde(borrow)]
-    checkpoint: Option<&'a RawValue>,
-    #[serde(borrow)]
-    state: Option<&'a RawValue>,
 }
 
 impl AgentServer {
@@ -108,29 +97,23 @@ impl AgentServer {
         max_bytes: usize,
     ) -> NestedState {
         let mut missing = Vec::new();
-        let Some(tasks) = tasks_of(&state) else {
-            return NestedState { state, missing };
-        };
+        let parsed = Peek::from(&*state).object().unwrap_or_default();
+        let tasks: Vec<Peek<'_>> = parsed.items("tasks").collect();
         let mut added: Vec<Option<Box<RawValue>>> = Vec::new();
         let mut requests = 0;
         let mut room = max_bytes.saturating_sub(state.get().len());
-        for raw in &tasks {
-            let task: WaitingTask<'_> = json::from_str(raw).unwrap_or_default();
-            let place = task
-                .checkpoint
-                .and_then(|place| json::from_str::<Value>(place.get()).ok());
-            let place = place.filter(|place| {
+        for task in &tasks {
+            let task = task.object().unwrap_or_default();
+            let place = task.read_as::<Value>("checkpoint").filter(|place| {
                 place["checkpoint_ns"]
                     .as_str()
                     .is_some_and(|ns| !ns.is_empty())
             });
-            let Some(place) =
-                place.filter(|_| task.state.is_none_or(|state| state.get() == "null"))
-            else {
+            let Some(place) = place.filter(|_| task.get("state").is_none()) else {
                 added.push(None);
                 continue;
             };
-            let name = text::clean(&task.name).into_owned();
+            let name = text::clean(&task.text("name").unwrap_or_default()).into_owned();
             requests += 1;
             if requests > MAX_SUBGRAPHS {
                 missing.push(format!(
@@ -154,7 +137,7 @@ impl AgentServer {
             }
         }
         let state = if added.iter().any(Option::is_some) {
-            with_states(&state, &tasks, &added)
+            with_states(parsed, &tasks, &added)
         } else {
             None
         }
@@ -180,41 +163,20 @@ impl AgentServer {
     }
 }
 
-/// Returns the tasks of a state as received.
-fn tasks_of(state: &RawValue) -> Option<Vec<String>> {
-    let fields = object_fields(state.get()).ok()?;
-    let (_, tasks) = fields.into_iter().find(|(name, _)| name == "tasks")?;
-    let tasks: Vec<&RawValue> = json::from_str(tasks.get()).ok()?;
-    Some(
-        tasks
-            .into_iter()
-            .map(|task| task.get().to_string())
-            .collect(),
-    )
-}
-
 /// Returns a state whose tasks have these states. All other values stay as received.
-fn with_states(
-    state: &RawValue,
-    tasks: &[String],
+fn with_states<'a>(
+    state: Fields<'a>,
+    tasks: &[Peek<'a>],
     added: &[Option<Box<RawValue>>],
 ) -> Option<Box<RawValue>> {
-    let replaced = |json: &str, key: &str, value: &str| -> Option<String> {
-        let fields = object_fields(json).ok()?;
-        let kept = fields.iter().filter(|(name, _)| name != key);
-        let parts = kept.map(|(name, raw)| format!("{}:{}", Value::from(name.as_str()), raw.get()));
-        let parts: Vec<String> = parts.chain([format!("\"{key}\":{value}")]).collect();
-        Some(format!("{{{}}}", parts.join(",")))
+    let of_task = |(at, task): (usize, &Peek<'a>)| {
+        let nested = added.get(at).and_then(Option::as_deref).map(Peek::from);
+        match nested.zip(task.object()) {
+            Some((nested, task)) => task.with("state", nested).to_string(),
+            None => task.text().to_string(),
+        }
     };
-    let of_task = |(at, task): (usize, &String)| match added.get(at).and_then(Option::as_ref) {
-        Some(nested) => replaced(task, "state", nested.get()),
-        None => Some(task.clone()),
-    };
-    let tasks: Option<Vec<String>> = tasks.iter().enumerate().map(of_task).collect();
-    RawValue::from_string(replaced(
-        state.get(),
-        "tasks",
-        &format!("[{}]", tasks?.join(",")),
-    )?)
-    .ok()
+    let tasks: Vec<String> = tasks.iter().enumerate().map(of_task).collect();
+    let tasks = format!("[{}]", tasks.join(","));
+    RawValue::from_string(state.with("tasks", Peek::of(&tasks)).to_string()).ok()
 }

@@ -3,10 +3,9 @@
 use super::{LoadedThread, unfit};
 use crate::act::PlanError;
 use crate::{AgentServer, Kind, ServerKind};
-use runtail_core::json;
+use runtail_core::json::{self, Fields, Peek};
 use runtail_core::model::{Checkpoint, StateFacts};
 use runtail_core::text::{self, short_id};
-use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
@@ -123,36 +122,17 @@ pub(super) fn open_calls(messages: &Value) -> Vec<Call> {
 
 /// Reads which calls the tasks of a state answered, from their results.
 pub(super) fn answered_calls(state: &str) -> BTreeMap<String, BTreeSet<String>> {
-    #[derive(Deserialize, Default)]
-    #[serde(default)]
-    struct State<'a> {
-        #[serde(borrow)]
-        tasks: Option<&'a RawValue>,
-    }
-    #[derive(Deserialize, Default)]
-    #[serde(default)]
-    struct Task<'a> {
-        name: String,
-        #[serde(borrow)]
-        result: Option<&'a RawValue>,
-    }
-    let state: State<'_> = json::from_str(state).unwrap_or_default();
-    let tasks: Vec<&RawValue> = state
-        .tasks
-        .and_then(|raw| json::from_str(raw.get()).ok())
-        .unwrap_or_default();
+    let tasks = Peek::of(state).get("tasks");
     let mut answered: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for raw in tasks {
-        let Ok(task) = json::from_str::<Task<'_>>(raw.get()) else {
-            continue;
-        };
+    for task in tasks
+        .into_iter()
+        .flat_map(Peek::items)
+        .filter_map(Peek::object)
+    {
         let result = task
-            .result
-            .map(RawValue::get)
-            .filter(|raw| raw.len() <= MAX_VALUE);
-        let result: Value = result
-            .and_then(|raw| json::from_str(raw).ok())
-            .unwrap_or_default();
+            .get("result")
+            .filter(|result| result.text().len() <= MAX_VALUE);
+        let result: Value = result.and_then(Peek::read).unwrap_or_default();
         let parts = match &result {
             Value::Array(parts) => parts.as_slice(),
             one => std::slice::from_ref(one),
@@ -164,15 +144,12 @@ pub(super) fn answered_calls(state: &str) -> BTreeMap<String, BTreeSet<String>> 
         let ids = ids
             .filter_map(|message| message["tool_call_id"].as_str())
             .map(str::to_string);
-        answered.entry(task.name).or_default().extend(ids);
+        answered
+            .entry(task.text("name").unwrap_or_default())
+            .or_default()
+            .extend(ids);
     }
     answered
-}
-
-#[derive(Deserialize)]
-struct WithValues<'a> {
-    #[serde(default, borrow)]
-    values: Option<&'a RawValue>,
 }
 
 impl AgentServer {
@@ -228,11 +205,8 @@ impl AgentServer {
         if !facts.is_saved() {
             return Err(missing());
         }
-        let row: WithValues<'_> = json::from_str(raw.get()).map_err(odd)?;
-        let values = row
-            .values
-            .and_then(|values| json::from_str(values.get()).ok())
-            .unwrap_or_default();
+        let row = Fields::read(raw.get()).map_err(odd)?;
+        let values = row.read_as("values").unwrap_or_default();
         Ok(Base {
             id: id.to_string(),
             thread: thread.to_string(),

@@ -1,7 +1,6 @@
 //! A deserializer of valid JSON that accepts what serde_json refuses in it. Slower, so it is only used where that has failed.
 
-use super::{MARK, NUMBER, Peek};
-use crate::exact_json;
+use super::{MARK, NUMBER, Peek, rounded};
 use serde::de::value::{MapDeserializer, SeqDeserializer};
 use serde::de::{Deserializer, Error as _, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
@@ -25,7 +24,7 @@ pub(super) struct Lenient<'a> {
 impl<'a> Lenient<'a> {
     pub fn new(json: &'a str) -> Lenient<'a> {
         Lenient {
-            value: Peek::head(json, usize::MAX),
+            value: Peek::of(json),
             depth: 0,
         }
     }
@@ -85,7 +84,7 @@ impl<'de> Deserializer<'de> for Lenient<'de> {
                 Some(Cow::Borrowed(text)) => visitor.visit_borrowed_str(text),
                 text => visitor.visit_string(text.unwrap_or_default().into_owned()),
             },
-            Some(b'-' | b'0'..=b'9') if exact_json::loss_of(text).is_some() => {
+            Some(b'-' | b'0'..=b'9') if rounded(text).is_some() => {
                 visitor.visit_string(format!("{MARK}{NUMBER}{text}"))
             }
             Some(_) => self.strict().deserialize_any(visitor),

@@ -1,21 +1,125 @@
 //! Reads single fields of a JSON text without parsing the rest. Skips other values without validating them, handles
 //! truncated text, and doesn't recurse.
 
-use super::unescaped;
-use crate::text::string_end;
+use super::{from_str, token_end, unescaped};
+use crate::text::parts::head;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use serde_json::{Error, Value};
 use std::borrow::Cow;
+use std::fmt;
 
 /// The text of a JSON value, possibly truncated.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct Peek<'a> {
     text: &'a str,
     whole: bool,
 }
 
+/// The fields of an object in order, duplicates included.
+#[derive(Debug, Clone, Default)]
+pub struct Fields<'a>(pub Vec<(Cow<'a, str>, Peek<'a>)>);
+
+/// Omits the text, which may have 50 MB.
+impl fmt::Debug for Peek<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Peek({})", head(self.text, 80))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Peek<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&'de RawValue>::deserialize(deserializer).map(Peek::from)
+    }
+}
+
+impl<'a> From<&'a RawValue> for Peek<'a> {
+    fn from(raw: &'a RawValue) -> Peek<'a> {
+        Peek {
+            text: raw.get(),
+            whole: true,
+        }
+    }
+}
+
+impl<'a> Fields<'a> {
+    /// Reads an object.
+    ///
+    /// # Errors
+    /// The text is no JSON object.
+    pub fn read(json: &'a str) -> serde_json::Result<Fields<'a>> {
+        let fields = from_str::<Peek<'a>>(json)?.object();
+        fields.ok_or_else(|| Error::custom("not a JSON object"))
+    }
+
+    /// Returns the field with this name: of several, the last.
+    pub fn find(&self, name: &str) -> Option<Peek<'a>> {
+        let field = self.0.iter().rfind(|(key, _)| key == name);
+        field.map(|(_, value)| *value)
+    }
+
+    /// Returns the field with this name, unless it is null.
+    pub fn get(&self, name: &str) -> Option<Peek<'a>> {
+        self.find(name).filter(|value| !value.is_null())
+    }
+
+    /// Returns a field as a type; `None` if it has another.
+    pub fn read_as<T: Deserialize<'a>>(&self, name: &str) -> Option<T> {
+        self.get(name)?.read()
+    }
+
+    /// Returns the text of a field.
+    pub fn text(&self, name: &str) -> Option<String> {
+        self.get(name)?.string().map(Cow::into_owned)
+    }
+
+    /// Returns the fields with another value of one, which comes last.
+    pub fn with<'b>(self, name: &'b str, value: Peek<'b>) -> Fields<'b>
+    where
+        'a: 'b,
+    {
+        let mut fields: Vec<(Cow<'b, str>, Peek<'b>)> = self.0;
+        fields.retain(|(key, _)| key != name);
+        fields.push((name.into(), value));
+        Fields(fields)
+    }
+
+    /// Writes the object with the values that a function returns; a field without one is left out.
+    pub fn rewritten(&self, value: impl Fn(&str, Peek<'a>) -> Option<Cow<'a, str>>) -> String {
+        let written = self.0.iter().filter_map(|(key, old)| {
+            Some(format!("{}:{}", Value::from(&**key), value(key, *old)?))
+        });
+        format!("{{{}}}", written.collect::<Vec<_>>().join(","))
+    }
+
+    /// Returns the fields of an object in a field; none of another value.
+    pub fn inner(&self, name: &str) -> Fields<'a> {
+        self.get(name).and_then(Peek::object).unwrap_or_default()
+    }
+
+    /// Returns the members of a list in a field; none of another value.
+    pub fn items(&self, name: &str) -> impl Iterator<Item = Peek<'a>> + use<'a> {
+        self.get(name).into_iter().flat_map(Peek::items)
+    }
+}
+
+/// Writes the object with its values as they were received.
+impl fmt::Display for Fields<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.rewritten(|_, value| Some(value.text().into())))
+    }
+}
+
 impl<'a> Peek<'a> {
+    /// Returns the value that is all of a text.
+    pub fn of(text: &'a str) -> Peek<'a> {
+        Peek::head(text, usize::MAX)
+    }
+
     /// Returns the value at the start of a text, limited to `max` bytes.
     pub fn head(text: &'a str, max: usize) -> Peek<'a> {
-        let head = crate::text::head(text, max);
+        let head = head(text, max);
         Peek {
             text: head.trim_matches(is_space),
             whole: head.len() == text.len(),
@@ -38,6 +142,16 @@ impl<'a> Peek<'a> {
     /// Returns whether the value is not truncated.
     pub fn is_whole(self) -> bool {
         self.whole
+    }
+
+    /// Reads the value as a type.
+    pub fn read<T: Deserialize<'a>>(self) -> Option<T> {
+        from_str(self.text).ok()
+    }
+
+    /// Returns the fields of an object, to look up several; `None` for other values.
+    pub fn object(self) -> Option<Fields<'a>> {
+        self.is_object().then(|| Fields(self.fields().collect()))
     }
 
     /// Returns whether it is `null`.
@@ -149,29 +263,20 @@ impl<'a> Scan<'a> {
 }
 
 /// Returns the end of the value that begins at `from`; `None` if it is truncated.
-fn end_of_value(bytes: &[u8], from: usize) -> Option<usize> {
-    let mut at = from;
-    let mut depth = 0_usize;
+fn end_of_value(json: &[u8], from: usize) -> Option<usize> {
+    if !matches!(json[from], b'{' | b'[') {
+        let end = token_end(json, from)?;
+        // The rest of a number or a word may be missing.
+        return (end < json.len() || json[from] == b'"').then_some(end);
+    }
+    // Of the tokens in a container, only strings and brackets matter.
+    let (mut at, mut depth) = (from, 0_usize);
     loop {
-        match bytes.get(at)? {
-            b'"' => {
-                at =
-                    Some(at + 2 + string_end(&bytes[at + 1..])).filter(|end| *end <= bytes.len())?
-            }
-            b'{' | b'[' => {
-                depth += 1;
-                at += 1;
-            }
-            b'}' | b']' => {
-                depth = depth.saturating_sub(1);
-                at += 1;
-            }
-            b',' | b':' | b' ' | b'\t' | b'\r' | b'\n' => at += 1,
-            _ => {
-                let is_end =
-                    |b: &u8| matches!(b, b',' | b']' | b'}' | b' ' | b'\t' | b'\r' | b'\n');
-                at += bytes[at..].iter().position(is_end)?;
-            }
+        match *json.get(at)? {
+            b'"' => at = token_end(json, at)?,
+            b'{' | b'[' => (at, depth) = (at + 1, depth + 1),
+            b'}' | b']' => (at, depth) = (at + 1, depth - 1),
+            _ => at += 1,
         }
         if depth == 0 {
             return Some(at);
@@ -187,7 +292,6 @@ fn is_space(c: char) -> bool {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use serde_json::Value;
 
     const SAMPLE: &str = r#"{"a": [1, {"b":"}]\"é"}], "k\ney":null,"n":-1.5e3 ,"s":"Krak\u00f3w"}"#;
 

@@ -5,16 +5,14 @@
 
 mod field;
 
-use super::{Thread, hides_cause, object_fields, python_repr, run_revision};
+use super::{Thread, hides_cause, python_repr, run_revision};
 use crate::exact_json::Inexact;
-use crate::json;
-use field::{Field, IgnoredText, object};
+use crate::json::{self, Fields, Peek};
+use field::{error, names, questions, some, time};
 use jiff::Timestamp;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::Value;
-use serde_json::value::RawValue;
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
 /// A thread's own record: the answer of `GET /threads/T`, or a row of a search.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -228,19 +226,12 @@ impl RunFacts {
 
     /// Returns whether it answered the question with this id, and ended well.
     pub fn has_answered(&self, id: &str) -> bool {
-        #[derive(Deserialize)]
-        struct Kwargs {
-            command: Option<Command>,
-        }
-        #[derive(Deserialize)]
-        struct Command {
-            resume: BTreeMap<String, IgnoredAny>,
-        }
-        let kwargs = || json::from_str::<Kwargs>(self.kwargs.as_deref()?).ok();
+        let answers = || {
+            let kwargs = Fields::read(self.kwargs.as_deref()?).ok()?;
+            Some(kwargs.inner("command").inner("resume"))
+        };
         self.status == "success"
-            && kwargs()
-                .and_then(|kwargs| kwargs.command)
-                .is_some_and(|c| c.resume.contains_key(id))
+            && answers().is_some_and(|answers| answers.0.iter().any(|(known, _)| known == id))
     }
 }
 
@@ -270,64 +261,30 @@ impl ThreadFacts {
     /// # Errors
     /// The text is no JSON object.
     pub fn read(json: &str) -> Result<ThreadFacts, serde_json::Error> {
-        #[derive(Deserialize)]
-        struct Row<'a> {
-            #[serde(default, borrow)]
-            status: Field<'a>,
-            #[serde(default, borrow)]
-            created_at: Field<'a>,
-            #[serde(default, borrow)]
-            updated_at: Field<'a>,
-            #[serde(default, borrow)]
-            state_updated_at: Field<'a>,
-            #[serde(default, borrow)]
-            metadata: Field<'a>,
-            #[serde(default, borrow)]
-            error: Field<'a>,
-            #[serde(default, borrow)]
-            interrupts: Field<'a>,
-            #[serde(default, borrow)]
-            config: Field<'a>,
-        }
-        #[derive(Deserialize, Default)]
-        struct Config {
-            #[serde(default)]
-            configurable: Checkpoint,
-        }
-        let row: Row<'_> = object(json)?;
-        let pinned = row
-            .config
-            .get::<Config>()
-            .and_then(|config| config.configurable.checkpoint_id.0);
-        let metadata: BTreeMap<String, IgnoredText> = row.metadata.get().unwrap_or_default();
+        let row = Fields::read(json)?;
+        let metadata = row.inner("metadata");
+        let pinned = row.inner("config").inner("configurable");
         // In the server's order, which is that of the tasks in the state.
-        let by_task = row
-            .interrupts
-            .0
-            .and_then(|raw| object_fields(raw.get()).ok())
-            .unwrap_or_default();
-        let note = |key: &str| {
-            metadata
-                .get(key)
-                .and_then(|text| text.0.clone())
-                .filter(|text| !text.is_empty())
-        };
+        let by_task = row.inner("interrupts").0;
         Ok(ThreadFacts {
-            status: row.status.text().unwrap_or_default(),
-            created_at: row.created_at.time(),
-            updated_at: row.updated_at.time(),
-            error: row.error.error(),
+            status: row.text("status").unwrap_or_default(),
+            created_at: time(&row, "created_at"),
+            updated_at: time(&row, "updated_at"),
+            error: error(&row),
             questions: by_task
                 .iter()
-                .flat_map(|(_, asked)| Field(Some(asked)).questions())
+                .flat_map(|(_, asked)| questions(*asked))
                 .collect(),
-            listed_tasks: by_task.into_iter().map(|(task, _)| task).collect(),
-            lists_questions: row.interrupts.0.is_some(),
-            assistant_id: note("assistant_id"),
-            graph_id: note("graph_id"),
-            owner: note("owner").or_else(|| note("user")),
-            state_updated_at: row.state_updated_at.time(),
-            pinned_checkpoint: pinned.filter(|id| !id.is_empty()),
+            listed_tasks: by_task
+                .into_iter()
+                .map(|(task, _)| task.into_owned())
+                .collect(),
+            lists_questions: row.get("interrupts").is_some(),
+            assistant_id: some(&metadata, "assistant_id"),
+            graph_id: some(&metadata, "graph_id"),
+            owner: some(&metadata, "owner").or_else(|| some(&metadata, "user")),
+            state_updated_at: time(&row, "state_updated_at"),
+            pinned_checkpoint: some(&pinned, "checkpoint_id"),
         })
     }
 }
@@ -338,8 +295,29 @@ impl StateFacts {
     /// # Errors
     /// The text is no JSON object.
     pub fn read(json: &str) -> Result<StateFacts, serde_json::Error> {
-        let row: StateRow<'_> = object(json)?;
-        Ok(row.into())
+        Fields::read(json).map(|row| StateFacts::of(&row))
+    }
+
+    /// Reads a state that was parsed.
+    pub fn of(row: &Fields<'_>) -> StateFacts {
+        let written = row.inner("metadata");
+        let id = |place: &str| row.inner(place).text("checkpoint_id");
+        let next = row.items("next").filter_map(Peek::string);
+        let tasks = row.items("tasks").filter_map(Peek::object);
+        StateFacts {
+            next: next.map(Cow::into_owned).collect(),
+            tasks: tasks.map(|task| TaskFacts::of(&task)).collect(),
+            questions: row.get("interrupts").map(questions).unwrap_or_default(),
+            source: written.text("source").unwrap_or_default(),
+            step: written.read_as("step"),
+            run_id: written.text("run_id"),
+            assistant_id: some(&written, "assistant_id"),
+            graph_id: some(&written, "graph_id"),
+            created_at: time(row, "created_at"),
+            checkpoint_id: id("checkpoint").or_else(|| row.text("checkpoint_id")),
+            parent_id: id("parent_checkpoint"),
+            attempt: written.read_as("run_attempt"),
+        }
     }
 
     /// Reads a history, newest first. Entries that are no objects are skipped.
@@ -347,11 +325,9 @@ impl StateFacts {
     /// # Errors
     /// The text is no JSON list.
     pub fn read_all(json: &str) -> Result<Vec<StateFacts>, serde_json::Error> {
-        let rows: Vec<&RawValue> = json::from_str(json)?;
-        Ok(rows
-            .into_iter()
-            .filter_map(|row| StateFacts::read(row.get()).ok())
-            .collect())
+        let rows: Vec<Peek<'_>> = json::from_str(json)?;
+        let rows = rows.into_iter().filter_map(Peek::object);
+        Ok(rows.map(|row| StateFacts::of(&row)).collect())
     }
 
     /// Returns whether the checkpoint exists. Servers answer for an unknown id as for an empty state (acting reference §1.9).
@@ -401,132 +377,28 @@ impl StateFacts {
     }
 }
 
-#[derive(Deserialize)]
-struct StateRow<'a> {
-    #[serde(default, borrow)]
-    next: Field<'a>,
-    #[serde(default, borrow)]
-    tasks: Field<'a>,
-    #[serde(default, borrow)]
-    interrupts: Field<'a>,
-    #[serde(default, borrow)]
-    metadata: Field<'a>,
-    #[serde(default, borrow)]
-    created_at: Field<'a>,
-    #[serde(default, borrow)]
-    checkpoint: Field<'a>,
-    #[serde(default, borrow)]
-    parent_checkpoint: Field<'a>,
-    #[serde(default, borrow)]
-    checkpoint_id: Field<'a>,
-}
-
-#[derive(Deserialize, Default)]
-struct Checkpoint {
-    #[serde(default)]
-    checkpoint_id: IgnoredText,
-}
-
-#[derive(Deserialize, Default)]
-struct Written<'a> {
-    #[serde(default, borrow)]
-    source: Field<'a>,
-    #[serde(default, borrow)]
-    step: Field<'a>,
-    #[serde(default, borrow)]
-    run_id: Field<'a>,
-    #[serde(default, borrow)]
-    run_attempt: Field<'a>,
-    #[serde(default, borrow)]
-    assistant_id: Field<'a>,
-    #[serde(default, borrow)]
-    graph_id: Field<'a>,
-}
-
-/// The config of a run.
-#[derive(Deserialize, Default)]
-struct RunConfig<'a> {
-    #[serde(default, borrow)]
-    metadata: Field<'a>,
-}
-
-impl From<StateRow<'_>> for StateFacts {
-    fn from(row: StateRow<'_>) -> StateFacts {
-        let written: Written<'_> = row
-            .metadata
-            .0
-            .and_then(|raw| json::from_str(raw.get()).ok())
-            .unwrap_or_default();
-        let id = |field: &Field<'_>| field.get::<Checkpoint>().and_then(|c| c.checkpoint_id.0);
-        let tasks: Vec<&RawValue> = row
-            .tasks
-            .0
-            .and_then(|raw| json::from_str(raw.get()).ok())
-            .unwrap_or_default();
-        StateFacts {
-            next: row
-                .next
-                .get::<Vec<IgnoredText>>()
-                .unwrap_or_default()
-                .into_iter()
-                .filter_map(|n| n.0)
-                .collect(),
-            tasks: tasks
-                .into_iter()
-                .filter_map(|raw| TaskFacts::read(raw.get()))
-                .collect(),
-            questions: row.interrupts.questions(),
-            source: written.source.text().unwrap_or_default(),
-            step: written.step.get(),
-            run_id: written.run_id.text(),
-            assistant_id: written.assistant_id.text().filter(|id| !id.is_empty()),
-            graph_id: written.graph_id.text().filter(|id| !id.is_empty()),
-            created_at: row.created_at.time(),
-            checkpoint_id: id(&row.checkpoint).or_else(|| row.checkpoint_id.text()),
-            parent_id: id(&row.parent_checkpoint),
-            attempt: written.run_attempt.get(),
-        }
-    }
-}
-
 impl TaskFacts {
-    fn read(json: &str) -> Option<TaskFacts> {
-        #[derive(Deserialize)]
-        struct Task<'a> {
-            #[serde(default, borrow)]
-            id: Field<'a>,
-            #[serde(default, borrow)]
-            name: Field<'a>,
-            #[serde(default, borrow)]
-            error: Field<'a>,
-            #[serde(default, borrow)]
-            result: Field<'a>,
-            #[serde(default, borrow)]
-            interrupts: Field<'a>,
+    fn of(task: &Fields<'_>) -> TaskFacts {
+        let error = error(task).map(|error| python_repr::message(&error.text()));
+        TaskFacts {
+            id: task.text("id").unwrap_or_default(),
+            node: task.text("name").unwrap_or_default(),
+            error,
+            has_result: task.get("result").is_some(),
+            questions: task.get("interrupts").map(questions).unwrap_or_default(),
         }
-        let task: Task<'_> = object(json).ok()?;
-        Some(TaskFacts {
-            id: task.id.text().unwrap_or_default(),
-            node: task.name.text().unwrap_or_default(),
-            error: task
-                .error
-                .error()
-                .map(|error| python_repr::message(&error.text())),
-            has_result: task.result.0.is_some(),
-            questions: task.interrupts.questions(),
-        })
     }
 }
 
 /// Returns the revision that the config and the metadata of a run name. Few do, so most are not parsed.
-fn revision_in(places: [Option<&RawValue>; 2]) -> Option<String> {
+fn revision_in(places: [Option<Peek<'_>>; 2]) -> Option<String> {
     let names_one = |json: &str| {
         ["revision", "REVISION", "ref_sha", "REF_SHA"]
             .iter()
             .any(|key| json.contains(key))
     };
     let [config, metadata] = places.map(|raw| {
-        let json = raw.map(RawValue::get).filter(|json| names_one(json));
+        let json = raw.map(Peek::text).filter(|json| names_one(json));
         json.and_then(|json| json::from_str(json).ok())
             .unwrap_or_default()
     });
@@ -539,76 +411,31 @@ impl RunFacts {
     /// # Errors
     /// The text is no JSON object.
     pub fn read(json: &str) -> Result<RunFacts, serde_json::Error> {
-        #[derive(Deserialize)]
-        struct Row<'a> {
-            #[serde(default, borrow)]
-            run_id: Field<'a>,
-            #[serde(default, borrow)]
-            assistant_id: Field<'a>,
-            #[serde(default, borrow)]
-            status: Field<'a>,
-            #[serde(default, borrow)]
-            created_at: Field<'a>,
-            #[serde(default, borrow)]
-            updated_at: Field<'a>,
-            #[serde(default, borrow)]
-            error_message: Field<'a>,
-            #[serde(default, borrow)]
-            metadata: Field<'a>,
-            #[serde(default, borrow)]
-            kwargs: Field<'a>,
-            #[serde(default, borrow)]
-            input: Field<'a>,
-        }
-        #[derive(Deserialize, Default)]
-        struct Kwargs<'a> {
-            #[serde(default, borrow)]
-            resumable: Field<'a>,
-            #[serde(default, borrow)]
-            stream_resumable: Field<'a>,
-            #[serde(default, borrow)]
-            interrupt_before: Field<'a>,
-            #[serde(default, borrow)]
-            interrupt_after: Field<'a>,
-            #[serde(default, borrow)]
-            config: Field<'a>,
-        }
-        let row: Row<'_> = object(json)?;
-        let kwargs: Kwargs<'_> = row
-            .kwargs
-            .0
-            .and_then(|raw| json::from_str(raw.get()).ok())
-            .unwrap_or_default();
-        let json = |field: &Field<'_>| field.0.map(|raw| raw.get().to_string());
-        let attempt = |metadata: &Field<'_>| {
-            let noted = metadata
-                .0
-                .and_then(|raw| json::from_str::<Written<'_>>(raw.get()).ok());
-            noted.unwrap_or_default().run_attempt.get()
-        };
-        let config: RunConfig<'_> = kwargs
-            .config
-            .0
-            .and_then(|raw| json::from_str(raw.get()).ok())
-            .unwrap_or_default();
-        Ok(RunFacts {
-            run_id: row.run_id.text().unwrap_or_default(),
-            assistant_id: row.assistant_id.text().unwrap_or_default(),
-            status: row.status.text().unwrap_or_default(),
-            created_at: row.created_at.time(),
-            updated_at: row.updated_at.time(),
-            error: row.error_message.text().filter(|text| !text.is_empty()),
+        Fields::read(json).map(|row| RunFacts::of(&row))
+    }
+
+    fn of(row: &Fields<'_>) -> RunFacts {
+        let (kwargs, metadata) = (row.inner("kwargs"), row.inner("metadata"));
+        let json = |name: &str| row.get(name).map(|value| value.text().to_string());
+        let attempt = |metadata: &Fields<'_>| metadata.read_as("run_attempt");
+        RunFacts {
+            run_id: row.text("run_id").unwrap_or_default(),
+            assistant_id: row.text("assistant_id").unwrap_or_default(),
+            status: row.text("status").unwrap_or_default(),
+            created_at: time(row, "created_at"),
+            updated_at: time(row, "updated_at"),
+            error: some(row, "error_message"),
             resumable: kwargs
-                .resumable
-                .get()
-                .or_else(|| kwargs.stream_resumable.get()),
-            interrupt_before: kwargs.interrupt_before.names(),
-            interrupt_after: kwargs.interrupt_after.names(),
-            kwargs: json(&row.kwargs),
-            input: json(&row.input),
-            attempt: attempt(&row.metadata).or_else(|| attempt(&config.metadata)),
-            revision: revision_in([kwargs.config.0, row.metadata.0]),
-        })
+                .read_as("resumable")
+                .or_else(|| kwargs.read_as("stream_resumable")),
+            interrupt_before: names(&kwargs, "interrupt_before"),
+            interrupt_after: names(&kwargs, "interrupt_after"),
+            kwargs: json("kwargs"),
+            input: json("input"),
+            attempt: attempt(&metadata)
+                .or_else(|| attempt(&kwargs.inner("config").inner("metadata"))),
+            revision: revision_in([kwargs.get("config"), row.get("metadata")]),
+        }
     }
 
     /// Reads a list of runs and sorts it newest first: JavaScript lists the oldest first. Rows that are no objects are
@@ -617,11 +444,9 @@ impl RunFacts {
     /// # Errors
     /// The text is no JSON list.
     pub fn read_all(json: &str) -> Result<Vec<RunFacts>, serde_json::Error> {
-        let rows: Vec<&RawValue> = json::from_str(json)?;
-        let mut runs: Vec<RunFacts> = rows
-            .into_iter()
-            .filter_map(|row| RunFacts::read(row.get()).ok())
-            .collect();
+        let rows: Vec<Peek<'_>> = json::from_str(json)?;
+        let rows = rows.into_iter().filter_map(Peek::object);
+        let mut runs: Vec<RunFacts> = rows.map(|row| RunFacts::of(&row)).collect();
         // Ids are UUIDv7, so they order runs of one instant.
         runs.sort_by(|a, b| (b.created_at, &b.run_id).cmp(&(a.created_at, &a.run_id)));
         Ok(runs)

@@ -5,10 +5,12 @@
 //! between them are skipped, and `%6c`, `&#108;`, `\u006c`, `\u{6c}`, `\x6c` and a full-width `ｌ` are read as the letter. The base64 and the
 //! hex of a key are matched too, and so are the first sixteen letters of a key without the others.
 
-use crate::text;
+use crate::json;
+use crate::text::parts::{replaced, sequence};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -66,7 +68,7 @@ pub fn masked_json(json: &str) -> Option<String> {
 }
 
 /// Returns where the keys stand in a text, in bytes.
-pub fn places(text: &str) -> Vec<(usize, usize)> {
+pub fn places(text: &str) -> Vec<Range<usize>> {
     needles().map_or_else(Vec::new, |needles| needles.places(text))
 }
 
@@ -118,7 +120,7 @@ fn forms(key: &str) -> Vec<Needle> {
 
 impl Needles {
     /// Where keys stand in a text, in bytes.
-    fn places(&self, text: &str) -> Vec<(usize, usize)> {
+    fn places(&self, text: &str) -> Vec<Range<usize>> {
         if text.len() < SHORTEST {
             return Vec::new();
         }
@@ -149,36 +151,28 @@ impl Needles {
             found.extend(begun.map(|len| (letters.len() - len, letters.len())));
         }
         if found.is_empty() {
-            return found;
+            return Vec::new();
         }
         found.sort_unstable();
         let places: Vec<(usize, usize)> = Letters::of(text)
             .map(|letter| (letter.from, letter.to))
             .collect();
-        let mut merged: Vec<(usize, usize)> = Vec::new();
+        let mut merged: Vec<Range<usize>> = Vec::new();
         for (from, to) in found {
             let (from, to) = (places[from].0, places[to - 1].1);
             match merged.last_mut() {
-                Some((_, end)) if from < *end => *end = to.max(*end),
-                _ => merged.push((from, to)),
+                Some(last) if from < last.end => last.end = to.max(last.end),
+                _ => merged.push(from..to),
             }
         }
         merged
     }
 
     fn masked(&self, text: &str) -> Option<String> {
-        let places = self.places(text);
-        if places.is_empty() {
-            return None;
-        }
-        let (mut out, mut at) = (String::with_capacity(text.len()), 0);
-        for (from, to) in places {
-            out.push_str(&text[at..from]);
-            out.push_str(MASK);
-            at = to;
-        }
-        out.push_str(&text[at..]);
-        Some(out)
+        replaced(
+            text,
+            self.places(text).into_iter().map(|range| (range, MASK)),
+        )
     }
 
     fn masked_json(&self, json: &str) -> Option<String> {
@@ -186,25 +180,11 @@ impl Needles {
         if self.places(json).is_empty() {
             return None;
         }
-        let (mut out, mut rest, mut any) = (String::with_capacity(json.len()), json, false);
-        while let Some(open) = memchr::memchr(b'"', rest.as_bytes()) {
-            let inner = &rest[open + 1..];
-            let close = text::string_end(inner.as_bytes());
-            let text = &inner[..close];
-            out.push_str(&rest[..=open]);
-            match self.masked(text) {
-                Some(masked) => {
-                    any = true;
-                    out.push_str(&masked);
-                }
-                None => out.push_str(text),
-            }
-            let end = (close + 1).min(inner.len());
-            out.push_str(&inner[close..end]);
-            rest = &inner[end..];
-        }
-        out.push_str(rest);
-        any.then_some(out)
+        // Numbers and words have no quotes.
+        let strings =
+            json::tokens(json.as_bytes()).filter(|token| json[token.clone()].contains('"'));
+        let masked = |token: Range<usize>| Some((token.clone(), self.masked(&json[token])?));
+        replaced(json, strings.filter_map(masked))
     }
 
     fn open_end(&self, text: &str) -> usize {
@@ -296,7 +276,7 @@ impl Iterator for Letters<'_> {
             let (byte, len) = match byte {
                 b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => (byte, 1),
                 b'%' | b'\\' | b'&' => Letters::written(&self.text[from..]).unwrap_or((b' ', 1)),
-                0x1b => (b' ', text::sequence(&self.text[from..])),
+                0x1b => (b' ', sequence(&self.text[from..])),
                 _ if byte < 0x80 => (b' ', 1),
                 _ => self.text[from..]
                     .chars()
@@ -304,7 +284,7 @@ impl Iterator for Letters<'_> {
                     .map_or((b' ', 1), |c| match c {
                         // Full-width letters and digits.
                         '\u{ff01}'..='\u{ff5e}' => ((c as u32 - 0xfee0) as u8, c.len_utf8()),
-                        c => (b' ', text::sequence(&self.text[from..]).max(c.len_utf8())),
+                        c => (b' ', sequence(&self.text[from..]).max(c.len_utf8())),
                     }),
             };
             self.at = from + len;

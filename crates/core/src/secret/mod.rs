@@ -1,11 +1,13 @@
-//! Secrets: the names of their fields, the secrets of records, and the configured keys. Screens, tables, logs, hooks and
+//! Secrets: the names of their fields, the patterns of keys, the secrets of records, and the configured keys. Screens, tables, logs, hooks and
 //! `redact` all mask by these.
 
 mod field_names;
 pub mod keys;
+pub mod patterns;
 mod record;
 
-pub use field_names::{is_secret as is_secret_name, pattern as name_pattern};
+pub use field_names::is_secret as is_secret_name;
+use field_names::pattern as name_pattern;
 pub use keys::MASK;
 pub(crate) use record::{REFERENCES, holds_secrets, is_masked, is_secret};
 pub use record::{Secrets, mask_record, mask_secrets, secret_texts};
@@ -16,7 +18,7 @@ use std::sync::LazyLock;
 
 /// A pattern whose group is the login in an address: `user:password` in `https://user:password@host`, also with slashes in
 /// the password. Digits before the slash are a port.
-pub const LOGIN: &str = r#":\\*/\\*/(?:([^\s/?\#"'<>\\]+)|([^\s/?\#"'<>\\:@\[]+:[0-9]*[^\s0-9/?\#"'<>\\@][^\s"'<>\\@]*))@"#;
+const LOGIN: &str = r#":\\*/\\*/(?:([^\s/?\#"'<>\\]+)|([^\s/?\#"'<>\\:@\[]+:[0-9]*[^\s0-9/?\#"'<>\\@][^\s"'<>\\@]*))@"#;
 
 static LOGINS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(LOGIN).ok());
 

@@ -1,7 +1,7 @@
 //! Masks the secrets that the control plane returns in clear, in records and in texts that repeat them.
 
 use super::{MASK, field_names, logins};
-use crate::text;
+use crate::{json, text};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -78,14 +78,8 @@ impl Secrets {
     /// Removes these secrets from a text, such as a line of a log, and credentials from URLs.
     pub fn scrub(&self, text: &str) -> String {
         // The secrets first: one of them may be an address as a whole.
-        let text = self.0.iter().fold(text.to_string(), |text, secret| {
-            if text.contains(secret.as_str()) {
-                text.replace(secret.as_str(), MASK)
-            } else {
-                text
-            }
-        });
-        without_userinfo(&text).into_owned()
+        let clean = self.replaced(text);
+        without_userinfo(clean.as_deref().unwrap_or(text)).into_owned()
     }
 
     /// Masks the secrets of a record, and removes them from all its other texts.
@@ -221,18 +215,8 @@ fn plain_texts<'v>(value: &'v Value, found: &mut HashSet<&'v str>) {
 
 /// Returns a text without credentials in URLs (`https://user:token@host`), as builds use them.
 fn without_userinfo(text: &str) -> Cow<'_, str> {
-    let mut out = String::new();
-    let mut from = 0;
-    for login in logins(text) {
-        out.push_str(&text[from..login.start]);
-        out.push_str(MASK);
-        from = login.end;
-    }
-    if from == 0 {
-        return Cow::Borrowed(text);
-    }
-    out.push_str(&text[from..]);
-    Cow::Owned(out)
+    let masked = logins(text).into_iter().map(|login| (login, MASK));
+    text::replaced(text, masked).map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
 /// A secret as it is, as one line (which a message becomes), and its lines one by one, where they are long enough; each also
@@ -248,24 +232,13 @@ fn forms(secret: &str, shortest: usize) -> impl Iterator<Item = String> {
         .flat_map(|plain| {
             let json = Value::from(plain.as_str()).to_string();
             let json = json[1..json.len() - 1].to_string();
-            [in_ascii(&json), json, plain]
+            let is_ascii = |c: char| matches!(c, ' '..='~');
+            let in_ascii = json.chars().map(|c| match is_ascii(c) {
+                true => c.to_string(),
+                false => json::escaped(c),
+            });
+            [in_ascii.collect(), json, plain]
         })
-}
-
-/// JSON without a character beyond ASCII.
-fn in_ascii(json: &str) -> String {
-    let mut ascii = String::with_capacity(json.len());
-    for c in json.chars() {
-        match c {
-            ' '..='~' => ascii.push(c),
-            _ => ascii.extend(
-                c.encode_utf16(&mut [0; 2])
-                    .iter()
-                    .map(|unit| format!("\\u{unit:04x}")),
-            ),
-        }
-    }
-    ascii
 }
 
 /// The texts of the secrets in something that the control plane sends or is sent.
@@ -282,17 +255,13 @@ pub fn secret_texts(value: &Value) -> Vec<&str> {
         let Value::Array(items) = value else {
             return all(value, found);
         };
-        for item in items {
-            match item {
-                Value::Object(fields) => {
-                    fields
-                        .iter()
-                        .filter(|(name, _)| !is_open(name))
-                        .for_each(|(_, value)| all(value, found));
-                }
-                other => all(other, found),
-            }
-        }
+        items.iter().for_each(|item| match item {
+            Value::Object(fields) => fields
+                .iter()
+                .filter(|(name, _)| !is_open(name))
+                .for_each(|(_, value)| all(value, found)),
+            other => all(other, found),
+        });
     }
     fn collect<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
         match value {
@@ -352,31 +321,21 @@ pub fn mask_secrets(value: &mut Value) {
 
 /// Masks a list of `{name, value}` or a map of values; names stay.
 fn mask_values(value: &mut Value) {
+    let mask = |value: &mut Value| {
+        if !value.is_null() {
+            *value = MASK.into();
+        }
+    };
     match value {
-        Value::Array(items) => {
-            for item in items {
-                match item {
-                    Value::Object(fields) => {
-                        for (name, value) in fields {
-                            if !is_open(name) && !value.is_null() {
-                                *value = MASK.into();
-                            }
-                        }
-                    }
-                    Value::Null => {}
-                    other => *other = MASK.into(),
-                }
-            }
-        }
-        Value::Object(fields) => {
-            for (_, value) in fields {
-                if !value.is_null() {
-                    *value = MASK.into();
-                }
-            }
-        }
-        Value::Null => {}
-        other => *other = MASK.into(),
+        Value::Array(items) => items.iter_mut().for_each(|item| match item {
+            Value::Object(fields) => fields
+                .iter_mut()
+                .filter(|(name, _)| !is_open(name))
+                .for_each(|(_, value)| mask(value)),
+            other => mask(other),
+        }),
+        Value::Object(fields) => fields.values_mut().for_each(mask),
+        other => mask(other),
     }
 }
 

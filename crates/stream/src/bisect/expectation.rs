@@ -1,10 +1,9 @@
 //! What a value should be.
 
 use runtail_core::exact_json;
-use runtail_core::json;
+use runtail_core::json::Peek;
 use runtail_core::text;
 use serde_json::Value;
-use serde_json::value::RawValue;
 use std::fmt;
 
 /// A condition on a value.
@@ -48,9 +47,9 @@ impl Expectation {
     }
 
     /// Returns whether a value is right. `None` is a missing one.
-    pub(super) fn holds(&self, found: Option<&RawValue>) -> bool {
+    pub(super) fn holds(&self, found: Option<Peek<'_>>) -> bool {
         let is = |wanted: &Value| {
-            let found = found.and_then(|raw| json::from_str::<Value>(raw.get()).ok());
+            let found = found.and_then(|raw| raw.read::<Value>());
             found.is_some_and(|found| is_same(&found, wanted))
         };
         match self {

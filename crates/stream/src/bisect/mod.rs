@@ -14,10 +14,9 @@ pub use recording::{RecordingBisect, bisect_log};
 
 use crate::EventNumber;
 use crate::json::path::Path;
-use crate::protocol::Fields;
 use jiff::Timestamp;
+use runtail_core::json::Peek;
 use runtail_core::text;
-use serde_json::value::RawValue;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -64,14 +63,14 @@ impl BisectQuery {
     }
 
     /// Checks the values of a state; `None` where they are missing.
-    fn check(&self, values: Option<&RawValue>) -> Observation {
+    fn check(&self, values: Option<Peek<'_>>) -> Observation {
         let found = values.and_then(|values| self.parsed.find(values).first().copied());
-        let (value, size) = match found.map(RawValue::get) {
+        let (value, size) = match found.map(Peek::text) {
             Some(json) => (Some(text::head(json, MAX_VALUE).into()), json.len()),
             None => (None, 0),
         };
         let mut hasher = DefaultHasher::new();
-        found.map(RawValue::get).hash(&mut hasher);
+        found.map(Peek::text).hash(&mut hasher);
         Observation {
             at: StatePlace::default(),
             value,
@@ -290,6 +289,6 @@ impl Bisection {
 }
 
 /// Returns the values of a state's record: `{"values": …}`.
-fn values_of(state: &str) -> Option<&RawValue> {
-    Fields::read(state)?.get("values")
+fn values_of(state: &str) -> Option<Peek<'_>> {
+    Peek::of(state).get("values")
 }

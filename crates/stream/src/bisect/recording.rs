@@ -3,9 +3,8 @@
 use super::{BisectQuery, Bisection, Observation, StatePlace};
 use crate::projection::{BarKind, Projections, Snapshot, StateSource};
 use crate::{EventLog, EventNumber, Item, Record, Seq};
-use runtail_core::json;
+use runtail_core::json::Peek;
 use runtail_core::text;
-use serde_json::value::RawValue;
 
 /// Maximum size of the states of an event log that are checked at once, in bytes.
 const MAX_STATES: usize = 32 << 20;
@@ -122,9 +121,7 @@ impl LogFold {
         let Some(state) = state.filter(|_| row.ns.is_empty() && !is_question_only) else {
             return;
         };
-        let Ok(values) = json::from_str::<&RawValue>(state) else {
-            return;
-        };
+        let values = Peek::of(state);
         let runs = projections.status.runs();
         let run = runs
             .iter()

@@ -2,11 +2,9 @@
 
 use super::steps::{MAX_STATE, Side, Step, StepKind, StepState, cut};
 use jiff::Timestamp;
-use runtail_core::json;
+use runtail_core::json::{self, Fields, Peek};
 use runtail_core::model::{RunFacts, StateFacts};
-use serde::Deserialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
 use std::collections::{HashMap, HashSet};
 
 /// Maximum bytes of a task's result that are parsed.
@@ -34,48 +32,23 @@ pub(super) struct History {
     pub is_cut: bool,
 }
 
-#[derive(Deserialize)]
-struct Row<'a> {
-    #[serde(default, borrow)]
-    values: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    tasks: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    parent_checkpoint_id: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize, Default)]
-struct TaskRow<'a> {
-    #[serde(default, borrow)]
-    result: Option<&'a RawValue>,
-}
-
 impl History {
     /// Adds an entry of the history as received. Entries that are no checkpoints are skipped.
     pub fn add(&mut self, json: &str, run: Option<&str>) {
-        let (Ok(mut facts), Ok(row)) = (StateFacts::read(json), json::from_str::<Row<'_>>(json))
-        else {
+        let Ok(row) = Fields::read(json) else {
             return;
         };
+        let mut facts = StateFacts::of(&row);
         let Some(id) = facts.checkpoint_id.clone() else {
             return;
         };
-        let listed = row
-            .parent_checkpoint_id
-            .and_then(|raw| json::from_str(raw.get()).ok());
-        facts.parent_id = facts.parent_id.take().or(listed);
-        let tasks: Vec<&RawValue> = row
-            .tasks
-            .and_then(|raw| json::from_str(raw.get()).ok())
-            .unwrap_or_default();
+        let listed = || row.text("parent_checkpoint_id");
+        facts.parent_id = facts.parent_id.take().or_else(listed);
         // Only objects are among the facts, too.
-        let tasks = tasks.into_iter().filter(|raw| raw.get().starts_with('{'));
-        let results = tasks.map(|raw| {
-            let task: TaskRow<'_> = json::from_str(raw.get()).unwrap_or_default();
-            let result = task
-                .result
-                .filter(|raw| raw.get() != "null" && raw.get().len() <= MAX_RESULT)?;
-            json::from_str::<Value>(result.get()).ok()
+        let tasks = row.items("tasks").filter_map(Peek::object);
+        let results = tasks.map(|task| {
+            let result = task.get("result")?;
+            (result.text().len() <= MAX_RESULT).then(|| result.read())?
         });
         let results = results.collect();
         let is_newest = self.newest.is_none();
@@ -88,9 +61,9 @@ impl History {
         let is_compared =
             is_newest || is_newest_of_run || is_edit || self.before_edits.contains(&id);
         let values = row
-            .values
-            .filter(|raw| is_compared && raw.get().len() <= MAX_STATE)
-            .map(|raw| raw.get().into());
+            .get("values")
+            .filter(|raw| is_compared && raw.text().len() <= MAX_STATE)
+            .map(|raw| raw.text().into());
         if is_newest {
             self.newest = Some(id.clone());
         }

@@ -4,7 +4,7 @@ use super::steps::{MAX_STATE, Side, SideSource, Step, StepKind, StepState};
 use crate::log::recording_reader::ReadError;
 use crate::log::snapshot::SnapshotFields;
 use crate::projection::{Attempt, Bar, BarKind, BarState, Message, Projections, Role};
-use crate::protocol::{PairMetadata, Payload, ThreadState};
+use crate::protocol::{PairMetadata, Payload, values_of};
 use crate::{Event, Item, Namespace, Reader, Record, Seq};
 use runtail_core::json;
 use runtail_core::text::{clean, head, short_id};
@@ -140,11 +140,11 @@ impl Recorded {
                     .iter()
                     .filter(|write| write.node != "__interrupt__")
                 {
-                    if self.has_room(write.json.len()) {
+                    if self.has_room(write.json.text().len()) {
                         let key = (payload.ns.clone(), Arc::from(&*write.node));
                         let written = Written {
                             seq: event.seq,
-                            json: write.json.into(),
+                            json: write.json.text().into(),
                         };
                         self.writes.entry(key).or_default().push_back(written);
                     }
@@ -176,11 +176,11 @@ impl Recorded {
             && matches!(payload.name, "updates" | "values")
             && let Some(questions) = payload
                 .named_interrupts()
-                .filter(|raw| self.has_room(raw.get().len()))
+                .filter(|raw| self.has_room(raw.text().len()))
         {
             self.questions.push(Written {
                 seq: event.seq,
-                json: questions.get().into(),
+                json: questions.text().into(),
             });
         }
         drop(payload);
@@ -202,8 +202,8 @@ impl Recorded {
         let (Some(id), Some(result)) = (task.id.some(), task.result) else {
             return;
         };
-        if self.has_room(result.get().len()) {
-            self.results.insert(id.into(), result.get().into());
+        if self.has_room(result.text().len()) {
+            self.results.insert(id.into(), result.text().into());
         }
     }
 
@@ -509,9 +509,8 @@ fn message_value(message: &Message) -> Value {
 fn final_state(event: &Event) -> Option<Value> {
     let text = if event.is_snapshot() {
         let fields = SnapshotFields::read(event.data.json()?)?;
-        let values = ThreadState::values_of(fields.state)
-            .or_else(|| ThreadState::values_of(fields.thread))?;
-        values.get().to_string()
+        let values = values_of(fields.state).or_else(|| values_of(fields.thread))?;
+        values.text().to_string()
     } else {
         Payload::of(event).json?.to_string()
     };

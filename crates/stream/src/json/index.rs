@@ -9,6 +9,7 @@ pub(crate) mod tests;
 pub use runtail_core::json::decoded as plain;
 pub use string::{Chunks, head, unquote};
 
+use runtail_core::json::token_end;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -224,7 +225,7 @@ impl JsonIndex {
     pub fn key_range(&self, node: u32) -> Option<Range<usize>> {
         let from = self.node(node).key;
         let end =
-            (from != NONE).then(|| string::end(self.text.as_str().as_bytes(), from as usize))??;
+            (from != NONE).then(|| token_end(self.text.as_str().as_bytes(), from as usize))??;
         Some(from as usize..end)
     }
 
@@ -374,21 +375,11 @@ impl Reading {
                 return None;
             }
             self.key = i as u32;
-            self.at = string::end(bytes, i)?;
+            self.at = token_end(bytes, i)?;
             return Some(());
         }
         let is_container = matches!(first, b'{' | b'[');
-        let end = match first {
-            b'{' | b'[' => i + 1,
-            b'"' => string::end(bytes, i)?,
-            _ => {
-                let stop = |b: &u8| matches!(b, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r');
-                bytes[i..]
-                    .iter()
-                    .position(stop)
-                    .map_or(bytes.len(), |n| i + n)
-            }
-        };
+        let end = token_end(bytes, i)?;
         let node = self.nodes.len() as u32;
         let (index, depth) = match self.nodes.get_mut(self.open as usize) {
             Some(parent) => {

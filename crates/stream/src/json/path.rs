@@ -1,9 +1,7 @@
 //! JSON paths such as `messages[-1].tool_calls[].name`, `a["b c"]` and `*.status`.
 
 use super::index::{JsonIndex, Kind};
-use crate::protocol::{Fields, Items};
-use runtail_core::json;
-use serde_json::value::RawValue;
+use runtail_core::json::{self, Peek};
 
 /// Maximum number of values that a path selects in an event, so that `[]` on a list of a million stays fast.
 const MAX_SELECTED: usize = 10_000;
@@ -91,7 +89,7 @@ impl Path {
     }
 
     /// Returns the raw values that it selects.
-    pub(crate) fn find<'a>(&self, root: &'a RawValue) -> Vec<&'a RawValue> {
+    pub(crate) fn find<'a>(&self, root: Peek<'a>) -> Vec<Peek<'a>> {
         let mut at = vec![root];
         for step in &self.steps {
             let mut next = Vec::new();
@@ -138,40 +136,26 @@ impl Step {
     }
 
     /// Adds the members of a value that it selects.
-    fn select<'a>(&self, raw: &'a RawValue, into: &mut Vec<&'a RawValue>) {
-        let is_list = raw.get().starts_with('[');
+    fn select<'a>(&self, raw: Peek<'a>, into: &mut Vec<Peek<'a>>) {
+        let is_list = raw.is_list();
         match self {
             Step::Key(key) if !is_list => {
-                let fields = Fields::read(raw.get()).map(|f| f.0).unwrap_or_default();
-                into.extend(
-                    fields
-                        .into_iter()
-                        .rfind(|(name, _)| name == key)
-                        .map(|(_, value)| value),
-                );
+                into.extend(raw.get(key));
             }
             Step::Index(index) if is_list => {
-                let items = Items::of(raw);
                 let from_end = || {
-                    items
-                        .len()
-                        .checked_sub(usize::try_from(index.unsigned_abs()).ok()?)
+                    let count = raw.items().count();
+                    count.checked_sub(usize::try_from(index.unsigned_abs()).ok()?)
                 };
                 let at = if *index < 0 {
                     from_end()
                 } else {
                     usize::try_from(*index).ok()
                 };
-                into.extend(at.and_then(|at| items.get(at)).copied());
+                into.extend(at.and_then(|at| raw.items().nth(at)));
             }
-            Step::Any if is_list => into.extend(Items::of(raw)),
-            Step::Any => into.extend(
-                Fields::read(raw.get())
-                    .map(|f| f.0)
-                    .unwrap_or_default()
-                    .into_iter()
-                    .map(|(_, v)| v),
-            ),
+            Step::Any if is_list => into.extend(raw.items()),
+            Step::Any => into.extend(raw.fields().map(|(_, value)| value)),
             Step::Key(_) | Step::Index(_) => {}
         }
         into.truncate(MAX_SELECTED);
@@ -185,11 +169,11 @@ mod tests {
     #[test]
     fn paths_select_existing_values() {
         let text = r#"{"a":{"b c":[{"n":1},{"n":[2,3]}]},"x":null,"caf\u00e9":"y"}"#;
-        let root: &RawValue = serde_json::from_str(text).unwrap();
+        let root: Peek<'_> = serde_json::from_str(text).unwrap();
         let at = |path: &str| -> Vec<&str> {
             let path = Path::parse(path).unwrap_or_else(|| panic!("{path}"));
             assert!(path.find(root).is_empty() || path.may_be_in(text));
-            path.find(root).into_iter().map(RawValue::get).collect()
+            path.find(root).into_iter().map(Peek::text).collect()
         };
         assert_eq!(at(r#"a["b c"][0].n"#), ["1"]);
         assert_eq!(at(r#"$.a["b c"][-1].n[]"#), ["2", "3"]);
@@ -217,7 +201,7 @@ mod tests {
     fn documents_and_raw_values_select_the_same() {
         let text = r#"{"a":{"b c":[{"n":1},{"n":[2,3]}]},"x":null,"caf\u00e9":{"n":"y"}}"#;
         let doc = JsonIndex::new(std::sync::Arc::<str>::from(text));
-        let root: &RawValue = serde_json::from_str(text).unwrap();
+        let root: Peek<'_> = serde_json::from_str(text).unwrap();
         for path in [
             r#"a["b c"][0].n"#,
             "a.*[-1].n[]",
@@ -234,7 +218,7 @@ mod tests {
             let selected = (0..doc.len())
                 .filter(|n| path.selects(&doc, *n, false))
                 .map(|n| doc.value(n));
-            let found: Vec<_> = path.find(root).into_iter().map(RawValue::get).collect();
+            let found: Vec<_> = path.find(root).into_iter().map(Peek::text).collect();
             assert_eq!(selected.collect::<Vec<_>>(), found, "{path:?}");
         }
         let n = Path::parse("n").unwrap();
@@ -249,10 +233,10 @@ mod tests {
     #[test]
     fn deep_and_broad_json_is_searched_quickly() {
         let deep = format!("{}1{}", r#"{"a":["#.repeat(10_000), "]}".repeat(10_000));
-        let root: &RawValue = serde_json::from_str(&deep).unwrap();
+        let root: Peek<'_> = serde_json::from_str(&deep).unwrap();
         assert_eq!(Path::parse("a[0].a[0].a").unwrap().find(root).len(), 1);
         let broad = format!("[{}0]", "0,".repeat(50_000));
-        let root: &RawValue = serde_json::from_str(&broad).unwrap();
+        let root: Peek<'_> = serde_json::from_str(&broad).unwrap();
         assert_eq!(Path::parse("[]").unwrap().find(root).len(), MAX_SELECTED);
     }
 }

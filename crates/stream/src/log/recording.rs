@@ -4,9 +4,9 @@ use crate::log::snapshot::{self, SNAPSHOT, SnapshotFields};
 use crate::sse::interner::{EventNames, Interner, MAX_NAME};
 use crate::{Data, End, Event, Head, Outcome, Record, RunRecord, Seq};
 use jiff::Timestamp;
-use runtail_core::json;
+use runtail_core::json::{self, Peek};
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde::de::Error as _;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
@@ -154,7 +154,7 @@ fn write_event(out: &mut impl Write, event: &Event) -> io::Result<()> {
     match data {
         Data::Json(text) => {
             out.write_all(br#","data":"#)?;
-            out.write_all(one_line(text).as_bytes())
+            out.write_all(json::one_line(text).as_bytes())
         }
         Data::Malformed(text) => {
             out.write_all(br#","malformed":true,"data":"#)?;
@@ -164,14 +164,6 @@ fn write_event(out: &mut impl Write, event: &Event) -> io::Result<()> {
             write!(out, r#","malformed":true,"too_large":{size},"data":"#)?;
             write_string(out, head)
         }
-    }
-}
-
-/// Removes line breaks. In valid JSON they only occur between tokens, where they have no meaning.
-pub(crate) fn one_line(json: &str) -> Cow<'_, str> {
-    match memchr::memchr2(b'\n', b'\r', json.as_bytes()) {
-        Some(_) => Cow::Owned(json.replace(['\n', '\r'], "")),
-        None => Cow::Borrowed(json),
     }
 }
 
@@ -234,76 +226,44 @@ fn write_optional(out: &mut impl Write, text: Option<&str>) -> io::Result<()> {
 }
 
 /// A line of a recording, of any kind. A field with an unexpected type counts as absent.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Line<'a> {
     #[serde(borrow)]
     kind: Cow<'a, str>,
-    #[serde(default)]
     at: Option<Timestamp>,
-    #[serde(default)]
     seq: Seq,
-    #[serde(default)]
     conn: u32,
-    #[serde(default)]
     replayed: bool,
-    #[serde(default, borrow)]
     event: Option<Cow<'a, str>>,
-    #[serde(default, borrow)]
     ns: Vec<Cow<'a, str>>,
-    #[serde(default, borrow)]
     id: Option<Cow<'a, str>>,
-    #[serde(default, borrow)]
-    data: Option<&'a RawValue>,
-    #[serde(default)]
+    data: Option<Peek<'a>>,
     malformed: Option<RawFlag>,
-    #[serde(default)]
     too_large: Option<u64>,
-    #[serde(default)]
     server: String,
-    #[serde(default)]
     thread_id: Option<String>,
-    #[serde(default)]
     run_id: Option<String>,
-    #[serde(default)]
     modes: Vec<String>,
-    #[serde(default, borrow)]
     status: Option<RawStatus<'a>>,
-    #[serde(default)]
     started_at: Option<Timestamp>,
-    #[serde(default)]
     ended_at: Option<Timestamp>,
-    #[serde(default)]
     assistant_id: Option<String>,
-    #[serde(default)]
     resumed_after: Option<String>,
-    #[serde(default)]
     reason: String,
-    #[serde(default)]
     why: String,
-    #[serde(default)]
     outcome: String,
-    #[serde(default)]
     detail: Option<String>,
-    #[serde(default)]
     events: u64,
-    #[serde(default)]
     bytes: u64,
-    #[serde(default)]
     connections: u32,
-    #[serde(default)]
     duplicates: u64,
-    #[serde(default)]
     gaps: u64,
-    #[serde(default, borrow)]
-    thread: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    runs: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    history: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    state: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    missing: Option<&'a RawValue>,
+    thread: Option<Peek<'a>>,
+    runs: Option<Peek<'a>>,
+    history: Option<Peek<'a>>,
+    state: Option<Peek<'a>>,
+    missing: Option<Peek<'a>>,
 }
 
 /// `status` is a number for connections and a word for runs.
@@ -337,6 +297,9 @@ impl LineParser {
 
     fn record(&mut self, line: &str) -> Result<Option<Record>, serde_json::Error> {
         let line: Line<'_> = json::from_str(line)?;
+        if line.kind.is_empty() {
+            return Err(serde_json::Error::missing_field("kind"));
+        }
         let at = line.at.unwrap_or_default();
         Ok(Some(match &*line.kind {
             "tape" => Record::Head(Head {
@@ -434,7 +397,7 @@ impl LineParser {
     }
 
     fn event(&mut self, line: Line<'_>, at: Timestamp) -> Result<Event, serde_json::Error> {
-        let raw = line.data.map_or("null", RawValue::get);
+        let raw = line.data.map_or("null", Peek::text);
         let data = match (line.malformed, line.too_large) {
             (_, Some(size)) => Data::TooLarge {
                 size: size.min(MAX_SIZE),

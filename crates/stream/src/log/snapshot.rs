@@ -4,14 +4,11 @@
 //! messages or their times. A snapshot does. It is an entry of the event log like any event, so views, time travel,
 //! exports and recordings include it without special handling.
 
-use crate::log::recording::one_line;
-use crate::protocol::{MessageId, StateMessages};
+use crate::protocol::StateMessages;
 use crate::{Data, Event, Seq};
 use jiff::Timestamp;
-use runtail_core::json;
-use runtail_core::model::object_fields;
+use runtail_core::json::{self, Fields, Peek};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
@@ -86,9 +83,13 @@ impl ThreadSnapshot {
                 Some(Loaded::NotOffered) => missing.push((part, None)),
                 Some(Loaded::Failed(why)) => missing.push((part, Some(why.as_str()))),
                 Some(Loaded::Json(json)) => {
+                    let fields = || Fields::read(json).ok();
                     let json = match part {
-                        Part::Thread if has_state => without(json, "values", None),
-                        Part::State => without(json, "", Some("values")),
+                        Part::Thread if has_state => fields().map(|thread| without_values(&thread)),
+                        Part::State => fields().map(|state| match state.get("values") {
+                            Some(values) => state.with("values", values).to_string(),
+                            None => state.to_string(),
+                        }),
                         Part::History => Some(compact_history(json)),
                         Part::Thread | Part::Runs => None,
                     }
@@ -122,22 +123,18 @@ impl Event {
 
 /// The parts of a snapshot as stored in its entry.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub struct SnapshotFields<'a> {
     /// The thread's record.
-    #[serde(default, borrow)]
-    pub thread: Option<&'a RawValue>,
+    pub thread: Option<Peek<'a>>,
     /// Its state, values last.
-    #[serde(default, borrow)]
-    pub state: Option<&'a RawValue>,
-    /// Its history, newest first: see [`HistoryEntry`].
-    #[serde(default, borrow)]
-    pub history: Option<&'a RawValue>,
+    pub state: Option<Peek<'a>>,
+    /// Its history, newest first: each entry without its values, with the ids of its `new_messages` if they are known.
+    pub history: Option<Peek<'a>>,
     /// Its runs in the server's order.
-    #[serde(default, borrow)]
-    pub runs: Option<&'a RawValue>,
+    pub runs: Option<Peek<'a>>,
     /// Parts that could not be loaded: `null` if the server doesn't have the endpoint, else the reason.
-    #[serde(default, borrow)]
-    pub(crate) missing: Option<&'a RawValue>,
+    pub(crate) missing: Option<Peek<'a>>,
 }
 
 impl<'a> SnapshotFields<'a> {
@@ -149,10 +146,8 @@ impl<'a> SnapshotFields<'a> {
     /// Returns the parts that could not be loaded, each with the reason; `None` if the server doesn't have the
     /// endpoint.
     pub fn missing(&self) -> Vec<(Part, Option<String>)> {
-        let mut missing: BTreeMap<String, Option<String>> = self
-            .missing
-            .and_then(|raw| json::from_str(raw.get()).ok())
-            .unwrap_or_default();
+        let mut missing: BTreeMap<String, Option<String>> =
+            self.missing.and_then(Peek::read).unwrap_or_default();
         Part::ALL
             .into_iter()
             .filter_map(|part| Some((part, missing.remove(part.word())?)))
@@ -171,7 +166,7 @@ impl<'a> SnapshotFields<'a> {
         ];
         let mut text = String::from("{");
         for (name, raw) in parts {
-            if let Some(raw) = raw.map(RawValue::get).filter(|raw| *raw != "null") {
+            if let Some(raw) = raw.map(Peek::text) {
                 push_comma(&mut text);
                 let _ = write!(text, "\"{name}\":{raw}");
             }
@@ -206,12 +201,12 @@ pub(crate) fn write(out: &mut impl io::Write, event: &Event) -> io::Result<()> {
         ("runs", fields.runs),
     ] {
         write!(out, ",\"{name}\":")?;
-        out.write_all(one_line(raw.map_or("null", RawValue::get)).as_bytes())?;
+        out.write_all(json::one_line(raw.map_or("null", Peek::text)).as_bytes())?;
     }
     for (name, raw) in [("history", fields.history), ("missing", fields.missing)] {
         if let Some(raw) = raw {
             write!(out, ",\"{name}\":")?;
-            out.write_all(one_line(raw.get()).as_bytes())?;
+            out.write_all(json::one_line(raw.text()).as_bytes())?;
         }
     }
     Ok(())
@@ -239,15 +234,6 @@ impl Positions {
     }
 }
 
-/// An entry of the history as stored in a snapshot: without its values, but with the ids of the messages that it added.
-#[derive(Debug, Default, Deserialize)]
-pub struct HistoryEntry<'a> {
-    /// The ids of messages that were not in the previous checkpoint, in order; `None` if unknown. A message without an
-    /// id is `null`.
-    #[serde(default, borrow)]
-    pub new_messages: Option<Vec<Option<Cow<'a, str>>>>,
-}
-
 /// Appends a comma, unless the next field is the first of its object.
 fn push_comma(text: &mut String) {
     if !text.ends_with('{') {
@@ -255,127 +241,83 @@ fn push_comma(text: &mut String) {
     }
 }
 
-/// Returns an object with one field omitted, or with the field `last` moved to the end. `None` if it is not an object.
-fn without(json: &str, omitted: &str, last: Option<&str>) -> Option<String> {
-    let fields = object_fields(json).ok()?;
-    let mut text = String::with_capacity(json.len());
-    text.push('{');
-    let is_last = |name: &str| Some(name) == last;
-    let kept = fields
-        .iter()
-        .filter(|(name, _)| name != omitted && !is_last(name));
-    for (name, value) in kept.chain(fields.iter().filter(|(name, _)| is_last(name))) {
-        push_comma(&mut text);
-        let _ = write!(
-            text,
-            "{}:{}",
-            serde_json::to_string(name).ok()?,
-            value.get()
-        );
-    }
-    text.push('}');
-    Some(text)
+fn without_values(fields: &Fields<'_>) -> String {
+    fields.rewritten(|name, value| (name != "values").then(|| value.text().into()))
 }
 
 /// Removes values and results from the history. Each entry repeats all values, so a hundred checkpoints of a 50 MB
 /// state would take 5 GB. Only the messages that each checkpoint added are needed.
 fn compact_history(json: &str) -> String {
-    let entries: Vec<&RawValue> = json::from_str(json).unwrap_or_default();
-    let messages = |entry: &[(String, &RawValue)]| -> Option<Vec<Option<String>>> {
-        let values = entry
-            .iter()
-            .find(|(name, _)| name == "values")
-            .map(|(_, raw)| raw.get())?;
-        let list = StateMessages::read(values)?.list;
-        let id = |raw: &&RawValue| {
-            json::from_str::<MessageId<'_>>(raw.get())
-                .ok()?
-                .id
-                .map(Cow::into_owned)
-        };
-        Some(list.iter().map(id).collect())
+    let entries: Vec<Peek<'_>> = json::from_str(json).unwrap_or_default();
+    let entries: Vec<Fields<'_>> = entries.into_iter().filter_map(Peek::object).collect();
+    let messages = |entry: &Fields<'_>| -> Option<Vec<Option<String>>> {
+        let list = StateMessages::of(&entry.get("values")?.object()?)?.list;
+        let id = |message: Peek<'_>| message.get("id")?.string().map(Cow::into_owned);
+        Some(list.into_iter().map(id).collect())
     };
-    let entries: Vec<Vec<(String, &RawValue)>> = entries
-        .into_iter()
-        .filter_map(|raw| object_fields(raw.get()).ok())
+    let message_ids: Vec<Option<Vec<Option<String>>>> = entries.iter().map(messages).collect();
+    let id = |entry: &Fields<'_>, place: &str| {
+        let nested = entry.inner(place).text("checkpoint_id");
+        nested.or_else(|| entry.text(&format!("{place}_id")))
+    };
+    let links: Vec<_> = entries
+        .iter()
+        .map(|entry| (id(entry, "checkpoint"), id(entry, "parent_checkpoint")))
         .collect();
-    let message_ids: Vec<Option<Vec<Option<String>>>> =
-        entries.iter().map(|entry| messages(entry)).collect();
-    let links: Vec<Links> = entries.iter().map(|entry| Links::of(entry)).collect();
-    let mut text = String::from("[");
-    for (i, entry) in entries.iter().enumerate() {
-        text.push_str(if i > 0 { ",{" } else { "{" });
-        for (name, value) in entry.iter().filter(|(name, _)| name != "values") {
-            push_comma(&mut text);
-            let value = match &**name {
-                "tasks" => Cow::Owned(compact_tasks(value.get())),
-                "metadata" => compact_metadata(value.get()).map_or(value.get().into(), Cow::Owned),
-                _ => value.get().into(),
-            };
-            let _ = write!(
-                text,
-                "{}:{value}",
-                serde_json::to_string(name).unwrap_or_default()
-            );
-        }
-        let is_first = entry
-            .iter()
-            .any(|(name, raw)| name == "parent_checkpoint" && raw.get() == "null");
+    let mut kept = Vec::with_capacity(entries.len());
+    for (i, entry) in entries.into_iter().enumerate() {
+        let is_first =
+            |(name, raw): &(Cow<'_, str>, Peek<'_>)| name == "parent_checkpoint" && raw.is_null();
+        let is_first = entry.0.iter().any(is_first);
         // With several branches, the next entry need not be the checkpoint before this one.
         let parent = match &links[i] {
-            Links {
-                id: Some(_),
-                parent,
-            } => parent
+            (Some(_), parent) => parent
                 .as_ref()
-                .and_then(|id| links.iter().position(|of| of.id.as_ref() == Some(id))),
-            Links { id: None, .. } => Some(i + 1),
+                .and_then(|id| links.iter().position(|of| of.0.as_ref() == Some(id))),
+            (None, _) => Some(i + 1),
         };
         let before = match parent.and_then(|parent| message_ids.get(parent)) {
             Some(before) => Some(before.as_deref().unwrap_or_default()),
             None => is_first.then_some(&[][..]),
         };
-        if let (Some(now), Some(before)) = (message_ids[i].as_deref(), before) {
-            push_comma(&mut text);
-            let added = serde_json::to_string(&added(now, before)).unwrap_or_default();
-            let _ = write!(text, "\"new_messages\":{added}");
-        }
-        text.push('}');
+        let added = message_ids[i]
+            .as_deref()
+            .zip(before)
+            .map(|(now, before)| serde_json::to_string(&added(now, before)).unwrap_or_default());
+        kept.push(match &added {
+            Some(added) => compact_entry(&entry.with("new_messages", Peek::of(added))),
+            None => compact_entry(&entry),
+        });
     }
-    text.push(']');
-    text
+    format!("[{}]", kept.join(","))
 }
 
-/// The ids of a checkpoint and of the one before it.
-#[derive(Debug, Default)]
-struct Links {
-    id: Option<String>,
-    parent: Option<String>,
+/// Returns an entry of the history without values, and with `{}` in place of results and of what each node wrote, which older
+/// servers repeat in the metadata.
+fn compact_entry(entry: &Fields<'_>) -> String {
+    entry.rewritten(|name, value| match (name, value.object()) {
+        ("values", _) => None,
+        ("tasks", _) => {
+            let tasks: Vec<String> = value.items().map(compact_task).collect();
+            Some(format!("[{}]", tasks.join(",")).into())
+        }
+        ("metadata", Some(metadata)) if metadata.get("writes").is_some_and(Peek::is_object) => {
+            let nodes = metadata.inner("writes").rewritten(|_, _| Some("{}".into()));
+            Some(metadata.with("writes", Peek::of(&nodes)).to_string().into())
+        }
+        _ => Some(value.text().into()),
+    })
 }
 
-impl Links {
-    fn of(entry: &[(String, &RawValue)]) -> Links {
-        #[derive(Deserialize)]
-        struct Nested {
-            checkpoint_id: String,
-        }
-        let field = |wanted: &str| {
-            entry
-                .iter()
-                .find(|(name, _)| name == wanted)
-                .map(|(_, raw)| raw.get())
-        };
-        let nested = |name: &str| {
-            json::from_str::<Nested>(field(name)?)
-                .ok()
-                .map(|of| of.checkpoint_id)
-        };
-        let plain = |name: &str| json::from_str::<String>(field(name)?).ok();
-        Links {
-            id: nested("checkpoint").or_else(|| plain("checkpoint_id")),
-            parent: nested("parent_checkpoint").or_else(|| plain("parent_checkpoint_id")),
-        }
-    }
+fn compact_task(task: Peek<'_>) -> String {
+    let compact = |task: Fields<'_>| {
+        task.rewritten(|name, value| match name {
+            "state" => None,
+            "result" if !value.is_null() => Some("{}".into()),
+            _ => Some(value.text().into()),
+        })
+    };
+    task.object().map_or("null".into(), compact)
 }
 
 /// Returns the messages added since the previous checkpoint. Messages without an id are only counted.
@@ -391,60 +333,6 @@ fn added<'m>(now: &'m [Option<String>], before: &[Option<String>]) -> Vec<Option
         }
     };
     now.iter().filter(is_new).map(|id| id.as_deref()).collect()
-}
-
-/// Returns the tasks of a checkpoint with `{}` in place of their results.
-fn compact_tasks(json: &str) -> String {
-    let tasks: Vec<&RawValue> = json::from_str(json).unwrap_or_default();
-    let mut text = String::from("[");
-    for (i, task) in tasks.iter().enumerate() {
-        text.push_str(if i > 0 { "," } else { "" });
-        let Ok(fields) = object_fields(task.get()) else {
-            text.push_str("null");
-            continue;
-        };
-        text.push('{');
-        for (name, value) in fields.iter().filter(|(name, _)| name != "state") {
-            push_comma(&mut text);
-            let value = if name == "result" && value.get() != "null" {
-                "{}"
-            } else {
-                value.get()
-            };
-            let _ = write!(
-                text,
-                "{}:{value}",
-                serde_json::to_string(name).unwrap_or_default()
-            );
-        }
-        text.push('}');
-    }
-    text.push(']');
-    text
-}
-
-/// Returns the metadata of a checkpoint with `{}` in place of what each node wrote, which older servers repeat there. `None` if
-/// nothing changes.
-fn compact_metadata(json: &str) -> Option<String> {
-    let fields = object_fields(json).ok()?;
-    let nodes = object_fields(fields.iter().find(|(name, _)| name == "writes")?.1.get()).ok()?;
-    let mut text = String::from("{");
-    for (name, value) in &fields {
-        push_comma(&mut text);
-        let _ = write!(text, "{}:", serde_json::to_string(name).ok()?);
-        if name != "writes" {
-            text.push_str(value.get());
-            continue;
-        }
-        text.push('{');
-        for (node, _) in &nodes {
-            push_comma(&mut text);
-            let _ = write!(text, "{}:{{}}", serde_json::to_string(node).ok()?);
-        }
-        text.push('}');
-    }
-    text.push('}');
-    Some(text)
 }
 
 #[cfg(test)]

@@ -3,10 +3,8 @@
 
 use super::summary::summary;
 use crate::bounded;
-use crate::protocol::{Fields, Items, text};
-use runtail_core::json;
+use runtail_core::json::{self, Fields, Peek};
 use runtail_core::text::bytes;
-use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -71,7 +69,7 @@ pub struct Citation {
 pub(super) struct CallChunk<'a> {
     pub id: Option<Cow<'a, str>>,
     pub name: Option<Cow<'a, str>>,
-    pub args: Option<&'a RawValue>,
+    pub args: Option<Peek<'a>>,
     pub index: Option<&'a str>,
     /// Why the call is invalid.
     pub error: Option<Cow<'a, str>>,
@@ -79,10 +77,10 @@ pub(super) struct CallChunk<'a> {
 
 impl<'a> CallChunk<'a> {
     /// Parses a call; `None` if it is not an object.
-    pub fn read(raw: &'a RawValue) -> Option<CallChunk<'a>> {
+    pub fn read(raw: Peek<'a>) -> Option<CallChunk<'a>> {
         let mut call = CallChunk::default();
         let mut block_id = None;
-        for (key, raw) in Fields::read(raw.get())?.0 {
+        for (key, raw) in raw.object()?.0 {
             match &*key {
                 "id" => block_id = non_empty_text(raw).map(bounded),
                 "call_id" | "tool_call_id" => call.id = non_empty_text(raw).map(bounded),
@@ -104,23 +102,23 @@ impl<'a> CallChunk<'a> {
         let Some(raw) = self.args else {
             return String::new();
         };
-        match text(raw) {
+        match raw.string() {
             Some(text) => text.into_owned(),
-            None if raw.get() == "null" => String::new(),
+            None if raw.text() == "null" => String::new(),
             // Aegra escapes all non-ASCII characters, which makes the arguments hard to read.
-            None => runtail_core::text::readable(raw.get()).into_owned(),
+            None => runtail_core::text::readable(raw.text()).into_owned(),
         }
     }
 }
 
 /// Returns the index of a block: a number, or another value that identifies its chunks.
-fn index_of(raw: &RawValue) -> Option<&str> {
-    Some(raw.get()).filter(|index| *index != "null" && index.len() <= crate::MAX_NAME)
+fn index_of(raw: Peek<'_>) -> Option<&str> {
+    Some(raw.text()).filter(|index| *index != "null" && index.len() <= crate::MAX_NAME)
 }
 
 /// Returns a value as text, if it is a non-empty string.
-fn non_empty_text(raw: &RawValue) -> Option<Cow<'_, str>> {
-    text(raw).filter(|text| !text.is_empty())
+fn non_empty_text(raw: Peek<'_>) -> Option<Cow<'_, str>> {
+    raw.string().filter(|text| !text.is_empty())
 }
 
 /// A piece of a content as received.
@@ -141,12 +139,12 @@ pub(super) enum Piece<'a> {
 }
 
 /// Parses a content.
-pub(super) fn pieces(raw: &RawValue) -> Vec<Piece<'_>> {
+pub(super) fn pieces(raw: Peek<'_>) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
-    match text(raw) {
+    match raw.string() {
         Some(text) => pieces.push(Piece::Text(text)),
-        None if raw.get().starts_with('[') => {
-            for (n, block) in Items::of(raw).into_iter().enumerate() {
+        None if raw.text().starts_with('[') => {
+            for (n, block) in raw.items().enumerate() {
                 push_pieces(block, n == 0, &mut pieces);
             }
         }
@@ -156,29 +154,24 @@ pub(super) fn pieces(raw: &RawValue) -> Vec<Piece<'_>> {
 }
 
 /// Parses a block. Chunks without an index continue the same block, so the first one of a list may not start another.
-fn push_pieces<'a>(raw: &'a RawValue, is_first: bool, pieces: &mut Vec<Piece<'a>>) {
-    if let Some(text) = text(raw) {
+fn push_pieces<'a>(raw: Peek<'a>, is_first: bool, pieces: &mut Vec<Piece<'a>>) {
+    if let Some(text) = raw.string() {
         pieces.extend((!is_first).then_some(Piece::Block(None, false)));
         return pieces.push(Piece::Text(text));
     }
     let note = |what: String, index| Piece::Note {
         what,
-        size: raw.get().len(),
+        size: raw.text().len(),
         index,
     };
-    let Some(Fields(fields)) = Fields::read(raw.get()) else {
-        return match raw.get().as_bytes().first() {
+    let Some(fields) = raw.object() else {
+        return match raw.text().as_bytes().first() {
             Some(b'n') => {}
             Some(b'[') => pieces.push(note("list".into(), None)),
-            _ => pieces.push(Piece::Text(raw.get().into())),
+            _ => pieces.push(Piece::Text(raw.text().into())),
         };
     };
-    let field = |name: &str| {
-        fields
-            .iter()
-            .rfind(|(key, _)| key == name)
-            .map(|(_, raw)| *raw)
-    };
+    let field = |name: &str| fields.find(name);
     let string = |name: &str| field(name).and_then(non_empty_text);
     let kind = string("type").unwrap_or_default();
     let index = field("index").and_then(index_of);
@@ -194,9 +187,9 @@ fn push_pieces<'a>(raw: &'a RawValue, is_first: bool, pieces: &mut Vec<Piece<'a>
             for part in ["summary", "content"]
                 .into_iter()
                 .filter_map(field)
-                .flat_map(Items::of)
+                .flat_map(Peek::items)
             {
-                let text = Fields::read(part.get()).and_then(|fields| fields.get("text"));
+                let text = part.get("text");
                 pieces.extend(text.and_then(non_empty_text).map(Piece::Reasoning));
             }
             // Next to a reasoning, the text is the answer.
@@ -215,12 +208,8 @@ fn push_pieces<'a>(raw: &'a RawValue, is_first: bool, pieces: &mut Vec<Piece<'a>
             pieces.push(media("file", &fields, index));
         }
         "resource" => {
-            let inner = field("resource").and_then(|raw| Fields::read(raw.get()));
-            match inner
-                .as_ref()
-                .and_then(|inner| inner.get("text"))
-                .and_then(non_empty_text)
-            {
+            let inner = field("resource").and_then(|raw| raw.get("text"));
+            match inner.and_then(non_empty_text) {
                 Some(text) => pieces.extend([Piece::Block(index, false), Piece::Text(text)]),
                 None => pieces.push(media("file", &fields, index)),
             }
@@ -235,7 +224,7 @@ fn push_pieces<'a>(raw: &'a RawValue, is_first: bool, pieces: &mut Vec<Piece<'a>
                 let is_cited = ["citations", "annotations"]
                     .into_iter()
                     .filter_map(field)
-                    .any(|raw| raw.get() != "[]");
+                    .any(|raw| raw.text() != "[]");
                 pieces.extend(
                     (index.is_some() || !is_first).then_some(Piece::Block(index, is_cited)),
                 );
@@ -243,7 +232,7 @@ fn push_pieces<'a>(raw: &'a RawValue, is_first: bool, pieces: &mut Vec<Piece<'a>
             }
             (None, true) => {}
             // An object without a type is the result of a tool.
-            (None, false) if kind.is_empty() => pieces.push(Piece::Text(raw.get().into())),
+            (None, false) if kind.is_empty() => pieces.push(Piece::Text(raw.text().into())),
             (None, false) => {
                 let name = string("name")
                     .map(|name| format!(" {}", summary(&name, MAX_NAME)))
@@ -255,16 +244,16 @@ fn push_pieces<'a>(raw: &'a RawValue, is_first: bool, pieces: &mut Vec<Piece<'a>
     for raw in [field("citations"), field("annotations")]
         .into_iter()
         .flatten()
-        .flat_map(Items::of)
+        .flat_map(Peek::items)
     {
         pieces.extend(citation(raw).map(Piece::Citation));
     }
 }
 
 /// Parses a citation.
-fn citation(raw: &RawValue) -> Option<Citation> {
+fn citation(raw: Peek<'_>) -> Option<Citation> {
     let (mut title, mut url) = (None, None);
-    for (key, raw) in Fields::read(raw.get())?.0 {
+    for (key, raw) in raw.object()?.0 {
         match &*key {
             "title" | "document_title" => title = non_empty_text(raw).or(title),
             "url" | "source" => url = non_empty_text(raw).or(url),
@@ -282,18 +271,14 @@ fn citation(raw: &RawValue) -> Option<Citation> {
 }
 
 /// Returns the placeholder for an image, audio, video or file: its type, and its size or its URL.
-fn media<'a>(
-    kind: &str,
-    fields: &[(Cow<'a, str>, &'a RawValue)],
-    index: Option<&'a str>,
-) -> Piece<'a> {
+fn media<'a>(kind: &str, fields: &Fields<'a>, index: Option<&'a str>) -> Piece<'a> {
     let (mut media, mut size) = (Media::default(), 0);
     media.read(fields, &mut size);
-    for (key, raw) in fields {
+    for (key, raw) in &fields.0 {
         if matches!(
             &**key,
             "source" | "image_url" | "input_audio" | "audio" | "file" | "input_image" | "resource"
-        ) && let Some(Fields(inner)) = Fields::read(raw.get())
+        ) && let Some(inner) = raw.object()
         {
             media.read(&inner, &mut size);
         }
@@ -322,9 +307,9 @@ struct Media {
 }
 
 impl Media {
-    fn read(&mut self, fields: &[(Cow<'_, str>, &RawValue)], size: &mut usize) {
-        for (key, raw) in fields {
-            let Some(value) = non_empty_text(raw) else {
+    fn read(&mut self, fields: &Fields<'_>, size: &mut usize) {
+        for (key, raw) in &fields.0 {
+            let Some(value) = non_empty_text(*raw) else {
                 continue;
             };
             match &**key {
@@ -495,7 +480,7 @@ mod tests {
 
     fn parse(json: &str) -> (String, String, usize) {
         let mut content = Content::default();
-        let raw: &RawValue = serde_json::from_str(json).unwrap();
+        let raw: Peek<'_> = serde_json::from_str(json).unwrap();
         let calls = pieces(raw)
             .into_iter()
             .filter_map(|piece| content.push(piece))
@@ -559,7 +544,7 @@ mod tests {
         let mut content = Content::default();
         let json = r#"[{"type":"thinking","thinking":"hm"},{"type":"text","text":"a","citations":[{"url":"https://s","title":"S"}]},
             {"type":"tool_use","id":"1","name":"t","input":{}},{"type":"text","text":"b"},{"type":"refusal","refusal":"no"}]"#;
-        let raw: &RawValue = serde_json::from_str(json).unwrap();
+        let raw: Peek<'_> = serde_json::from_str(json).unwrap();
         let calls = pieces(raw)
             .into_iter()
             .filter_map(|piece| content.push(piece))

@@ -3,10 +3,9 @@
 
 use super::Projections;
 use crate::json::path::Path;
-use crate::protocol::{Items, MessagePayload, Payload, Text};
+use crate::protocol::{MessagePayload, Payload};
 use crate::{Data, Event, EventNumber, Namespace};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use runtail_core::json::Peek;
 use std::borrow::Cow;
 
 /// The attributes of an event.
@@ -14,15 +13,6 @@ pub struct EventAttrs<'a> {
     payload: Payload<'a>,
     projections: &'a Projections,
     number: EventNumber,
-}
-
-/// A heartbeat that a graph sends as a custom event. No server documents this form.
-#[derive(Deserialize)]
-struct GraphHeartbeat<'a> {
-    #[serde(default, borrow)]
-    event: Text<'a>,
-    #[serde(default, borrow, rename = "type")]
-    kind: Text<'a>,
 }
 
 impl<'a> EventAttrs<'a> {
@@ -78,11 +68,8 @@ impl<'a> EventAttrs<'a> {
                 );
             }
             "messages/metadata" => {
-                let origins = payload
-                    .announced()
-                    .iter()
-                    .filter_map(|(_, announced)| announced.metadata.as_ref());
-                nodes.extend(origins.filter_map(|origin| origin.langgraph_node.0.clone()));
+                let announced = payload.announced().iter();
+                nodes.extend(announced.filter_map(|(_, origin)| origin.langgraph_node.0.clone()));
             }
             "messages/partial" | "messages/complete" => {
                 for message in payload.messages() {
@@ -148,28 +135,25 @@ impl<'a> EventAttrs<'a> {
         if self.payload.name.split(':').next() != Some("custom") {
             return false;
         }
-        let text = self
-            .payload
-            .read::<&RawValue>()
-            .and_then(crate::protocol::text);
-        let in_object = || {
-            self.payload
-                .read::<GraphHeartbeat<'a>>()
-                .map(|n| is_name(n.event.as_str()) || is_name(n.kind.as_str()))
-        };
-        text.map(|text| is_name(&text))
-            .or_else(in_object)
-            .unwrap_or(false)
+        // A graph sends it as a text, or as a field of a custom event. No server documents this form.
+        let json = Peek::of(self.payload.json.unwrap_or_default());
+        let names = [Some(json), json.get("event"), json.get("type")];
+        names
+            .into_iter()
+            .flatten()
+            .filter_map(Peek::string)
+            .any(|name| is_name(&name))
     }
 
     /// Returns the raw values at a path. The path starts at the payload's root or, if that finds nothing, at each
     /// node's write, the message or the state.
-    pub fn values(&self, path: &Path) -> Vec<&'a RawValue> {
+    pub fn values(&self, path: &Path) -> Vec<Peek<'a>> {
         let payload = &self.payload;
-        if !payload.json.is_some_and(|json| path.may_be_in(json)) {
-            return Vec::new();
-        }
-        let Some(root) = payload.read::<&'a RawValue>() else {
+        let Some(root) = payload
+            .json
+            .filter(|json| path.may_be_in(json))
+            .map(Peek::of)
+        else {
             return Vec::new();
         };
         let found = path.find(root);
@@ -177,15 +161,13 @@ impl<'a> EventAttrs<'a> {
             return found;
         }
         match payload.name {
-            "updates" if payload.node.is_none() => {
-                let writes = payload
-                    .fields()
-                    .map(|fields| fields.0.as_slice())
-                    .unwrap_or_default();
-                writes.iter().flat_map(|(_, raw)| path.find(raw)).collect()
-            }
-            "messages" => Items::of(root)
-                .first()
+            "updates" if payload.node.is_none() => root
+                .fields()
+                .flat_map(|(_, write)| path.find(write))
+                .collect(),
+            "messages" => root
+                .items()
+                .next()
                 .map(|message| path.find(message))
                 .unwrap_or_default(),
             "state_update" => payload
@@ -204,7 +186,7 @@ pub(super) fn is_failure(payload: &Payload<'_>) -> bool {
         return true;
     };
     let contains = |text: &str| memchr::memmem::find(json.as_bytes(), text.as_bytes()).is_some();
-    let is_set = |error: Option<&RawValue>| error.is_some_and(|e| e.get() != "null");
+    let is_set = |error: Option<Peek<'_>>| error.is_some_and(|error| !error.is_null());
     // Every finished task has `"error":null`.
     let has_error = || {
         let mut matches = memchr::memmem::find_iter(json.as_bytes(), b"\"error\":");
@@ -386,7 +368,7 @@ mod tests {
         let at = |i: usize, path: &str| -> Vec<&str> {
             let values =
                 EventAttrs::of(&events[i], &projections).values(&Path::parse(path).unwrap());
-            values.into_iter().map(RawValue::get).collect()
+            values.into_iter().map(Peek::text).collect()
         };
         assert_eq!(
             (at(0, "status"), at(0, "chat.status")),

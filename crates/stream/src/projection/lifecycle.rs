@@ -5,11 +5,11 @@ use super::messages::fingerprint;
 use super::rows::{Rows, Weigh, namespace_weight};
 use super::summary::summary;
 use crate::log::record::precedes_stream;
-use crate::protocol::{Interrupt, Items, Payload};
+use crate::protocol::{Interrupt, Payload};
 use crate::{Interner, Item, Namespace, Record, RunRecord, Seq, error_text};
 use jiff::Timestamp;
+use runtail_core::json::Peek;
 use runtail_core::text::{self, short_id};
-use serde_json::value::RawValue;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -133,7 +133,7 @@ impl Lifecycle {
             ),
             "updates" | "values" => {
                 if let Some(raw) = payload.named_interrupts() {
-                    if raw.get() == "[]" && payload.name == "updates" {
+                    if raw.text() == "[]" && payload.name == "updates" {
                         self.row(
                             at,
                             LifecycleKind::Interrupt,
@@ -317,19 +317,16 @@ impl Lifecycle {
     }
 
     /// Applies a list of interrupts. Returns false if it is empty.
-    fn interrupts(&mut self, list: &RawValue, at: Option<Timestamp>) -> bool {
-        let list = Items::of(list);
-        for raw in &list {
-            if let Some(interrupt) = Interrupt::read(raw) {
-                self.interrupt(&interrupt, at);
-            }
+    fn interrupts(&mut self, list: Peek<'_>, at: Option<Timestamp>) -> bool {
+        for interrupt in list.items().filter_map(Peek::read) {
+            self.interrupt(&interrupt, at);
         }
-        !list.is_empty()
+        list.items().next().is_some()
     }
 
     /// Applies an interrupt, which updates, states and tasks may all report.
     fn interrupt(&mut self, interrupt: &Interrupt<'_>, at: Option<Timestamp>) {
-        let value = interrupt.value.map_or("", RawValue::get);
+        let value = interrupt.value.map_or("", Peek::text);
         let key = interrupt.id.some().unwrap_or(value);
         self.is_interrupted = true;
         if self.reported.len() >= MAX_INTERRUPTS {
@@ -355,11 +352,11 @@ impl Lifecycle {
         let is_interrupted = task
             .interrupts
             .is_some_and(|interrupts| self.interrupts(interrupts, at));
-        match task.error.filter(|e| e.get() != "null") {
+        match task.error.filter(|e| e.text() != "null") {
             Some(error) => self.row(
                 at,
                 LifecycleKind::Error,
-                format!("{name}: {}", error_text(error.get())),
+                format!("{name}: {}", error_text(error.text())),
             ),
             None if task.triggers.is_some() && task.result.is_none() => {
                 self.row(at, LifecycleKind::TaskStart, name)
@@ -383,7 +380,7 @@ impl Lifecycle {
         let state = phase.event.as_str();
         let error = phase
             .error
-            .map(|e| format!(": {}", error_text(e.get())))
+            .map(|e| format!(": {}", error_text(e.text())))
             .unwrap_or_default();
         let prefix = if name.is_empty() {
             String::new()

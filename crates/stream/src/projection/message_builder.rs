@@ -8,14 +8,12 @@ use super::node_path::node_path;
 use super::status::StepTimes;
 use super::usage::Usage;
 use crate::protocol::{
-    AdditionalKwargs, Items, MessageOrigin, MessagePair, MessagePayload, Payload, ResponseMetadata,
-    StateMessages,
+    AdditionalKwargs, MessageOrigin, MessagePair, MessagePayload, Payload, StateMessages, model_of,
 };
 use crate::source::control_events::begins_run;
 use crate::{MAX_NAME, bounded};
-use runtail_core::json;
+use runtail_core::json::{self, Peek};
 use serde_json::Value;
-use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -101,7 +99,7 @@ impl Messages {
             }
             "state_update" => {
                 if let Some(values) = payload.checkpoint().and_then(|state| state.values) {
-                    self.apply_state(StateMessages::read(values.get()), &context);
+                    self.apply_state(StateMessages::read(values.text()), &context);
                 }
             }
             "updates" => self.apply_updates(payload, &context),
@@ -226,10 +224,7 @@ impl Messages {
 
     /// Applies `messages/metadata`: the nodes and runs of messages that follow.
     fn apply_announcements(&mut self, payload: &Payload<'_>) {
-        for (id, announced) in payload.announced() {
-            let Some(metadata) = &announced.metadata else {
-                continue;
-            };
+        for (id, metadata) in payload.announced() {
             let id = bounded(Cow::Borrowed(id));
             let origin = self.origin(metadata, &payload.ns);
             match self.find(&id).and_then(|i| self.get_mut(i)) {
@@ -265,13 +260,13 @@ impl Messages {
     /// Applies a message of a list. `counts` tells equal messages without ids apart. Returns the message's index.
     pub(super) fn apply_listed(
         &mut self,
-        raw: &RawValue,
+        raw: Peek<'_>,
         counts: &mut HashMap<u64, usize>,
         context: &EventContext,
         origin: &MessageOrigin<'_>,
     ) -> Option<usize> {
-        let message = match raw.get().as_bytes().first() {
-            Some(b'{') => json::from_str::<MessagePayload<'_>>(raw.get()).ok()?,
+        let message = match raw.text().as_bytes().first() {
+            Some(b'{') => raw.read::<MessagePayload<'_>>()?,
             Some(b'n') | None => return None,
             // Graphs may store plain texts, or pairs of a role and a text.
             Some(_) => MessagePayload::bare(raw),
@@ -407,9 +402,7 @@ impl Messages {
             return;
         }
         let of_request = origin.ls_model_name.some().filter(|_| known.is_none());
-        let of_response = message
-            .response_metadata
-            .and_then(ResponseMetadata::model_of);
+        let of_response = message.response_metadata.and_then(model_of);
         let name = of_response
             .as_deref()
             .or(of_request)
@@ -458,7 +451,7 @@ pub(super) fn step_of(origin: &MessageOrigin<'_>) -> Option<i64> {
 }
 
 fn content_fingerprint(message: &MessagePayload<'_>) -> u64 {
-    let raw = |r: Option<&RawValue>| r.map_or("", RawValue::get).to_string();
+    let raw = |r: Option<Peek<'_>>| r.map_or("", Peek::text).to_string();
     let role = format!("{:?}", message.role());
     fingerprint(&[
         &role,
@@ -485,8 +478,8 @@ impl Message {
     /// Applies a chunk of a message whose text is known from the server's state, so only its time is new. Returns how
     /// many tokens it contained.
     fn time_chunk(&mut self, chunk: &MessagePayload<'_>, context: &EventContext) -> u64 {
-        let has_content = |raw: Option<&RawValue>, empty: &str| {
-            raw.is_some_and(|raw| raw.get() != empty && raw.get() != "[]")
+        let has_content = |raw: Option<Peek<'_>>, empty: &str| {
+            raw.is_some_and(|raw| raw.text() != empty && raw.text() != "[]")
         };
         if !has_content(chunk.content, "\"\"") && !has_content(chunk.tool_call_chunks, "[]") {
             return 0;
@@ -510,11 +503,15 @@ impl Message {
         });
         let mut has_tokens = before != (self.text.len(), self.reasoning.len());
         // Calls are in `tool_call_chunks`, in the content, or in both. Only JavaScript sends whole calls in chunks.
-        let chunks = chunk.tool_call_chunks.map(Items::of).unwrap_or_default();
-        if !chunks.is_empty() {
-            calls = chunks.into_iter().filter_map(CallChunk::read).collect();
+        let mut chunks = chunk
+            .tool_call_chunks
+            .into_iter()
+            .flat_map(Peek::items)
+            .peekable();
+        if chunks.peek().is_some() {
+            calls = chunks.filter_map(CallChunk::read).collect();
         } else if calls.is_empty() {
-            let whole = chunk.tool_calls.map(Items::of).unwrap_or_default();
+            let whole = chunk.tool_calls.into_iter().flat_map(Peek::items);
             let known = |call: &CallChunk<'_>| {
                 self.tool_calls
                     .iter()
@@ -582,9 +579,9 @@ impl Message {
     }
 
     /// Applies a complete message. Returns whether it changed.
-    fn become_whole(
+    fn become_whole<'a>(
         &mut self,
-        message: &MessagePayload<'_>,
+        message: &MessagePayload<'a>,
         complete: bool,
         context: &EventContext,
     ) -> bool {
@@ -601,11 +598,14 @@ impl Message {
             content.push_refusal(&extra.refusal.0);
         }
         let mut calls: Vec<ToolCall> = Vec::new();
-        let read = |raw| Items::of(raw).into_iter().filter_map(CallChunk::read);
-        for call in message.tool_calls.into_iter().flat_map(read) {
+        let read = |list: Option<Peek<'a>>| {
+            let calls = list.into_iter().flat_map(Peek::items);
+            calls.filter_map(CallChunk::read)
+        };
+        for call in read(message.tool_calls) {
             calls.push(ToolCall::of(&call, context));
         }
-        for call in message.invalid_tool_calls.into_iter().flat_map(read) {
+        for call in read(message.invalid_tool_calls) {
             // While a message is being streamed, its unfinished call is listed as invalid.
             let invalid = complete.then(|| call.error.as_deref().unwrap_or_default().to_string());
             calls.push(ToolCall {

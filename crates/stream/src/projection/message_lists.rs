@@ -5,13 +5,9 @@ use super::messages::{EventContext, Messages, fingerprint};
 use super::order::Neighbors;
 use super::status::Origins;
 use crate::Seq;
-use crate::protocol::{
-    Fields, Items, MESSAGES, MessageId, MessageOrigin, MessagePayload, Payload, StateMessages,
-    Text, text,
-};
+use crate::protocol::{MESSAGES, MessageOrigin, MessagePayload, Payload, StateMessages, Text};
 use jiff::Timestamp;
-use runtail_core::json;
-use serde_json::value::RawValue;
+use runtail_core::json::Peek;
 use std::collections::{HashMap, HashSet};
 
 /// Maximum number of messages read from one state, the newest ones: ten times as many as are kept.
@@ -165,10 +161,9 @@ impl Messages {
                     self.remove_own(0..self.items().len(), payload.is_root(), &context);
                 }
                 let messages = replacement.unwrap_or(written);
-                let list = if messages.get().starts_with('[') {
-                    Items::of(messages)
-                } else {
-                    vec![messages]
+                let list: Vec<Peek<'_>> = match messages.is_list() {
+                    true => messages.items().collect(),
+                    false => vec![messages],
                 };
                 self.apply_messages(&list, &context, &origin, 0, None);
             }
@@ -179,7 +174,7 @@ impl Messages {
     /// event. Returns the fingerprint and the number of each.
     fn apply_messages(
         &mut self,
-        list: &[&RawValue],
+        list: &[Peek<'_>],
         context: &EventContext,
         origin: &MessageOrigin<'_>,
         earlier: usize,
@@ -195,7 +190,7 @@ impl Messages {
             HashSet::new()
         };
         for (n, raw) in list.iter().enumerate() {
-            let hash = fingerprint(&[raw.get()]);
+            let hash = fingerprint(&[raw.text()]);
             // Usually the list has only grown.
             if let Some(&(before, number)) = self.last_state.get(n)
                 && before == hash
@@ -222,12 +217,10 @@ impl Messages {
                 context.renamed = self.rename(list, n, &context);
             }
             if let Some(origins) = origins {
-                let id = json::from_str::<MessageId<'_>>(raw.get())
-                    .ok()
-                    .and_then(|message| message.id);
+                let id = raw.get("id").and_then(Peek::string);
                 context.placed = id.and_then(|id| origins.get(&*id)).and_then(|(at, _)| *at);
             }
-            if let Some(i) = self.apply_listed(raw, &mut counts, &context, origin) {
+            if let Some(i) = self.apply_listed(*raw, &mut counts, &context, origin) {
                 current.push((hash, self.number(i)));
             }
         }
@@ -249,10 +242,8 @@ impl Messages {
 
     /// Finds a message of a state that the last state had under another id, and gives it its new one. Aegra gives what a step
     /// wrote without an id, such as the user's message, a new random id whenever a client reads the state during the step.
-    fn rename(&mut self, list: &[&RawValue], n: usize, context: &EventContext) -> Option<usize> {
-        fn read(raw: &RawValue) -> Option<MessagePayload<'_>> {
-            json::from_str(raw.get()).ok()
-        }
+    fn rename<'a>(&mut self, list: &[Peek<'a>], n: usize, context: &EventContext) -> Option<usize> {
+        let read = |raw: Peek<'a>| raw.read::<MessagePayload<'a>>();
         let number = self.last_state.get(n)?.1;
         let message = read(list[n])?;
         let id = message.id.some().filter(|id| self.find(id).is_none())?;
@@ -266,7 +257,7 @@ impl Messages {
             context.is_snapshot
                 && !list[n..]
                     .iter()
-                    .any(|raw| read(raw).is_some_and(|m| m.role() == Role::Ai))
+                    .any(|raw| read(*raw).is_some_and(|m| m.role() == Role::Ai))
         };
         let were_random = || {
             self.last_state[n..]
@@ -286,15 +277,15 @@ impl Messages {
     /// Returns the first known message behind a position of a list. `cache` has the last answer and its position.
     fn next_known(
         &self,
-        list: &[&RawValue],
+        list: &[Peek<'_>],
         n: usize,
         cache: &mut Option<(usize, Option<u64>)>,
     ) -> Option<u64> {
         if let Some((_, number)) = cache.filter(|(at, _)| *at > n) {
             return number;
         }
-        let known = |raw: &&RawValue| {
-            let id = json::from_str::<MessageId<'_>>(raw.get()).ok()?.id?;
+        let known = |raw: &Peek<'_>| {
+            let id = raw.get("id")?.string()?;
             self.find(&id).map(|i| self.number(i))
         };
         let found = list
@@ -309,15 +300,10 @@ impl Messages {
 }
 
 /// Returns the value that replaces a state's, instead of being added to it.
-fn overwritten(value: &RawValue) -> Option<&RawValue> {
-    let fields = Fields::read(value.get())?;
-    let is_typed = fields
-        .get("type")
-        .and_then(text)
-        .is_some_and(|kind| kind == OVERWRITE);
-    if is_typed {
-        fields.get("value")
-    } else {
-        fields.get(OVERWRITE)
+fn overwritten(value: Peek<'_>) -> Option<Peek<'_>> {
+    let [kind, typed, plain] = value.pick(["type", "value", OVERWRITE]);
+    match kind.is_some_and(|kind| kind.is(OVERWRITE)) {
+        true => typed,
+        false => plain,
     }
 }

@@ -6,8 +6,7 @@ use super::messages::{EventContext, Messages};
 use super::starts::Starts;
 use crate::protocol::{MessageOrigin, MessagePayload};
 use crate::{Item, Namespace, Record};
-use runtail_core::json;
-use serde_json::value::RawValue;
+use runtail_core::json::Peek;
 
 /// What may have happened before the next event of a stream.
 #[derive(Debug, Clone, Default)]
@@ -36,10 +35,10 @@ impl Missed {
 
     /// Returns how many messages of a state, from its first one on, may be older than the state if they are new. In the first
     /// state of a run, only the user's last messages are its input.
-    pub fn earlier(&mut self, messages: &[&RawValue]) -> usize {
-        let is_input = |raw: &&&RawValue| {
-            json::from_str::<MessagePayload<'_>>(raw.get())
-                .is_ok_and(|message| message.role() == Role::Human)
+    pub fn earlier(&mut self, messages: &[Peek<'_>]) -> usize {
+        let is_input = |raw: &&Peek<'_>| {
+            raw.read::<MessagePayload<'_>>()
+                .is_some_and(|message| message.role() == Role::Human)
         };
         match (
             std::mem::replace(&mut self.has_state, true),

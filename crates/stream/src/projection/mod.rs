@@ -62,7 +62,7 @@ pub use values::{KeyState, Snapshot, StateSource, Values};
 
 use timeline::RunHistory;
 
-use crate::protocol::{PairMetadata, Payload, ThreadState};
+use crate::protocol::{PairMetadata, Payload, values_of};
 use crate::{Event, Item, Record, SnapshotFields};
 
 /// All projections of one event log.
@@ -201,14 +201,13 @@ impl Projections {
         };
         self.status.apply_snapshot(event.seq, event.at, &fields);
         // Prefer the current state: the thread's own values are those of its last run.
-        let loaded =
-            ThreadState::values_of(fields.state).or_else(|| ThreadState::values_of(fields.thread));
+        let loaded = values_of(fields.state).or_else(|| values_of(fields.thread));
         let origins = self.status.origins();
         if let Some(loaded) = loaded {
             let written = self.status.state().and_then(|state| state.created_at);
-            self.values.apply_snapshot(event, loaded.get(), written);
+            self.values.apply_snapshot(event, loaded.text(), written);
             self.messages
-                .apply_snapshot(event.seq, loaded.get(), written, &origins);
+                .apply_snapshot(event.seq, loaded.text(), written, &origins);
         }
         self.messages.set_origins(&origins);
         if fields.history.is_some() {

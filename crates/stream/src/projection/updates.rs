@@ -2,9 +2,10 @@
 
 use super::rows::{Rows, Weigh, namespace_weight};
 use super::summary::summary;
-use crate::protocol::{Fields, Payload};
+use crate::protocol::Payload;
 use crate::{Interner, Namespace, Seq};
 use jiff::Timestamp;
+use runtail_core::json::Fields;
 use std::sync::Arc;
 
 const MAX_ROWS: usize = 100_000;
@@ -70,13 +71,13 @@ impl Updates {
         }
         let event = payload.event;
         for write in payload.writes() {
-            let (node, json) = (&write.node, write.json);
+            let (node, json) = (&write.node, write.json.text());
             let interrupt = node == "__interrupt__";
             let keys = match write.fields() {
                 Some(Fields(keys)) => {
                     let keys = keys.iter().take(MAX_KEYS);
                     keys.map(|(key, value)| {
-                        (self.names.get(key), summary(value.get(), MAX_SUMMARY))
+                        (self.names.get(key), summary(value.text(), MAX_SUMMARY))
                     })
                     .collect()
                 }

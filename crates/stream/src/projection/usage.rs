@@ -1,8 +1,7 @@
 //! The token usage of messages.
 
 use crate::protocol::UsageMetadata;
-use runtail_core::json;
-use serde_json::value::RawValue;
+use runtail_core::json::Peek;
 
 /// The token usage of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,8 +18,8 @@ pub struct Usage {
 
 impl Usage {
     /// Parses `usage_metadata`, or the newer protocol's `usage`, which has the same fields.
-    pub(super) fn read(raw: &RawValue) -> Option<Usage> {
-        let usage: UsageMetadata = json::from_str(raw.get()).ok()?;
+    pub(super) fn read(raw: Peek<'_>) -> Option<Usage> {
+        let usage: UsageMetadata = raw.read()?;
         let (input, output) = (
             usage.input_tokens.unwrap_or(0),
             usage.output_tokens.unwrap_or(0),

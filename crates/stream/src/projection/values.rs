@@ -2,10 +2,10 @@
 //! `state_update` events, or from checkpoints if there are none.
 
 use super::rows::{Rows, Weigh, namespace_weight};
-use crate::protocol::{Fields, Items, Payload};
+use crate::protocol::Payload;
 use crate::{Event, Interner, Namespace, Seq};
 use jiff::Timestamp;
-use runtail_core::json;
+use runtail_core::json::{self, Fields, Peek};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -148,9 +148,12 @@ impl Default for Values {
 fn state<'a>(payload: &Payload<'a>) -> Option<(&'a str, StateSource)> {
     Some(match payload.name {
         "values" => (payload.json?, StateSource::Values),
-        "state_update" => (payload.checkpoint()?.values?.get(), StateSource::Update),
-        "checkpoints" => (payload.checkpoint()?.values?.get(), StateSource::Checkpoint),
-        "debug" => (payload.checkpoint()?.values?.get(), StateSource::Debug),
+        "state_update" => (payload.checkpoint()?.values?.text(), StateSource::Update),
+        "checkpoints" => (
+            payload.checkpoint()?.values?.text(),
+            StateSource::Checkpoint,
+        ),
+        "debug" => (payload.checkpoint()?.values?.text(), StateSource::Debug),
         _ => return None,
     })
 }
@@ -228,7 +231,7 @@ impl Values {
                 None => drop(self.last.remove(&Namespace::default())),
             }
         }
-        let interrupts = payload.interrupts.map_or(0, |raw| Items::of(raw).len());
+        let interrupts = payload.interrupts.map_or(0, |list| list.items().count());
         let context = StateContext {
             seq: payload.event.seq,
             at: payload.event.time(),
@@ -238,7 +241,7 @@ impl Values {
         let fields = match source {
             StateSource::Values => payload.fields(),
             _ => {
-                read = Fields::read(state);
+                read = Peek::of(state).object();
                 read.as_ref()
             }
         };
@@ -263,7 +266,7 @@ impl Values {
                 self.rows.last().map(|row| row.seq),
             );
             self.push_state(
-                (state, Fields::read(state).as_ref()),
+                (state, Peek::of(state).object().as_ref()),
                 StateSource::Server,
                 whole,
                 0,
@@ -293,9 +296,9 @@ impl Values {
         let fields = fields.map(|fields| fields.0.as_slice()).unwrap_or_default();
         let (mut keys, mut ranges) = (Vec::new(), Vec::new());
         for (name, value) in fields {
-            let text = value.get();
+            let text = value.text();
             if name == "__interrupt__" {
-                interrupts += Items::of(value).len().max(1);
+                interrupts += value.items().count().max(1);
                 continue;
             }
             if keys.len() >= MAX_KEYS {

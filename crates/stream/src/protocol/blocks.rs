@@ -2,43 +2,35 @@
 //! don't name their message; they belong to the newest message in their namespace.
 
 use super::{LongText, Number, Text};
-use runtail_core::json;
+use runtail_core::json::Peek;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 /// One event of a message.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Block<'a> {
-    #[serde(default, borrow)]
     pub event: Text<'a>,
-    #[serde(default, borrow, alias = "message_id")]
+    #[serde(alias = "message_id")]
     pub id: Text<'a>,
-    #[serde(default, borrow)]
     pub role: Text<'a>,
-    #[serde(default)]
     pub index: Number,
-    #[serde(default, borrow)]
-    pub content: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    delta: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    pub usage: Option<&'a RawValue>,
+    pub content: Option<Peek<'a>>,
+    delta: Option<Peek<'a>>,
+    pub usage: Option<Peek<'a>>,
 }
 
 /// The content added to a block.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Delta<'a> {
-    #[serde(default, borrow)]
     pub text: LongText<'a>,
-    #[serde(default, borrow)]
     pub reasoning: LongText<'a>,
-    #[serde(default, borrow)]
-    pub args: Option<&'a RawValue>,
+    pub args: Option<Peek<'a>>,
 }
 
 impl<'a> Block<'a> {
     /// Parses the content added to the block.
     pub fn delta(&self) -> Option<Delta<'a>> {
-        json::from_str(self.delta?.get()).ok()
+        self.delta?.read()
     }
 }

@@ -1,49 +1,37 @@
 //! Messages and message chunks, in every form that servers send.
 
 use super::{LongText, Number, Text};
-use runtail_core::json;
+use crate::bounded;
+use runtail_core::json::Peek;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use std::borrow::Cow;
 
 /// A message, or a chunk of one.
 #[derive(Deserialize, Default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct MessagePayload<'a> {
-    #[serde(default, borrow)]
     pub id: Text<'a>,
-    #[serde(default, borrow, rename = "type")]
+    #[serde(rename = "type")]
     pub kind: Text<'a>,
-    #[serde(default, borrow)]
     pub role: Text<'a>,
-    #[serde(default, borrow)]
     pub name: Text<'a>,
-    #[serde(default, borrow)]
-    pub content: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    pub tool_calls: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    pub invalid_tool_calls: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    pub tool_call_chunks: Option<&'a RawValue>,
-    #[serde(default, borrow)]
+    pub content: Option<Peek<'a>>,
+    pub tool_calls: Option<Peek<'a>>,
+    pub invalid_tool_calls: Option<Peek<'a>>,
+    pub tool_call_chunks: Option<Peek<'a>>,
     pub tool_call_id: Text<'a>,
-    #[serde(default, borrow)]
     pub status: Text<'a>,
-    #[serde(default, borrow)]
-    pub usage_metadata: Option<&'a RawValue>,
-    #[serde(default, borrow)]
+    pub usage_metadata: Option<Peek<'a>>,
     pub chunk_position: Text<'a>,
-    #[serde(default, borrow)]
-    pub response_metadata: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    pub additional_kwargs: Option<&'a RawValue>,
+    pub response_metadata: Option<Peek<'a>>,
+    pub additional_kwargs: Option<Peek<'a>>,
 }
 
 impl<'a> MessagePayload<'a> {
     /// Reads a message that is not an object. Graphs may store plain texts, or pairs of a role and a text.
-    pub fn bare(raw: &'a RawValue) -> MessagePayload<'a> {
-        let (role, content) = match json::from_str::<(Text<'a>, &'a RawValue)>(raw.get()) {
-            Ok((role, content)) if role.some().is_some() => (role, content),
+    pub fn bare(raw: Peek<'a>) -> MessagePayload<'a> {
+        let (role, content) = match raw.read::<(Text<'a>, Peek<'a>)>() {
+            Some((role, content)) if role.some().is_some() => (role, content),
             _ => (Text(Some("text".into())), raw),
         };
         MessagePayload {
@@ -64,8 +52,8 @@ impl<'a> MessagePayload<'a> {
     /// Returns whether this is the last chunk of its message. The newest Python servers mark it; otherwise it contains the
     /// model's reason for stopping.
     pub fn is_finish(&self) -> bool {
-        let has = |raw: &&RawValue, key: &str| {
-            memchr::memmem::find(raw.get().as_bytes(), key.as_bytes()).is_some()
+        let has = |raw: &Peek<'_>, key: &str| {
+            memchr::memmem::find(raw.text().as_bytes(), key.as_bytes()).is_some()
         };
         let metadata = self.response_metadata.as_ref();
         self.chunk_position.is("last")
@@ -77,16 +65,12 @@ impl<'a> MessagePayload<'a> {
 
 /// The node, step, model and run that a message or a call belongs to.
 #[derive(Debug, Clone, Deserialize, Default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct MessageOrigin<'a> {
-    #[serde(default, borrow)]
     pub langgraph_node: Text<'a>,
-    #[serde(default)]
     pub langgraph_step: Number,
-    #[serde(default, borrow)]
     pub langgraph_checkpoint_ns: Text<'a>,
-    #[serde(default, borrow)]
     pub ls_model_name: Text<'a>,
-    #[serde(default, borrow)]
     pub run_id: Text<'a>,
 }
 
@@ -104,67 +88,34 @@ impl MessageOrigin<'_> {
     }
 }
 
-/// A message announced by `messages/metadata`. The following chunks contain only the message's id.
-#[derive(Deserialize)]
-pub(crate) struct AnnouncedMessage<'a> {
-    #[serde(default, borrow)]
-    pub metadata: Option<MessageOrigin<'a>>,
-}
-
 /// The identity of a tool call that a message requests.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct RequestedCall<'a> {
-    #[serde(default, borrow)]
     pub id: Text<'a>,
-    #[serde(default, borrow)]
     pub name: Text<'a>,
 }
 
 /// `additional_kwargs`: reasoning and refusals that some models put next to the content, and the usage in some states.
 #[derive(Deserialize, Default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct AdditionalKwargs<'a> {
-    #[serde(default, borrow)]
     pub reasoning_content: LongText<'a>,
-    #[serde(default, borrow)]
     pub refusal: LongText<'a>,
-    #[serde(default, borrow)]
-    pub usage_metadata: Option<&'a RawValue>,
+    pub usage_metadata: Option<Peek<'a>>,
 }
 
 impl<'a> AdditionalKwargs<'a> {
     /// Parses the field. It is usually `{}`.
-    pub fn read(raw: Option<&'a RawValue>) -> AdditionalKwargs<'a> {
-        let raw = raw.filter(|raw| raw.get().len() > 2);
-        raw.and_then(|raw| json::from_str(raw.get()).ok())
-            .unwrap_or_default()
+    pub fn read(raw: Option<Peek<'a>>) -> AdditionalKwargs<'a> {
+        let raw = raw.filter(|raw| raw.text().len() > 2);
+        raw.and_then(|raw| raw.read()).unwrap_or_default()
     }
 }
 
-/// `response_metadata`: the provider's metadata, sent with the last chunk.
-#[derive(Deserialize)]
-pub(crate) struct ResponseMetadata<'a> {
-    #[serde(default, borrow)]
-    model_name: Text<'a>,
-    #[serde(default, borrow)]
-    model: Text<'a>,
-}
-
-impl ResponseMetadata<'_> {
-    /// Returns the name of the model. The field is usually `{}`.
-    pub fn model_of(raw: &RawValue) -> Option<Cow<'_, str>> {
-        if raw.get().len() < 3 {
-            return None;
-        }
-        let ResponseMetadata { model_name, model } = json::from_str(raw.get()).ok()?;
-        [model_name, model]
-            .into_iter()
-            .find_map(|name| name.0.filter(|name| !name.is_empty()))
-    }
-}
-
-/// The id of a message in a checkpoint. Histories contain up to a hundred states, so nothing else is parsed.
-#[derive(Deserialize, Default)]
-pub(crate) struct MessageId<'a> {
-    #[serde(default, borrow)]
-    pub id: Option<Cow<'a, str>>,
+/// Returns the name of the model in `response_metadata`, the provider's metadata, which is sent with the last chunk.
+pub(crate) fn model_of(metadata: Peek<'_>) -> Option<Cow<'_, str>> {
+    let names = metadata.pick(["model_name", "model"]).into_iter().flatten();
+    let mut names = names.filter_map(Peek::string).map(bounded);
+    names.find(|name| !name.is_empty())
 }

@@ -4,41 +4,26 @@
 //! An event's payload is parsed at most once, when the first projection needs it ([`Payload`]).
 
 mod blocks;
-mod callback;
-mod checkpoint;
-mod debug;
-mod envelope;
 mod error;
-mod interrupt;
+mod events;
 mod lenient;
-mod lifecycle;
 mod message;
 mod message_pair;
-mod metadata;
-mod mode_tuple;
 mod payload;
 mod state;
-mod task;
-mod usage;
+mod unwrapped;
 
 pub(crate) use blocks::Block;
-pub(crate) use callback::Callback;
-pub(crate) use checkpoint::{Checkpoint, StateUpdate};
-pub(crate) use debug::Debug;
-pub(crate) use envelope::Envelope;
 pub(crate) use error::reason;
-pub(crate) use interrupt::Interrupt;
-pub(crate) use lenient::{Fields, Items, LongText, Number, Text, text};
-pub(crate) use lifecycle::Phase;
+pub(crate) use events::{
+    Callback, Checkpoint, Debug, Interrupt, Metadata, Phase, StateUpdate, Task, UsageMetadata,
+};
+pub(crate) use lenient::{LongText, Number, Text};
 pub(crate) use message::{
-    AdditionalKwargs, AnnouncedMessage, MessageId, MessageOrigin, MessagePayload, RequestedCall,
-    ResponseMetadata,
+    AdditionalKwargs, MessageOrigin, MessagePayload, RequestedCall, model_of,
 };
 pub(crate) use message_pair::{MessagePair, PairMetadata};
-pub(crate) use metadata::Metadata;
-pub use mode_tuple::ModeTuple;
-pub(crate) use mode_tuple::mode;
 pub(crate) use payload::{Payload, Write};
-pub(crate) use state::{MESSAGES, StateInterrupts, StateMessages, ThreadState};
-pub(crate) use task::Task;
-pub(crate) use usage::UsageMetadata;
+pub(crate) use state::{MESSAGES, StateMessages, values_of};
+pub use unwrapped::Unwrapped;
+pub(crate) use unwrapped::mode;

@@ -1,14 +1,12 @@
 //! An event's payload: unwrapped once, and parsed at most once, when the first projection needs it.
 
 use super::{
-    AnnouncedMessage, Block, Callback, Checkpoint, Debug, Envelope, Fields, Interrupt, Items,
-    MessageOrigin, MessagePair, MessagePayload, Metadata, PairMetadata, Phase, StateUpdate, Task,
-    message_pair,
+    Block, Callback, Checkpoint, Debug, Interrupt, MessageOrigin, MessagePair, MessagePayload,
+    Metadata, PairMetadata, Phase, StateUpdate, Task, Unwrapped, message_pair,
 };
-use crate::{Event, ModeTuple, Namespace, bounded_namespace};
-use runtail_core::json;
+use crate::{Event, Namespace, bounded_namespace};
+use runtail_core::json::{self, Fields, Peek};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
@@ -25,7 +23,7 @@ pub(crate) struct Payload<'a> {
     /// The node that the envelope names next to its payload.
     pub node: Option<Cow<'a, str>>,
     /// Interrupts next to the payload in the envelope.
-    pub interrupts: Option<&'a RawValue>,
+    pub interrupts: Option<Peek<'a>>,
     /// The message and its metadata, if [`Payload::paired`] parsed them.
     pub pair: Option<MessagePair<'a>>,
     parsed: Parsed<'a>,
@@ -45,21 +43,21 @@ struct Parsed<'a> {
     interrupt: OnceCell<Option<Box<Interrupt<'a>>>>,
     message: OnceCell<Option<Box<(MessagePayload<'a>, MessageOrigin<'a>)>>>,
     messages: OnceCell<Vec<MessagePayload<'a>>>,
-    announced: OnceCell<Vec<(Cow<'a, str>, AnnouncedMessage<'a>)>>,
+    announced: OnceCell<Vec<(Cow<'a, str>, MessageOrigin<'a>)>>,
     fields: OnceCell<Option<Fields<'a>>>,
-    named_interrupts: OnceCell<Option<&'a RawValue>>,
+    named_interrupts: OnceCell<Option<Peek<'a>>>,
     writes: OnceCell<Vec<Write<'a>>>,
 }
 
 /// The update that one node wrote.
 pub(crate) struct Write<'a> {
     pub node: Cow<'a, str>,
-    pub json: &'a str,
+    pub json: Peek<'a>,
     fields: OnceCell<Option<Fields<'a>>>,
 }
 
 impl<'a> Write<'a> {
-    fn new(node: Cow<'a, str>, json: &'a str) -> Write<'a> {
+    fn new(node: Cow<'a, str>, json: Peek<'a>) -> Write<'a> {
         Write {
             node,
             json,
@@ -69,35 +67,33 @@ impl<'a> Write<'a> {
 
     /// Returns the fields of the update, if it is an object, or a list of such updates, as tools write that return commands.
     pub fn fields(&self) -> Option<&Fields<'a>> {
-        let all = || {
-            let updates = Items::read(self.json)?.0;
-            let read = |raw: &&'a RawValue| {
-                Fields::read(raw.get()).filter(|fields| fields.get("content").is_none())
-            };
-            let fields: Option<Vec<Fields<'a>>> = updates
-                .iter()
-                .filter(|raw| raw.get() != "null")
-                .map(read)
-                .collect();
+        let read = || {
+            let updates = self.updates().filter(|update| !update.is_null());
+            let is_update = |fields: &Fields<'_>| fields.find("content").is_none();
+            let fields = updates.map(|update| update.object().filter(is_update));
+            let fields: Option<Vec<Fields<'a>>> = fields.collect();
             Some(Fields(
                 fields?.into_iter().flat_map(|fields| fields.0).collect(),
             ))
         };
         self.fields
-            .get_or_init(|| Fields::read(self.json).or_else(all))
+            .get_or_init(|| match self.json.is_list() {
+                true => read(),
+                false => self.json.object(),
+            })
             .as_ref()
     }
 
+    fn updates(&self) -> impl Iterator<Item = Peek<'a>> {
+        let one = (!self.json.is_list()).then_some(self.json);
+        self.json.items().chain(one)
+    }
+
     /// Returns what the update, or each one of a list, writes to a key.
-    pub fn values(&self, key: &str) -> Vec<&'a RawValue> {
-        let of = |json: &'a str| Fields::read(json)?.get(key);
-        match Items::read(self.json) {
-            Some(Items(updates)) => updates
-                .into_iter()
-                .filter_map(|raw| of(raw.get()))
-                .collect(),
-            None => of(self.json).into_iter().collect(),
-        }
+    pub fn values(&self, key: &str) -> Vec<Peek<'a>> {
+        self.updates()
+            .filter_map(|update| update.get(key))
+            .collect()
     }
 }
 
@@ -116,20 +112,14 @@ impl<'a> Payload<'a> {
             pair: None,
             parsed: Parsed::default(),
         };
-        let Some(json) = json else { return payload };
-        let namespace = if let Some(Envelope { method, params, .. }) = Envelope::read(json) {
-            (payload.name, payload.json, payload.enveloped) =
-                (method, Some(params.data.get()), true);
-            (payload.node, payload.interrupts) = (params.node.0, params.interrupts);
-            params.namespace
-        } else if let Some(ModeTuple { name, ns, chunk }) = ModeTuple::of(&event.name, json) {
-            (payload.name, payload.json) = (name, Some(chunk.get()));
-            ns
-        } else {
-            return payload;
-        };
-        if !namespace.is_empty() {
-            payload.ns = bounded_namespace(&namespace);
+        let unwrapped = json.and_then(|json| Unwrapped::of(&event.name, Peek::of(json)));
+        if let Some(unwrapped) = unwrapped {
+            (payload.name, payload.json) = (unwrapped.name, Some(unwrapped.json.text()));
+            (payload.enveloped, payload.node) = (unwrapped.enveloped, unwrapped.node);
+            payload.interrupts = unwrapped.interrupts;
+            if !unwrapped.ns.is_empty() {
+                payload.ns = bounded_namespace(&unwrapped.ns);
+            }
         }
         payload
     }
@@ -160,7 +150,7 @@ impl<'a> Payload<'a> {
     /// Returns the task in an event of the mode `tasks` or `debug`.
     pub fn task(&self) -> Option<&Task<'a>> {
         let read = || match self.name {
-            "debug" => json::from_str(self.debug()?.payload?.get()).ok(),
+            "debug" => self.debug()?.payload?.read(),
             _ => self.read(),
         };
         self.parsed.task.get_or_init(read).as_ref()
@@ -171,9 +161,9 @@ impl<'a> Payload<'a> {
         let read = || match self.name {
             "debug" => {
                 let debug = self.debug().filter(|debug| debug.kind.is("checkpoint"))?;
-                json::from_str(debug.payload?.get()).ok()
+                debug.payload?.read()
             }
-            "state_update" => json::from_str(self.state_update()?.state.get()).ok(),
+            "state_update" => self.state_update()?.state.read(),
             _ => self.read(),
         };
         self.parsed.checkpoint.get_or_init(read).as_ref()
@@ -240,49 +230,48 @@ impl<'a> Payload<'a> {
 
     /// Returns the messages of `messages/partial` and `messages/complete`. Malformed ones are skipped.
     pub fn messages(&self) -> &[MessagePayload<'a>] {
-        self.parsed.messages.get_or_init(|| {
-            let list = self
-                .json
-                .and_then(Items::read)
-                .map(|items| items.0)
-                .unwrap_or_default();
-            list.into_iter()
-                .filter_map(|raw| json::from_str(raw.get()).ok())
-                .collect()
-        })
+        let read = || self.list().filter_map(Peek::read).collect();
+        self.parsed.messages.get_or_init(read)
     }
 
-    /// Returns the messages announced by `messages/metadata`, with their ids.
-    pub fn announced(&self) -> &[(Cow<'a, str>, AnnouncedMessage<'a>)] {
-        self.parsed.announced.get_or_init(|| {
-            let fields = self
-                .json
-                .and_then(Fields::read)
-                .map(|fields| fields.0)
-                .unwrap_or_default();
-            fields
-                .into_iter()
-                .filter_map(|(id, raw)| Some((id, json::from_str(raw.get()).ok()?)))
+    /// Returns the payload's members, if it is a list.
+    pub fn list(&self) -> impl Iterator<Item = Peek<'a>> {
+        self.json.map(Peek::of).into_iter().flat_map(Peek::items)
+    }
+
+    /// Returns the origins of the messages announced by `messages/metadata`, with their ids. The chunks that follow only have the
+    /// id.
+    pub fn announced(&self) -> &[(Cow<'a, str>, MessageOrigin<'a>)] {
+        let origin = |(id, about): &(Cow<'a, str>, Peek<'a>)| {
+            Some((id.clone(), about.get("metadata")?.read()?))
+        };
+        let fields = || self.fields().map(|fields| fields.0.as_slice());
+        let read = || {
+            fields()
+                .unwrap_or_default()
+                .iter()
+                .filter_map(origin)
                 .collect()
-        })
+        };
+        self.parsed.announced.get_or_init(read)
     }
 
     /// Returns the payload's own fields, if it is an object.
     pub fn fields(&self) -> Option<&Fields<'a>> {
         self.parsed
             .fields
-            .get_or_init(|| self.json.and_then(Fields::read))
+            .get_or_init(|| Peek::of(self.json?).object())
             .as_ref()
     }
 
     /// Returns the interrupts in a state or an update. Most have none, which a text search detects without parsing.
-    pub fn named_interrupts(&self) -> Option<&'a RawValue> {
+    pub fn named_interrupts(&self) -> Option<Peek<'a>> {
         let mentions =
             |json: &str| memchr::memmem::find(json.as_bytes(), b"\"__interrupt__\"").is_some();
         let read = || {
             self.json
                 .filter(|json| mentions(json))
-                .and_then(|_| self.fields()?.get("__interrupt__"))
+                .and_then(|_| self.fields()?.find("__interrupt__"))
         };
         *self.parsed.named_interrupts.get_or_init(read)
     }
@@ -292,7 +281,7 @@ impl<'a> Payload<'a> {
         self.parsed
             .writes
             .get_or_init(|| match (&self.node, self.json) {
-                (Some(node), Some(json)) => vec![Write::new(node.clone(), json)],
+                (Some(node), Some(json)) => vec![Write::new(node.clone(), Peek::of(json))],
                 _ => {
                     let fields = self
                         .fields()
@@ -300,7 +289,7 @@ impl<'a> Payload<'a> {
                         .unwrap_or_default();
                     fields
                         .iter()
-                        .map(|(node, raw)| Write::new(node.clone(), raw.get()))
+                        .map(|(node, value)| Write::new(node.clone(), *value))
                         .collect()
                 }
             })

@@ -1,9 +1,8 @@
 //! Reads the events that a source itself depends on: the run's id, its error, and whether it was interrupted.
 
 use crate::Data;
-use crate::protocol::ModeTuple;
-use crate::protocol::{Metadata, StateInterrupts, reason};
-use runtail_core::json;
+use crate::protocol::{Metadata, Unwrapped, reason};
+use runtail_core::json::{self, Peek};
 
 /// Maximum length of an error text, in bytes. Some errors contain a whole state.
 const ERROR_TEXT: usize = 4096;
@@ -43,8 +42,10 @@ pub(crate) fn one_line(text: &str) -> String {
 
 /// Returns whether a state or an update contains an interrupt.
 pub(crate) fn has_interrupt(text: &str) -> bool {
-    let text = ModeTuple::of("", text).map_or(text, |tuple| tuple.chunk.get());
-    json::from_str::<StateInterrupts>(text).is_ok_and(|state| state.interrupts.is_some())
+    let json = Peek::of(text);
+    let json = Unwrapped::tuple("", json).map_or(json, |tuple| tuple.json);
+    json.get("__interrupt__")
+        .is_some_and(|list| !list.is_null())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::input::action::{Action, Context};
 use crate::session::msg::Effect;
 use crate::session::{Paged, Route};
 use jiff::{SignedDuration, Timestamp};
-use runtail_core::text;
+use runtail_core::{secret, text};
 
 /// Maximum number of bytes to copy: terminals silently drop longer OSC 52 sequences.
 const MAX_COPIED: usize = 74_000;
@@ -244,7 +244,7 @@ impl App {
 
     /// Copies a text to the clipboard, up to the maximum that terminals accept.
     pub(super) fn copy(&mut self, text: &str) -> Vec<Effect> {
-        let text = &*text::keys::without(text);
+        let text = &*secret::keys::without(text);
         let all = text::bytes(text.len() as u64);
         let copied = text::head(text, MAX_COPIED);
         let message = match copied.len() == text.len() {

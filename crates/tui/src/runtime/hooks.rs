@@ -1,7 +1,7 @@
 //! Runs the programs of notification rules: without a shell, without keys, and for a limited time.
 
 use crate::session::msg::Hook;
-use runtail_core::secret::is_secret_name;
+use runtail_core::secret::{self, is_secret_name};
 use runtail_core::text;
 use std::process::Stdio;
 use std::time::Duration;
@@ -77,7 +77,7 @@ async fn run_for(hook: Hook, timeout: Duration) -> Result<(), String> {
         Ok((Err(e), _)) => Err(format!("The notification program {shown} failed: {e}")),
         Ok((Ok(status), _)) if status.success() => Ok(()),
         Ok((Ok(status), said)) => {
-            let said = text::keys::without(&String::from_utf8_lossy(&said)).into_owned();
+            let said = secret::keys::without(&String::from_utf8_lossy(&said)).into_owned();
             let said = said.trim();
             let why = if said.is_empty() {
                 String::new()

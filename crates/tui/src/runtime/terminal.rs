@@ -17,7 +17,7 @@ use crossterm::{cursor, execute};
 use ratatui::layout::Size;
 use ratatui::{Frame, Terminal};
 use runtail_core::config::Notify;
-use runtail_core::text;
+use runtail_core::{secret, text};
 use std::io::{self, IsTerminal, Stdout, Write};
 use std::mem::ManuallyDrop;
 use std::sync::OnceLock;
@@ -107,7 +107,7 @@ impl Screen {
 
     /// Copies a text to the clipboard.
     pub fn copy(&mut self, text: &str) -> io::Result<()> {
-        write!(io::stdout(), "{}", clipboard(&text::keys::without(text)))?;
+        write!(io::stdout(), "{}", clipboard(&secret::keys::without(text)))?;
         io::stdout().flush()
     }
 

@@ -1,11 +1,9 @@
 //! What the History view requests from a server, and what it receives.
 
-use runtail_core::json;
+use runtail_core::json::Peek;
 use runtail_core::model::{Checkpoint, StateFacts};
 use runtail_core::text;
 use runtail_stream::projection::index::Excerpt;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -48,30 +46,19 @@ pub struct CheckpointDetails {
 
 impl CheckpointDetails {
     pub fn new(text: Arc<str>, missing: Vec<String>) -> CheckpointDetails {
-        #[derive(Deserialize, Default)]
-        #[serde(default)]
-        struct State<'a> {
-            #[serde(borrow)]
-            tasks: Vec<Task<'a>>,
-        }
-        #[derive(Deserialize, Default)]
-        #[serde(default)]
-        struct Task<'a> {
-            name: String,
-            #[serde(borrow)]
-            state: Option<&'a RawValue>,
-        }
-        let state: State<'_> = json::from_str(&text).unwrap_or_default();
-        let is_nested =
-            |task: &Task<'_>| task.state.is_some_and(|state| state.get().starts_with('{'));
-        let tasks = state
-            .tasks
+        let tasks = Peek::of(&text)
+            .get("tasks")
             .into_iter()
-            .enumerate()
-            .filter(|(_, task)| is_nested(task));
+            .flat_map(Peek::items);
+        let name = |(at, task): (usize, Peek<'_>)| {
+            task.get("state").filter(|state| state.is_object())?;
+            let name = task.get("name").and_then(Peek::string).unwrap_or_default();
+            Some((at, text::head(&name, MAX_NAME).to_string()))
+        };
         let nested = tasks
+            .enumerate()
+            .filter_map(name)
             .take(MAX_NESTED)
-            .map(|(at, task)| (at, text::head(&task.name, MAX_NAME).to_string()))
             .collect();
         CheckpointDetails {
             text,
@@ -92,16 +79,12 @@ impl CheckpointState {
     /// Reads a state. Returns `None` for the answer that servers give for an unknown checkpoint: an empty state without a
     /// source and without a time (acting reference §5).
     pub fn read(text: Arc<str>) -> Option<CheckpointState> {
-        #[derive(Deserialize, Default)]
-        #[serde(default)]
-        struct State<'a> {
-            #[serde(borrow)]
-            values: Option<&'a RawValue>,
-        }
         StateFacts::read(&text).ok().filter(StateFacts::is_saved)?;
-        let state: State<'_> = json::from_str(&text).ok()?;
         // The values are a part of the text, so their place follows from the addresses.
-        let values = state.values.map(RawValue::get).unwrap_or_default();
+        let values = Peek::of(&text)
+            .get("values")
+            .filter(|values| !values.is_null());
+        let values = values.map(Peek::text).unwrap_or_default();
         let from = (values.as_ptr() as usize)
             .checked_sub(text.as_ptr() as usize)
             .filter(|_| !values.is_empty());

@@ -2,7 +2,7 @@
 
 use super::line::{Line, Piece, Tone};
 use regex::{Regex, RegexBuilder};
-use runtail_core::text;
+use runtail_core::{json, text};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -150,11 +150,12 @@ impl Pattern {
         if !is_json {
             return None;
         }
-        let Cow::Owned(read) = unescaped(text) else {
+        let read = json::Decoded::of(text);
+        if matches!(read.text, Cow::Borrowed(_)) {
             return None;
-        };
-        let hit = self.hits(&read).next()?;
-        Some(decode(text, hit.start).1)
+        }
+        let hit = self.hits(&read.text).next()?;
+        Some(read.encoded_offset(hit.start))
     }
 }
 
@@ -193,63 +194,10 @@ pub fn light(line: &mut Line, pattern: &Pattern) {
 
 /// Decodes the escapes of JSON text, which may be cut anywhere.
 pub fn unescaped(text: &str) -> Cow<'_, str> {
-    match memchr::memchr(b'\\', text.as_bytes()) {
-        None => Cow::Borrowed(text),
-        Some(_) => Cow::Owned(decode(text, usize::MAX).0),
+    match json::unescaped(text) {
+        Cow::Borrowed(_) => Cow::Borrowed(text),
+        Cow::Owned(text) => Cow::Owned(json::shown(&text).into_owned()),
     }
-}
-
-/// Decodes the escapes of JSON text until the result is `limit` bytes long. Also returns the bytes of the text that it read.
-fn decode(text: &str, limit: usize) -> (String, usize) {
-    let bytes = text.as_bytes();
-    let mut out = String::with_capacity(text.len().min(limit));
-    let mut at = 0;
-    while at < text.len() {
-        let run = memchr::memchr(b'\\', &bytes[at..]).map_or(text.len(), |n| at + n);
-        if run - at >= limit.saturating_sub(out.len()) {
-            let end = at + limit.saturating_sub(out.len());
-            return (out, end);
-        }
-        out.push_str(&text[at..run]);
-        if run == text.len() {
-            break;
-        }
-        let (letter, length) = escape(&text[run..]);
-        out.push(letter);
-        at = run + length;
-    }
-    (out, text.len())
-}
-
-/// Returns the character of an escape, and the bytes that the escape takes. Half a surrogate pair is U+FFFD.
-fn escape(text: &str) -> (char, usize) {
-    let unit = |at: usize| {
-        text.get(at..at + 4)
-            .and_then(|hex| u16::from_str_radix(hex, 16).ok())
-    };
-    let letter = match text[1..].chars().next() {
-        Some('n') => '\n',
-        Some('t') => '\t',
-        Some('r') => '\r',
-        Some('b') => '\u{8}',
-        Some('f') => '\u{c}',
-        Some('u') => {
-            let Some(first) = unit(2) else {
-                return ('\u{fffd}', 2);
-            };
-            let second = text[6..].starts_with("\\u").then(|| unit(8)).flatten();
-            if let Some(second) = second
-                && let Some(Ok(letter)) = char::decode_utf16([first, second]).next()
-                && u32::from(letter) > 0xffff
-            {
-                return (letter, 12);
-            }
-            return (char::from_u32(first.into()).unwrap_or('\u{fffd}'), 6);
-        }
-        Some(other) => return (other, 1 + other.len_utf8()),
-        None => return ('\\', 1),
-    };
-    (letter, 2)
 }
 
 fn compile(text: &str, exact: bool) -> Result<Regex, regex::Error> {

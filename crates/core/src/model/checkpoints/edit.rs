@@ -1,9 +1,8 @@
 //! A state as a document to edit, and the keys that an edit changes. Reducers of the graph apply the new values on the server,
 //! so only changed keys are sent.
 
-use crate::{exact_json, json, text};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use crate::json::{self, Fields};
+use crate::text;
 use serde_json::{Map, Value};
 
 /// What is wrong with an edited state.
@@ -16,19 +15,19 @@ pub struct StateProblem {
 
 /// Returns values as a document: each key on a line of its own. `None` if they are no object.
 pub fn state_document(values: &str) -> Option<String> {
-    let fields = object_fields(values).ok()?;
+    let Fields(fields) = Fields::read(values).ok()?;
     if fields.is_empty() {
         return Some("{\n}\n".into());
     }
     let lines: Vec<String> = fields
         .iter()
         .map(|(key, raw)| {
-            let pretty = json::exact::<Value>(raw.get()).ok();
+            let pretty = json::exact::<Value>(raw.text()).ok();
             let pretty = pretty.and_then(|value| serde_json::to_string_pretty(&value).ok());
             let value = pretty
-                .unwrap_or_else(|| raw.get().to_string())
+                .unwrap_or_else(|| raw.text().to_string())
                 .replace('\n', "\n  ");
-            format!("  {}: {value}", Value::from(key.as_str()))
+            format!("  {}: {value}", Value::from(&**key))
         })
         .collect();
     Some(json::written(&format!("{{\n{}\n}}\n", lines.join(",\n"))).into_owned())
@@ -41,7 +40,7 @@ pub fn state_document(values: &str) -> Option<String> {
 pub fn changed_values(original: &str, document: &str) -> Result<Map<String, Value>, StateProblem> {
     let at = |place: (usize, usize), message: String| StateProblem { place, message };
     let whole = |message: &str| at((1, 1), message.to_string());
-    let edited = object_fields(document).map_err(|error| {
+    let Fields(edited) = Fields::read(document).map_err(|error| {
         let message = error.to_string();
         // The position is shown on its own.
         let message = message
@@ -51,7 +50,7 @@ pub fn changed_values(original: &str, document: &str) -> Result<Map<String, Valu
             .to_string();
         at((error.line().max(1), error.column().max(1)), message)
     })?;
-    let before = object_fields(original).unwrap_or_default();
+    let Fields(before) = Fields::read(original).unwrap_or_default();
     if let Some((key, _)) = before
         .iter()
         .find(|(key, _)| !edited.iter().any(|(known, _)| known == key))
@@ -64,60 +63,29 @@ pub fn changed_values(original: &str, document: &str) -> Result<Map<String, Valu
     let mut changed = Map::new();
     let mut seen: Vec<&str> = Vec::new();
     for (key, raw) in &edited {
-        if seen.contains(&key.as_str()) {
+        if seen.contains(&&**key) {
             return Err(whole(&format!("{} is there twice", text::seen(key, 60))));
         }
         seen.push(key);
         let old = before
             .iter()
             .find(|(known, _)| known == key)
-            .map(|(_, raw)| raw.get());
-        let value = json::exact::<Value>(raw.get())
+            .map(|(_, raw)| raw.text());
+        let value = json::exact::<Value>(raw.text())
             .map_err(|error| whole(&format!("{}: {error}", text::seen(key, 60))))?;
         if old.is_some_and(|old| json::exact::<Value>(old).is_ok_and(|old| old == value)) {
             continue;
         }
-        if json::numbers(raw.get()).any(|number| exact_json::loss_of(number).is_some()) {
+        if json::numbers(raw.text()).any(|number| json::rounded(number).is_some()) {
             let message = format!(
                 "{} has a number with more digits than can be sent exactly",
                 text::seen(key, 60)
             );
             return Err(whole(&message));
         }
-        changed.insert(key.clone(), value);
+        changed.insert(key.to_string(), value);
     }
     Ok(changed)
-}
-
-/// Returns the fields of an object in order, duplicates included.
-///
-/// # Errors
-/// The text is no JSON object.
-pub fn object_fields(json: &str) -> Result<Vec<(String, &RawValue)>, serde_json::Error> {
-    struct Fields<'a>(Vec<(String, &'a RawValue)>);
-    impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
-        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            struct Visitor;
-            impl<'de> serde::de::Visitor<'de> for Visitor {
-                type Value = Vec<(String, &'de RawValue)>;
-                fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                    f.write_str("an object")
-                }
-                fn visit_map<A: serde::de::MapAccess<'de>>(
-                    self,
-                    mut map: A,
-                ) -> Result<Self::Value, A::Error> {
-                    let mut fields = Vec::new();
-                    while let Some(field) = map.next_entry()? {
-                        fields.push(field);
-                    }
-                    Ok(fields)
-                }
-            }
-            deserializer.deserialize_map(Visitor).map(Fields)
-        }
-    }
-    json::from_str::<Fields<'_>>(json).map(|fields| fields.0)
 }
 
 #[cfg(test)]

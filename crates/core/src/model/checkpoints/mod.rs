@@ -8,16 +8,16 @@ mod tests;
 mod tree;
 mod wrote;
 
-pub use edit::{StateProblem, changed_values, object_fields, state_document};
+pub use edit::{StateProblem, changed_values, state_document};
 pub use graph::{Cell as GraphCell, GraphRow};
 pub use split::Split;
 pub use tree::{CheckpointTree, Parent, StepOutcome};
 
 use super::{StateFacts, summary_of};
+use crate::json::{self, Fields, Peek};
 use crate::text;
 use jiff::Timestamp;
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use std::borrow::Cow;
 
 /// Maximum tasks and next nodes kept of a checkpoint.
 const MAX_TASKS: usize = 64;
@@ -76,79 +76,36 @@ pub struct CheckpointTask {
     pub subgraph: Option<String>,
 }
 
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Entry<'a> {
-    #[serde(borrow)]
-    tasks: Option<&'a RawValue>,
-    #[serde(borrow)]
-    parent_checkpoint_id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    new_messages: Option<&'a RawValue>,
-    #[serde(borrow)]
-    metadata: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct TaskEntry<'a> {
-    #[serde(borrow)]
-    result: Option<&'a RawValue>,
-    #[serde(borrow)]
-    checkpoint: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Subgraph {
-    checkpoint_ns: String,
-}
-
 impl Checkpoint {
     /// Reads an entry of a history, or a state. Values are skipped. Returns `None` for anything without a checkpoint's id.
     pub fn read(json: &str) -> Option<Checkpoint> {
-        let facts = StateFacts::read(json).ok()?;
-        let entry: Entry<'_> = serde_json::from_str(json).unwrap_or_default();
+        let entry = Fields::read(json).ok()?;
+        let facts = StateFacts::of(&entry);
         let is_id = |id: &String| !id.is_empty() && id.len() <= MAX_ID;
         let id = facts.checkpoint_id.filter(is_id)?;
-        let listed = entry
-            .parent_checkpoint_id
-            .and_then(|raw| serde_json::from_str(raw.get()).ok());
-        let tasks: Vec<&RawValue> = entry
-            .tasks
-            .and_then(|raw| serde_json::from_str(raw.get()).ok())
-            .unwrap_or_default();
         // Only objects are among the facts, too.
-        let tasks = tasks.into_iter().filter(|raw| raw.get().starts_with('{'));
-        let more = tasks.map(|raw| serde_json::from_str(raw.get()).unwrap_or_default());
-        let tasks =
-            facts
-                .tasks
-                .iter()
-                .zip(more)
-                .take(MAX_TASKS)
-                .map(|(task, more): (_, TaskEntry<'_>)| {
-                    let result = more.result.map(RawValue::get).filter(|raw| *raw != "null");
-                    let subgraph = more
-                        .checkpoint
-                        .and_then(|raw| serde_json::from_str::<Subgraph>(raw.get()).ok());
-                    CheckpointTask {
-                        node: cut(&task.node),
-                        error: task.error.as_deref().map(cut),
-                        is_failed: task.is_failed(),
-                        has_result: task.has_result,
-                        wrote: result.map(wrote::summary).unwrap_or_default(),
-                        text: result.and_then(wrote::first_text),
-                        asks: (!task.questions.is_empty()).then(|| asks(&task.questions)),
-                        subgraph: subgraph.map(|at| at.checkpoint_ns).filter(is_id),
-                    }
-                });
-        let new_messages = entry
-            .new_messages
-            .and_then(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok());
+        let more = entry.items("tasks").filter_map(Peek::object);
+        let tasks = facts.tasks.iter().zip(more).take(MAX_TASKS);
+        let tasks = tasks.map(|(task, more)| {
+            let result = more.get("result").map(Peek::text);
+            CheckpointTask {
+                node: cut(&task.node),
+                error: task.error.as_deref().map(cut),
+                is_failed: task.is_failed(),
+                has_result: task.has_result,
+                wrote: result.map(wrote::summary).unwrap_or_default(),
+                text: result.and_then(wrote::first_text),
+                asks: (!task.questions.is_empty()).then(|| asks(&task.questions)),
+                subgraph: more.inner("checkpoint").text("checkpoint_ns").filter(is_id),
+            }
+        });
+        let new_messages = entry.get("new_messages").filter(|list| list.is_list());
         Some(Checkpoint {
             tasks: tasks.collect(),
-            parent: facts.parent_id.or(listed).filter(is_id),
+            parent: facts
+                .parent_id
+                .or_else(|| entry.text("parent_checkpoint_id"))
+                .filter(is_id),
             source: cut(&facts.source),
             step: facts.step,
             next: facts
@@ -159,44 +116,32 @@ impl Checkpoint {
                 .collect(),
             run_id: facts.run_id.filter(is_id),
             at: facts.created_at,
-            writes: entry
-                .metadata
-                .map(|raw| writes(raw.get()))
-                .unwrap_or_default(),
-            new_messages: new_messages.map(|messages| messages.len()),
+            writes: writes(&entry.inner("metadata").inner("writes")),
+            new_messages: new_messages.map(|messages| messages.items().count()),
             id,
         })
     }
 
     /// Reads a history. Entries that are no checkpoints are skipped.
     pub fn read_all(json: &str) -> Vec<Checkpoint> {
-        let rows: Vec<&RawValue> = serde_json::from_str(json).unwrap_or_default();
+        let rows: Vec<Peek<'_>> = json::from_str(json).unwrap_or_default();
         rows.into_iter()
-            .filter_map(|row| Checkpoint::read(row.get()))
+            .filter_map(|row| Checkpoint::read(row.text()))
             .collect()
     }
 }
 
 /// Reads `writes` of a checkpoint's metadata: an object with what each node wrote.
-fn writes(metadata: &str) -> Vec<CheckpointWrite> {
-    let fields = object_fields(metadata).unwrap_or_default();
-    let writes = fields.iter().find(|(name, _)| name == "writes");
-    let nodes = writes
-        .and_then(|(_, raw)| object_fields(raw.get()).ok())
-        .unwrap_or_default();
-    let write = |(node, raw): &(String, &RawValue)| CheckpointWrite {
+fn writes(nodes: &Fields<'_>) -> Vec<CheckpointWrite> {
+    let named = nodes.0.iter().filter(|(node, _)| !node.is_empty());
+    let write = |(node, value): &(Cow<'_, str>, Peek<'_>)| CheckpointWrite {
         node: cut(node),
-        wrote: Some(raw.get())
-            .filter(|raw| *raw != "null")
-            .map(wrote::summary)
+        wrote: Some(value)
+            .filter(|value| !value.is_null())
+            .map(|value| wrote::summary(value.text()))
             .unwrap_or_default(),
     };
-    nodes
-        .iter()
-        .filter(|(node, _)| !node.is_empty())
-        .take(MAX_TASKS)
-        .map(write)
-        .collect()
+    named.take(MAX_TASKS).map(write).collect()
 }
 
 /// Returns what questions ask, in a few words.

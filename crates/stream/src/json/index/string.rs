@@ -1,18 +1,11 @@
 //! The strings of a JSON text: their beginnings, and long ones split into chunks.
 
 use runtail_core::json;
-use runtail_core::text::string_end;
 
 /// Size of a chunk in bytes of JSON.
 const CHUNK: usize = 8192;
 /// Maximum number of bytes by which a chunk is extended to end with a line or a word.
 const MAX_EXTENSION: usize = 512;
-
-/// Returns the end of the string that begins with a quote at `start`, after its closing quote.
-pub(super) fn end(bytes: &[u8], start: usize) -> Option<usize> {
-    let end = start + 1 + string_end(&bytes[start + 1..]);
-    (end < bytes.len()).then_some(end + 1)
-}
 
 /// Decodes a key or a value.
 pub fn unquote(raw: &str) -> String {

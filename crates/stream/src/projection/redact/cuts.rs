@@ -1,7 +1,8 @@
 //! Replaced ranges of a text, and their conversion from a string's content to its JSON encoding.
 
 use super::Removal;
-use runtail_core::json;
+use runtail_core::json::Decoded;
+use runtail_core::text::replaced;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -36,73 +37,26 @@ pub(super) fn merge(mut cuts: Vec<Cut>) -> Vec<Cut> {
 
 /// Applies cuts to a text. They must be merged.
 pub(super) fn apply(text: &str, cuts: &[Cut]) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut from = 0;
-    for cut in cuts {
-        out.push_str(text.get(from..cut.range.start).unwrap_or_default());
-        out.push_str(&cut.replacement);
-        from = cut.range.end;
-    }
-    out.push_str(text.get(from..).unwrap_or_default());
-    out
+    let parts = cuts.iter().map(|cut| (cut.range.clone(), &cut.replacement));
+    replaced(text, parts).unwrap_or_else(|| text.to_string())
 }
 
-/// The decoded content of a JSON string, and the positions of its parts in the encoding.
-pub(super) struct Decoded<'a> {
-    pub text: Cow<'a, str>,
-    /// After each escape: the position in the content and in the encoded string.
-    marks: Vec<(usize, usize)>,
-}
-
-impl<'a> Decoded<'a> {
-    /// Decodes the text between the quotes.
-    pub fn of(inner: &'a str) -> Decoded<'a> {
-        let bytes = inner.as_bytes();
-        let Some(first) = memchr::memchr(b'\\', bytes) else {
-            return Decoded {
-                text: inner.into(),
-                marks: Vec::new(),
-            };
-        };
-        let (mut text, mut marks) = (String::with_capacity(inner.len()), Vec::new());
-        let (mut from, mut next) = (0, Some(first));
-        while let Some(at) = next {
-            text.push_str(&inner[from..at]);
-            from = at + json::push_escape(&inner[at..], &mut text);
-            marks.push((text.len(), from));
-            next = memchr::memchr(b'\\', &bytes[from..]).map(|more| from + more);
-        }
-        text.push_str(&inner[from..]);
-        Decoded {
-            text: text.into(),
-            marks,
-        }
-    }
-
-    /// Returns the position in the encoded string of a position in the content.
-    pub fn encoded_offset(&self, at: usize) -> usize {
-        let marks = self.marks.partition_point(|(decoded, _)| *decoded <= at);
-        match marks.checked_sub(1).and_then(|last| self.marks.get(last)) {
-            Some((decoded, encoded)) => encoded + (at - decoded),
-            None => at,
-        }
-    }
-
+impl Cut {
     /// Converts a cut of the content into a cut of the text in which the encoded string begins at `start`.
-    pub fn encode(&self, cut: Cut, start: usize) -> Cut {
-        let range = start + self.encoded_offset(cut.range.start)
-            ..start + self.encoded_offset(cut.range.end);
-        let replacement = match cut.replacement.contains(['"', '\\']) {
+    pub fn encoded(self, of: &Decoded<'_>, start: usize) -> Cut {
+        let range =
+            start + of.encoded_offset(self.range.start)..start + of.encoded_offset(self.range.end);
+        let replacement = match self.replacement.contains(['"', '\\']) {
             true => {
-                let quoted = serde_json::Value::from(&*cut.replacement).to_string();
+                let quoted = serde_json::Value::from(&*self.replacement).to_string();
                 quoted[1..quoted.len() - 1].to_string().into()
             }
-            false => cut.replacement,
+            false => self.replacement,
         };
         Cut {
             range,
             replacement,
-            ..cut
+            ..self
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Finds what to remove from a JSON text, including JSON in its strings.
 
-use super::cuts::{Cut, Decoded};
-use super::patterns::PRIVATE_KEYS;
+use super::cuts::Cut;
 use super::{FIELDS, FIRST_KIND, Request, Rules, prefix_place};
 use crate::json::index::{JsonIndex, Kind, plain};
-use runtail_core::secret::{MASK, is_secret_name};
-use runtail_core::text;
+use runtail_core::json::{self, Decoded};
+use runtail_core::secret::patterns::PRIVATE_KEYS;
+use runtail_core::secret::{self, MASK, is_secret_name};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -31,7 +31,8 @@ impl Rules {
             .requested
             .iter()
             .any(|request| matches!(request, Request::Pattern(_)));
-        if !has_patterns && !self.patterns.may_be_in(text) && text::keys::places(text).is_empty() {
+        if !has_patterns && !self.patterns.may_be_in(text) && secret::keys::places(text).is_empty()
+        {
             return Vec::new();
         }
         let Some(doc) = (depth < MAX_DEPTH).then(|| nested(text)).flatten() else {
@@ -129,7 +130,7 @@ impl Rules {
         let decoded = Decoded::of(inner);
         let mut cuts = self.text(&decoded.text, depth);
         for cut in &mut cuts {
-            *cut = decoded.encode(cut.clone(), start + 1);
+            *cut = cut.clone().encoded(&decoded, start + 1);
             if !place.is_empty() {
                 prefix_place(cut, place);
             }
@@ -195,9 +196,9 @@ impl Rules {
             );
         }
         keys.extend(
-            text::keys::places(text)
+            secret::keys::places(text)
                 .into_iter()
-                .map(|(from, to)| (self.first_requested - 1, from..to)),
+                .map(|range| (self.first_requested - 1, range)),
         );
         keys
     }
@@ -268,7 +269,7 @@ fn nested(text: &str) -> Option<JsonIndex> {
     if !trimmed.starts_with(['{', '[', '"']) {
         return None;
     }
-    if serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok() {
+    if json::is_valid(text) {
         return Some(JsonIndex::new(Arc::<str>::from(text)));
     }
     if !trimmed[1..].trim_start().starts_with(['{', '[', '"']) {

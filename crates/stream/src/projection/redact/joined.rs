@@ -2,11 +2,12 @@
 //! back to the chunks.
 
 use super::Rules;
-use super::cuts::{Cut, Decoded, merge};
+use super::cuts::{Cut, merge};
 use crate::json::index::{Excerpt, JsonIndex, Kind, plain};
 use crate::projection::messages::stem;
 use crate::protocol::Payload;
 use crate::{Event, Record};
+use runtail_core::json::Decoded;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -86,7 +87,7 @@ impl Pieces {
                 .get(string.clone())?
                 .strip_prefix('"')?
                 .strip_suffix('"')?;
-            Some(Decoded::of(inner).encode(cut.clone(), string.start + 1))
+            Some(cut.clone().encoded(&Decoded::of(inner), string.start + 1))
         });
         cuts.collect()
     }

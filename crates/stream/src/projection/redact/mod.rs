@@ -3,7 +3,6 @@
 mod cuts;
 mod document;
 mod joined;
-mod patterns;
 #[cfg(test)]
 mod tests;
 
@@ -13,9 +12,9 @@ use crate::json::index::JsonIndex;
 use crate::json::path::Path;
 use crate::{Data, Event, Record};
 use cuts::Cut;
-use patterns::Patterns;
 use regex::Regex;
-use runtail_core::secret::MASK;
+use runtail_core::secret::patterns::Patterns;
+use runtail_core::secret::{self, MASK};
 use runtail_core::text;
 
 /// Maximum number of characters of a removed value in a preview.
@@ -229,7 +228,7 @@ impl Rules {
         };
         self.requested.iter().any(may_be)
             || self.patterns.may_be_in(json)
-            || !text::keys::places(json).is_empty()
+            || !secret::keys::places(json).is_empty()
     }
 
     /// Redacts data that is not JSON. It has no paths, so it is removed completely if there are rules by path.

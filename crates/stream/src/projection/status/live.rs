@@ -2,14 +2,13 @@
 
 use super::MAX_RUNS;
 use crate::projection::rows::{Rows, Weigh};
-use crate::protocol::{Interrupt, Items, Payload, Task};
+use crate::protocol::{Interrupt, Payload, Task};
 use crate::{End, Outcome, RunRecord, Seq, error_text};
 use jiff::Timestamp;
 use runtail_core::exact_json;
-use runtail_core::json;
+use runtail_core::json::Peek;
 use runtail_core::model::{Question, RunFacts, ThreadStatus, cause};
 use serde_json::Value;
-use serde_json::value::RawValue;
 use std::sync::Arc;
 
 /// Why the status of a run that ended isn't known until the records are loaded.
@@ -496,7 +495,7 @@ impl Live {
         let Some(raw) = payload.named_interrupts() else {
             return change.max(progress);
         };
-        self.current_run().breakpoint |= raw.get() == "[]" && !is_state;
+        self.current_run().breakpoint |= raw.text() == "[]" && !is_state;
         self.add_questions(raw, None);
         Change::Run
     }
@@ -508,7 +507,7 @@ impl Live {
         let Some(name) = task.name.some() else {
             return Change::Nothing;
         };
-        let failed = task.error.filter(|error| error.get() != "null");
+        let failed = task.error.filter(|error| error.text() != "null");
         if task.triggers.is_some() && task.result.is_none() && failed.is_none() {
             let change = self.ensure_run();
             self.current_run().has_tasks = true;
@@ -524,7 +523,7 @@ impl Live {
             run.nodes.retain(|node| node != name);
         }
         if let Some(error) = failed {
-            run.task_error = Some(error_text(error.get()));
+            run.task_error = Some(error_text(error.text()));
         }
         // Two modes may report the same failure.
         let is_new = run.failed_nodes.len() < MAX_EACH
@@ -532,7 +531,7 @@ impl Live {
         if failed.is_some() && is_root && is_new {
             run.failed_nodes.push(name.into());
         }
-        let interrupts = task.interrupts.filter(|raw| raw.get() != "[]");
+        let interrupts = task.interrupts.filter(|raw| raw.text() != "[]");
         if let Some(raw) = interrupts {
             self.add_questions(raw, Some(name).filter(|_| is_root));
         }
@@ -564,7 +563,7 @@ impl Live {
         run.outcome = Some(outcome);
         run.error = phase
             .error
-            .map(|raw| error_text(raw.get()))
+            .map(|raw| error_text(raw.text()))
             .or(run.error.take());
         (run.is_over, run.ended, run.end_seq) = (true, time, Some(seq));
         Change::Run
@@ -593,10 +592,10 @@ impl Live {
         Change::Progress
     }
 
-    fn add_questions(&mut self, list: &RawValue, node: Option<&str>) {
-        for raw in Items::of(list) {
-            if let Some(interrupt) = Interrupt::read(raw) {
-                self.add_question(&interrupt, raw.get().len(), node);
+    fn add_questions(&mut self, list: Peek<'_>, node: Option<&str>) {
+        for raw in list.items() {
+            if let Some(interrupt) = raw.read() {
+                self.add_question(&interrupt, raw.text().len(), node);
             }
         }
     }
@@ -604,7 +603,7 @@ impl Live {
     /// Adds a question, which updates, states and tasks may all report. Only tasks name its node.
     fn add_question(&mut self, interrupt: &Interrupt<'_>, size: usize, node: Option<&str>) {
         let id = interrupt.id.some().map(str::to_string);
-        let value = interrupt.value.map_or("null", RawValue::get);
+        let value = interrupt.value.map_or("null", Peek::text);
         let (value, inexact) = match value.len() <= MAX_QUESTION {
             true => exact_json::parse_lenient(value).unwrap_or_default(),
             false => (
@@ -619,7 +618,7 @@ impl Live {
         let schema = interrupt
             .response_schema
             .filter(|_| size < 2 * MAX_QUESTION);
-        let response_schema = schema.and_then(|raw| json::from_str::<Value>(raw.get()).ok());
+        let response_schema = schema.and_then(Peek::read::<Value>);
         let run = self.current_run();
         let node = node.map(str::to_string);
         if let Some(known) = run

@@ -13,13 +13,13 @@ pub use runs::{RunEntry, RunOutcome};
 
 use super::message::Message;
 use crate::protocol::Payload;
-use crate::{HistoryEntry, Item, Outcome, Record, Seq, SnapshotFields, SnapshotPart};
+use crate::{Item, Outcome, Record, Seq, SnapshotFields, SnapshotPart};
 use jiff::Timestamp;
 use live::{ASKING, Change, Live};
+use runtail_core::json::{Fields, Peek};
 use runtail_core::model::{
     RunFacts, StateFacts, TaskFacts, ThreadFacts, ThreadRecords, ThreadStatus, hides_cause,
 };
-use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -321,11 +321,16 @@ impl Status {
     }
 
     /// Applies a snapshot. Missing parts keep their previous values.
-    pub(super) fn apply_snapshot(&mut self, seq: Seq, at: Timestamp, fields: &SnapshotFields<'_>) {
-        let text = |raw: Option<&RawValue>| raw.map(|raw| raw.get().to_string());
-        let thread = text(fields.thread).and_then(|json| ThreadFacts::read(&json).ok());
-        let state = text(fields.state).and_then(|json| StateFacts::read(&json).ok());
-        let records = text(fields.runs).and_then(|json| RunFacts::read_all(&json).ok());
+    pub(super) fn apply_snapshot<'a>(
+        &mut self,
+        seq: Seq,
+        at: Timestamp,
+        fields: &SnapshotFields<'a>,
+    ) {
+        let text = |part: Option<Peek<'a>>| part.map(Peek::text);
+        let thread = text(fields.thread).and_then(|json| ThreadFacts::read(json).ok());
+        let state = text(fields.state).and_then(|json| StateFacts::read(json).ok());
+        let records = text(fields.runs).and_then(|json| RunFacts::read_all(json).ok());
         let history = fields.history.map(checkpoints);
         for (part, loaded) in [
             (SnapshotPart::Thread, thread.is_some()),
@@ -538,20 +543,15 @@ impl Status {
 }
 
 /// Returns the entries of a history, newest first.
-fn checkpoints(raw: &RawValue) -> Vec<Checkpoint> {
-    let entries: Vec<&RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
-    let read = |raw: &&RawValue| {
-        let facts = StateFacts::read(raw.get()).ok()?;
-        let entry: HistoryEntry<'_> = serde_json::from_str(raw.get()).ok()?;
-        let new = |ids: Vec<Option<std::borrow::Cow<'_, str>>>| {
-            ids.into_iter()
-                .map(|id| id.map(|id| Arc::from(&*id)))
-                .collect::<Vec<Option<Arc<str>>>>()
-        };
-        Some(Checkpoint {
-            facts,
-            new_messages: entry.new_messages.map(new),
-        })
+fn checkpoints(history: Peek<'_>) -> Vec<Checkpoint> {
+    let read = |entry: Fields<'_>| {
+        let new = entry.read_as::<Vec<Option<String>>>("new_messages");
+        let new = new.map(|ids| ids.into_iter().map(|id| id.map(Arc::from)).collect());
+        Checkpoint {
+            facts: StateFacts::of(&entry),
+            new_messages: new,
+        }
     };
-    entries.iter().filter_map(read).take(MAX_RUNS).collect()
+    let entries = history.items().filter_map(Peek::object);
+    entries.map(read).take(MAX_RUNS).collect()
 }

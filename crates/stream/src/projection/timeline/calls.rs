@@ -3,11 +3,9 @@
 use super::fold::{EventStamp, NEAR};
 use super::read::short;
 use super::{Bar, BarKind, BarSource, BarState, Timeline};
-use crate::protocol::{
-    Items, MessagePair, MessagePayload, Payload, RequestedCall, ResponseMetadata,
-};
+use crate::protocol::{MessagePair, MessagePayload, Payload, RequestedCall, model_of};
 use crate::{MAX_NAME, error_text};
-use runtail_core::json;
+use runtail_core::json::Peek;
 
 /// Maximum number of announced messages, streamed messages and requested tool calls remembered.
 const MAX_ANNOUNCED: usize = 1024;
@@ -26,10 +24,7 @@ impl Timeline {
 
     /// Applies `messages/metadata`: the nodes of messages that follow.
     pub(super) fn apply_announcements(&mut self, payload: &Payload<'_>, stamp: EventStamp) {
-        for (id, announced) in payload.announced() {
-            let Some(origin) = &announced.metadata else {
-                continue;
-            };
+        for (id, origin) in payload.announced() {
             let node = self.node_of(origin, &payload.ns, stamp);
             if self.announced.len() >= MAX_ANNOUNCED {
                 self.announced.clear();
@@ -114,16 +109,12 @@ impl Timeline {
         } else {
             message.tool_calls
         };
-        for raw in calls.filter(|_| is_ai).map(Items::of).unwrap_or_default() {
-            if let Ok(call) = json::from_str::<RequestedCall<'_>>(raw.get()) {
-                self.record_request(&call, model_call);
-            }
+        let calls = calls.filter(|_| is_ai).into_iter().flat_map(Peek::items);
+        for call in calls.filter_map(Peek::read::<RequestedCall<'_>>) {
+            self.record_request(&call, model_call);
         }
         let Some(model_call) = model_call else { return };
-        if let Some(name) = message
-            .response_metadata
-            .and_then(ResponseMetadata::model_of)
-        {
+        if let Some(name) = message.response_metadata.and_then(model_of) {
             let name = self.names.get(&name);
             if let Some(bar) = self.bar_mut(model_call).filter(|bar| &*bar.name == UNNAMED) {
                 bar.name = name;
@@ -285,7 +276,7 @@ impl Timeline {
         // JavaScript finishes a call's block as a text block with a call's fields.
         if let Some(call) = block
             .content
-            .and_then(|raw| json::from_str::<RequestedCall<'_>>(raw.get()).ok())
+            .and_then(|raw| raw.read::<RequestedCall<'_>>())
         {
             self.record_request(&call, Some(key));
         }
@@ -319,7 +310,7 @@ impl Timeline {
                 let error = tool
                     .message
                     .or(tool.error)
-                    .map(|error| short(&error_text(error.get())).into());
+                    .map(|error| short(&error_text(error.text())).into());
                 self.apply_result(id, name, node, BarState::Failed, error, stamp);
             }
             _ => {

@@ -4,12 +4,11 @@
 use super::fold::{EventStamp, EventTime, NEAR};
 use super::{BarKind, BarSource, BarState, Clock, Timeline};
 use crate::projection::summary::summary;
-use crate::protocol::{Interrupt, Items, MessageOrigin, Payload, Task, Write, text};
+use crate::protocol::{Interrupt, MessageOrigin, Payload, Task, Write};
 use crate::{Namespace, error_text};
 use jiff::{SignedDuration, Timestamp};
-use runtail_core::json;
+use runtail_core::json::Peek;
 use runtail_core::model::{Question, summary_of};
-use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -152,11 +151,11 @@ impl Timeline {
             return;
         }
         self.set_step(key, step);
-        let interrupts = task.interrupts.filter(|raw| !Items::of(raw).is_empty());
+        let interrupts = task.interrupts.filter(|list| list.items().next().is_some());
         let (state, detail) = match (task.error, interrupts) {
             (Some(error), _) => (
                 BarState::Failed,
-                Some(short(&error_text(error.get())).into()),
+                Some(short(&error_text(error.text())).into()),
             ),
             (None, Some(interrupts)) => {
                 if parent.is_none() {
@@ -243,8 +242,8 @@ impl Timeline {
         let origin = event.metadata.as_ref().unwrap_or(&unknown);
         match phase {
             "start" if kind == BarKind::Node => {
-                let tagged = |raw: &RawValue| {
-                    memchr::memmem::find(raw.get().as_bytes(), b"\"graph:step:").is_some()
+                let tagged = |raw: Peek<'_>| {
+                    memchr::memmem::find(raw.text().as_bytes(), b"\"graph:step:").is_some()
                 };
                 if event.tags.is_some_and(tagged)
                     && let Some(key) = self.node_of(origin, &payload.ns, stamp)
@@ -283,7 +282,7 @@ impl Timeline {
                 let detail = event
                     .data
                     .filter(|_| failed)
-                    .map(|data| short(&error_text(data.get())).into());
+                    .map(|data| short(&error_text(data.text())).into());
                 self.close(
                     key,
                     if failed {
@@ -391,16 +390,14 @@ impl Timeline {
         if self.is_exact() {
             return;
         }
-        let tasks = checkpoint.tasks.map(Items::of).unwrap_or_default();
-        let mut next: Vec<(Cow<'_, str>, Option<Cow<'_, str>>)> = Vec::new();
-        for raw in tasks {
-            if let Ok(task) = json::from_str::<Task<'_>>(raw.get()) {
-                next.extend(task.name.0.map(|name| (name, task.id.0)));
-            }
-        }
+        let tasks = checkpoint.tasks.into_iter().flat_map(Peek::items);
+        let tasks = tasks.filter_map(Peek::read::<Task<'_>>);
+        let mut next: Vec<(Cow<'_, str>, Option<Cow<'_, str>>)> = tasks
+            .filter_map(|task| Some((task.name.0?, task.id.0)))
+            .collect();
         if next.is_empty() {
-            let names = checkpoint.next.map(Items::of).unwrap_or_default();
-            next.extend(names.into_iter().filter_map(text).map(|name| (name, None)));
+            let names = checkpoint.next.into_iter().flat_map(Peek::items);
+            next.extend(names.filter_map(Peek::string).map(|name| (name, None)));
         }
         for (name, id) in next.iter().filter(|(name, _)| name != "__start__") {
             if id.as_deref().is_none_or(|id| self.find(id).is_none()) {
@@ -425,7 +422,7 @@ impl Timeline {
             "started" | "running" => BarState::Running,
             _ => return,
         };
-        let detail = phase.error.map(|error| short(&error_text(error.get())));
+        let detail = phase.error.map(|error| short(&error_text(error.text())));
         if payload.is_root() {
             match state {
                 BarState::Running if self.is_open() => {}
@@ -456,18 +453,18 @@ impl Timeline {
 }
 
 /// Describes the questions, as the other views do.
-fn question(interrupts: &RawValue) -> Option<Box<str>> {
-    let values = Items::of(interrupts)
-        .into_iter()
-        .filter_map(|raw| Interrupt::read(raw)?.value);
-    let values: Vec<&RawValue> = values.take(MAX_QUESTIONS).collect();
+fn question(interrupts: Peek<'_>) -> Option<Box<str>> {
+    let values = interrupts
+        .items()
+        .filter_map(|interrupt| interrupt.read::<Interrupt<'_>>()?.value);
+    let values: Vec<Peek<'_>> = values.take(MAX_QUESTIONS).collect();
     let first = values.first()?;
     // Questions that hold whole documents are not parsed.
-    if values.iter().map(|value| value.get().len()).sum::<usize>() > MAX_PARSED {
-        return Some(summary(first.get(), DETAIL).into());
+    if values.iter().map(|value| value.text().len()).sum::<usize>() > MAX_PARSED {
+        return Some(summary(first.text(), DETAIL).into());
     }
-    let read = |raw: &&RawValue| Question {
-        value: json::from_str(raw.get()).unwrap_or_default(),
+    let read = |raw: &Peek<'_>| Question {
+        value: raw.read().unwrap_or_default(),
         ..Question::default()
     };
     Some(short(&summary_of(&values.iter().map(read).collect::<Vec<_>>())).into())

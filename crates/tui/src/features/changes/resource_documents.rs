@@ -2,7 +2,7 @@
 
 use crate::widgets::text_input::Problem;
 use runtail_api::ResourceIntent;
-use runtail_core::exact_json::{self, Unreadable};
+use runtail_core::exact_json;
 use serde_json::{Map, Value};
 
 /// Returns the change of a cron that a document describes, by its changed settings.
@@ -38,31 +38,9 @@ pub(super) fn item_change(
         column,
         message,
     };
-    let document = exact_json::parse(text).map_err(|why| match why {
-        Unreadable::Invalid(error) => {
-            let said = error.to_string();
-            let message = said
-                .split(" at line ")
-                .next()
-                .unwrap_or_default()
-                .to_string();
-            problem(error.line().max(1), error.column().max(1), message)
-        }
-        Unreadable::Inexact(inexact) => {
-            let before = text.get(..inexact.offset).unwrap_or_default();
-            let column = before
-                .rsplit('\n')
-                .next()
-                .unwrap_or_default()
-                .chars()
-                .count()
-                + 1;
-            problem(
-                before.matches('\n').count() + 1,
-                column,
-                inexact.to_string(),
-            )
-        }
+    let document = exact_json::parse(text).map_err(|why| {
+        let (line, column) = why.place(text);
+        problem(line, column, why.to_string())
     })?;
     if !document.is_object() {
         return Err(problem(

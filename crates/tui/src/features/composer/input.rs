@@ -2,7 +2,7 @@
 
 use crate::widgets::form::{FieldProblems, FormDraft};
 use crate::widgets::text_input::{Problem, TextInput};
-use runtail_core::exact_json::{self, Unreadable};
+use runtail_core::exact_json;
 use runtail_core::model::{Form, FormField, violations};
 use serde_json::Value;
 
@@ -283,26 +283,12 @@ impl InputDraft {
                 column: 1,
                 message: "type the input as JSON: {…}".into(),
             }),
-            Err(Unreadable::Invalid(error)) => {
-                let text = error.to_string();
-                let message = text
-                    .rsplit_once(" at line ")
-                    .map_or(text.as_str(), |(message, _)| message)
-                    .to_string();
-                Some(Problem {
-                    line: error.line().max(1),
-                    column: error.column().max(1),
-                    message,
-                })
-            }
-            Err(Unreadable::Inexact(inexact)) => {
-                let before = &text[..inexact.offset.min(text.len())];
-                let line = before.matches('\n').count() + 1;
-                let column = before.rsplit('\n').next().map_or(0, str::len) + 1;
+            Err(why) => {
+                let (line, column) = why.place(&text);
                 Some(Problem {
                     line,
                     column,
-                    message: inexact.to_string(),
+                    message: why.to_string(),
                 })
             }
         };

@@ -2,12 +2,11 @@
 //! `run:01a1`, `id:…`, `seq:100-200`, `path:a.b=3`, `is:error`, or a text or `/regex/` found anywhere in the event; a
 //! leading `!` negates it.
 
-use super::{Pattern, unescaped};
+use super::Pattern;
 use crate::widgets::filter::Needle;
+use runtail_core::json::{self, Peek};
 use runtail_stream::EventNumber;
 use runtail_stream::projection::{EventAttrs, Message, Path};
-use serde_json::value::RawValue;
-use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::ops::RangeInclusive;
 
@@ -297,13 +296,10 @@ fn contains(facets: &EventAttrs<'_>, pattern: &Pattern) -> bool {
 }
 
 impl Comparison {
-    fn matches(&self, raw: &RawValue) -> bool {
-        let raw = raw.get();
-        let inner = raw
-            .strip_prefix('"')
-            .and_then(|rest| rest.strip_suffix('"'));
-        let value = inner.map_or(Cow::Borrowed(raw), unescaped);
-        let order = match (inner.is_some(), self.is_text) {
+    fn matches(&self, raw: Peek<'_>) -> bool {
+        let text = raw.string();
+        let value = text.as_deref().map_or(raw.text().into(), json::shown);
+        let order = match (text.is_some(), self.is_text) {
             // A JSON string is always compared as text, so `=3` also matches `"3"`.
             (true, _) => Some(value.as_ref().cmp(&self.value)),
             (false, true) => None,

@@ -12,11 +12,10 @@ use crate::session::msg::{
 use crate::session::subject::Subject;
 use crate::session::{Requests, Route, Session};
 use runtail_api::{ForkChange, ThreadIntent};
-use runtail_core::json;
+use runtail_core::json::Peek;
 use runtail_core::model::state_document;
 use runtail_core::text;
 use runtail_stream::SnapshotFields;
-use serde_json::value::RawValue;
 use std::sync::Arc;
 
 /// Maximum bytes of a state that is edited in the dashboard.
@@ -70,7 +69,7 @@ impl Viewer {
         let json = event
             .as_ref()
             .and_then(|event| SnapshotFields::read(event.data.text())?.history);
-        self.history.show_recorded(known, json.map(|raw| raw.get()));
+        self.history.show_recorded(known, json.map(Peek::text));
     }
 
     fn thread(&self) -> Option<ThreadRef> {
@@ -334,9 +333,6 @@ fn is_head(viewer: &Viewer, id: &str) -> bool {
 
 /// Shows the state at a checkpoint in all views, one of them first.
 fn go_there(viewer: &mut Viewer, view: View, id: &str, state: &CheckpointState) -> Requests {
-    let Ok(raw) = json::from_str::<&RawValue>(state.text()) else {
-        return Requests::none();
-    };
     let history = &viewer.history;
     let entry = history
         .tree
@@ -355,7 +351,7 @@ fn go_there(viewer: &mut Viewer, view: View, id: &str, state: &CheckpointState) 
         is_head: history.tree.find(id) == Some(0),
         running: history.run_that_continued(id),
     };
-    viewer.show_checkpoint(of, raw);
+    viewer.show_checkpoint(of, Peek::of(state.text()));
     viewer.show(view);
     Requests::info(text)
 }

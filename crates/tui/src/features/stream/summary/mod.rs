@@ -7,85 +7,38 @@ mod one_line;
 
 use crate::widgets::line::Line;
 use one_line::OneLine;
-use runtail_core::text;
 use runtail_stream::projection::{Peek, Snapshot};
-use runtail_stream::{Data, Event, ModeTuple};
-use std::borrow::Cow;
+use runtail_stream::{Data, Event, Unwrapped};
 
 /// Maximum number of bytes of an event that are read.
 const MAX_READ: usize = 64 << 10;
 
-/// The payload of an event, unwrapped from the envelope of the newer format, as far as it was read.
-struct Payload<'a> {
-    /// The event's name, or the method of the envelope.
-    name: Cow<'a, str>,
-    json: Peek<'a>,
-    enveloped: bool,
-    /// The node that an envelope names next to its payload.
-    node: Option<Cow<'a, str>>,
-    /// The interrupts next to the payload.
-    interrupts: Option<Peek<'a>>,
-}
-
-impl<'a> Payload<'a> {
-    fn of(event: &'a Event) -> Option<Payload<'a>> {
-        if matches!(event.data, Data::Malformed(_)) {
-            return None;
-        }
-        let mut json = Peek::head(event.data.text(), MAX_READ);
-        if matches!(event.data, Data::TooLarge { .. }) {
-            json = json.cut();
-        }
-        // An envelope starts with a few fixed fields.
-        let start = text::head(event.data.text(), 200);
-        if json.is_object() && memchr::memmem::find(start.as_bytes(), b"\"method\"").is_some() {
-            let [kind, method, params] = json.pick(["type", "method", "params"]);
-            if let (Some(kind), Some(method), Some(params)) =
-                (kind, method.and_then(Peek::string), params)
-                && kind.is("event")
-                && let [Some(data), node, interrupts] = params.pick(["data", "node", "interrupts"])
-            {
-                let node = node.and_then(Peek::string);
-                return Some(Payload {
-                    name: method,
-                    json: data,
-                    enveloped: true,
-                    node,
-                    interrupts,
-                });
-            }
-        }
-        let whole = event.data.json().filter(|text| text.len() <= MAX_READ);
-        if let Some(tuple) = whole.and_then(|text| ModeTuple::of(&event.name, text)) {
-            let (name, json) = (
-                Cow::Borrowed(tuple.name),
-                Peek::head(tuple.chunk.get(), MAX_READ),
-            );
-            return Some(Payload {
-                name,
-                json,
-                enveloped: false,
-                node: None,
-                interrupts: None,
-            });
-        }
-        Some(Payload {
-            name: Cow::Borrowed(&event.name),
-            json,
-            enveloped: false,
-            node: None,
-            interrupts: None,
-        })
+/// Returns the payload of an event, as far as it is read; `None` if it is not JSON.
+fn unwrapped(event: &Event) -> Option<Unwrapped<'_>> {
+    if matches!(event.data, Data::Malformed(_)) {
+        return None;
     }
+    let mut json = Peek::head(event.data.text(), MAX_READ);
+    if matches!(event.data, Data::TooLarge { .. }) {
+        json = json.cut();
+    }
+    Some(Unwrapped::of(&event.name, json).unwrap_or(Unwrapped {
+        name: &event.name,
+        ns: Vec::new(),
+        json,
+        enveloped: false,
+        node: None,
+        interrupts: None,
+    }))
 }
 
 /// Summarizes an event in about `room` columns. `state` holds the changes, if the event carries a state. Returns `None`
 /// for an event without a renderer, whose data is shown as is.
 pub fn event(event: &Event, state: Option<&Snapshot>, room: usize) -> Option<Line> {
-    let payload = Payload::of(event)?;
+    let payload = unwrapped(event)?;
     let mut out = OneLine::new(room);
     let (json, into) = (payload.json, &mut out);
-    let known = match &*payload.name {
+    let known = match payload.name {
         "snapshot" if event.is_snapshot() => modes::snapshot(into, json),
         "metadata" => modes::metadata(into, json),
         "values" => modes::values(into, &payload, state),
@@ -112,7 +65,7 @@ pub fn event(event: &Event, state: Option<&Snapshot>, room: usize) -> Option<Lin
 
 /// Summarizes what one node wrote with an update, or the questions of a graph that stopped there (`__interrupt__`).
 pub fn written(event: &Event, node: &str, room: usize) -> Option<Line> {
-    let payload = Payload::of(event)?;
+    let payload = unwrapped(event)?;
     let written = match &payload.node {
         Some(named) => Some(payload.json).filter(|_| named == node),
         None => payload.json.get(node),
@@ -134,7 +87,7 @@ pub fn value(json: Peek<'_>, room: usize) -> Line {
 
 /// Returns the payload of an event without its envelope, as far as it is read; `None` if it is not JSON.
 pub fn payload(event: &Event) -> Option<Peek<'_>> {
-    Payload::of(event).map(|payload| payload.json)
+    unwrapped(event).map(|payload| payload.json)
 }
 
 fn any_value(out: &mut OneLine, json: Peek<'_>) -> bool {

@@ -1,9 +1,9 @@
 //! One-line summaries of all modes except messages: states, writes, tasks, checkpoints and traces.
 
-use super::Payload;
 use super::one_line::OneLine;
 use crate::widgets::line::Tone;
 use runtail_core::text;
+use runtail_stream::Unwrapped;
 use runtail_stream::projection::{Peek, Snapshot};
 use std::borrow::Cow;
 
@@ -72,7 +72,7 @@ pub(crate) fn snapshot(out: &mut OneLine, json: Peek<'_>) -> bool {
 }
 
 /// Summarizes a state: first the changed keys, then the unchanged ones.
-pub(crate) fn values(out: &mut OneLine, payload: &Payload<'_>, state: Option<&Snapshot>) -> bool {
+pub(crate) fn values(out: &mut OneLine, payload: &Unwrapped<'_>, state: Option<&Snapshot>) -> bool {
     if non_empty(payload.interrupts).is_some() {
         interrupts(out, payload.interrupts);
     }
@@ -151,7 +151,7 @@ fn interrupts(out: &mut OneLine, list: Option<Peek<'_>>) {
 }
 
 /// Summarizes `updates`: each node with what it wrote.
-pub(crate) fn updates(out: &mut OneLine, payload: &Payload<'_>) -> bool {
+pub(crate) fn updates(out: &mut OneLine, payload: &Unwrapped<'_>) -> bool {
     if let Some(node) = &payload.node {
         wrote(out, node, payload.json);
         return true;

@@ -99,7 +99,7 @@ fn every_captured_event_has_a_summary() {
             "{capture} {}: {text}",
             captured_event.name
         );
-        let shape = Payload::of(captured_event).map(|payload| {
+        let shape = unwrapped(captured_event).map(|payload| {
             format!(
                 "{}{}",
                 payload.name,

@@ -3,12 +3,10 @@
 
 use super::{VIEWS, Viewer};
 use jiff::Timestamp;
-use runtail_core::json;
+use runtail_core::json::Peek;
 use runtail_core::model::{RunFacts, StateFacts};
 use runtail_stream::projection::{AsOf, Projections};
 use runtail_stream::{Event, EventLog, Item, Record, Seq, SnapshotFields};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use std::collections::BTreeSet;
 
 /// A checkpoint that the views show.
@@ -51,59 +49,36 @@ pub struct OfHistory {
     pub running: Option<String>,
 }
 
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Listed {
-    checkpoint: Option<ListedCheckpoint>,
-    checkpoint_id: Option<String>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct ListedCheckpoint {
-    checkpoint_id: Option<String>,
-}
-
 /// Returns the entries of a list that are wanted.
-fn retained(list: &[&RawValue], is_wanted: impl Fn(&str) -> bool) -> Option<Box<RawValue>> {
-    let kept: Vec<&str> = list
-        .iter()
-        .map(|row| row.get())
-        .filter(|row| is_wanted(row))
-        .collect();
-    RawValue::from_string(format!("[{}]", kept.join(","))).ok()
+fn retained<'a>(list: Peek<'a>, is_wanted: impl Fn(Peek<'a>) -> bool) -> String {
+    let kept = list.items().filter(|row| is_wanted(*row)).map(Peek::text);
+    format!("[{}]", kept.collect::<Vec<_>>().join(","))
 }
 
 /// Returns the entries of a history up to a checkpoint. Ids sort by time.
-fn history_until(id: &str, list: Option<&RawValue>) -> Option<Box<RawValue>> {
-    let rows: Vec<&RawValue> = json::from_str(list?.get()).ok()?;
-    retained(&rows, |row| {
-        let listed: Listed = json::from_str(row).unwrap_or_default();
-        let nested = listed
-            .checkpoint
-            .and_then(|checkpoint| checkpoint.checkpoint_id);
-        nested
-            .or(listed.checkpoint_id)
-            .is_some_and(|known| *known <= *id)
+fn history_until(id: &str, list: Peek<'_>) -> String {
+    retained(list, |row| {
+        let nested = row
+            .get("checkpoint")
+            .and_then(|checkpoint| checkpoint.get("checkpoint_id"));
+        let known = nested
+            .or_else(|| row.get("checkpoint_id"))
+            .and_then(Peek::string);
+        known.is_some_and(|known| *known <= *id)
     })
 }
 
 /// Returns the runs that were requested before a checkpoint was written, with the number of all runs in the list.
-fn runs_until(
-    of: &OfHistory,
-    own: Option<&str>,
-    list: Option<&RawValue>,
-) -> Option<(Box<RawValue>, usize)> {
-    let rows: Vec<&RawValue> = json::from_str(list?.get()).ok()?;
-    let kept = retained(&rows, |row| {
-        let run = RunFacts::read(row).unwrap_or_default();
+fn runs_until(of: &OfHistory, own: Option<&str>, list: Peek<'_>) -> (String, usize) {
+    let kept = retained(list, |row| {
+        let run = RunFacts::read(row.text()).unwrap_or_default();
         Some(&*run.run_id) == own
             || run
                 .created_at
                 .zip(of.at)
                 .is_some_and(|(requested, at)| requested <= at)
-    })?;
-    Some((kept, rows.len()))
+    });
+    (kept, list.items().count())
 }
 
 impl Viewer {
@@ -148,7 +123,7 @@ impl Viewer {
     }
 
     /// Shows the state at a checkpoint in all views, with what is known of the time before it.
-    pub fn show_checkpoint(&mut self, of: OfHistory, state: &RawValue) {
+    pub fn show_checkpoint(&mut self, of: OfHistory, state: Peek<'_>) {
         self.leave_checkpoint();
         self.return_to_present();
         let loaded = self
@@ -159,17 +134,20 @@ impl Viewer {
         let loaded = loaded
             .as_ref()
             .and_then(|event| SnapshotFields::read(event.data.text()));
-        let facts = StateFacts::read(state.get()).unwrap_or_default();
+        let facts = StateFacts::read(state.text()).unwrap_or_default();
         let history = loaded
             .as_ref()
-            .and_then(|loaded| history_until(&of.id, loaded.history));
+            .and_then(|loaded| Some(history_until(&of.id, loaded.history?)));
         let runs = loaded
             .as_ref()
-            .and_then(|loaded| runs_until(&of, facts.run_id.as_deref(), loaded.runs));
+            .and_then(|loaded| Some(runs_until(&of, facts.run_id.as_deref(), loaded.runs?)));
         let (runs, listed_runs) = runs.unzip();
         let mut fields = SnapshotFields::default();
-        (fields.state, fields.history, fields.runs) =
-            (Some(state), history.as_deref(), runs.as_deref());
+        (fields.state, fields.history, fields.runs) = (
+            Some(state),
+            history.as_deref().map(Peek::of),
+            runs.as_deref().map(Peek::of),
+        );
         let event = Event {
             seq: Seq(1),
             ..fields.into_event(of.at.unwrap_or(self.now))

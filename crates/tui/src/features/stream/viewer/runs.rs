@@ -5,12 +5,10 @@ use super::{View, Viewer};
 use crate::session::compare::SideRef;
 use crate::session::msg::{ServerRef, ThreadRef};
 use crate::widgets::scroll::{self, Flat};
-use runtail_core::json;
+use runtail_core::json::Peek;
 use runtail_core::model::KnownRevisions;
 use runtail_stream::projection::{LifecycleRow, RunEntry};
 use runtail_stream::{Seq, SnapshotFields};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use std::sync::Arc;
 
 /// The smallest key.
@@ -264,15 +262,8 @@ impl Viewer {
         let id = run.run_id.as_deref()?;
         let event = self.event_log.get(self.projections.status.loaded()?.seq)?;
         let fields = SnapshotFields::read(event.data.json()?)?;
-        let all: Vec<&RawValue> = json::from_str(fields.runs?.get()).ok()?;
-        #[derive(Deserialize)]
-        struct Id<'a> {
-            #[serde(borrow)]
-            run_id: std::borrow::Cow<'a, str>,
-        }
-        let has_id =
-            |raw: &&&RawValue| json::from_str::<Id<'_>>(raw.get()).is_ok_and(|of| of.run_id == id);
-        let raw = all.iter().find(has_id)?;
-        Some((format!("{} · {id}", run.name()), raw.get().into()))
+        let has_id = |run: &Peek<'_>| run.get("run_id").is_some_and(|known| known.is(id));
+        let raw = fields.runs?.items().find(has_id)?;
+        Some((format!("{} · {id}", run.name()), raw.text().into()))
     }
 }

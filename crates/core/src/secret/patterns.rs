@@ -1,8 +1,8 @@
 //! The patterns that find keys in a text. They match after any character.
 
+use super::{LOGIN, MASK, is_secret_name, name_pattern};
+use crate::text;
 use regex::Regex;
-use runtail_core::secret::{LOGIN, MASK, is_secret_name, name_pattern};
-use runtail_core::text;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -180,7 +180,7 @@ const KINDS: [Kind; 26] = [
 ];
 
 /// The index of the private keys' kind.
-pub(super) const PRIVATE_KEYS: usize = KINDS.len() - 1;
+pub const PRIVATE_KEYS: usize = KINDS.len() - 1;
 
 /// The end marker of a private key.
 const END_OF_KEY: &str = "-{4,5} ?END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}";
@@ -196,15 +196,15 @@ const ESCAPED: &str = r"\\u(?i:00[2-7])|%(?i:2[de]|5f)";
 
 /// A secret in a text.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Found {
+pub struct Found {
     pub range: Range<usize>,
     /// The index of its kind in [`Patterns::names`].
     pub kind: usize,
 }
 
-/// All kinds of keys.
+/// The patterns of all kinds of keys.
 #[derive(Debug)]
-pub(super) struct Patterns {
+pub struct Patterns {
     any: Regex,
     kinds: Vec<Regex>,
     assignment: Regex,
@@ -212,6 +212,10 @@ pub(super) struct Patterns {
 }
 
 impl Patterns {
+    /// Compiles the patterns.
+    ///
+    /// # Errors
+    /// One of them is not valid.
     pub fn new() -> Result<Patterns, regex::Error> {
         let anchors: Vec<&str> = KINDS.iter().map(|kind| kind.1).collect();
         let (anchors, names) = (anchors.join("|"), name_pattern());
