@@ -6,7 +6,6 @@
 pub mod agent;
 pub mod clock;
 pub mod control;
-pub mod dialect;
 pub mod fault;
 pub mod ids;
 mod layer;
@@ -15,10 +14,9 @@ mod world;
 
 pub use agent::Agent;
 pub use control::ControlServer;
-pub use dialect::Dialect;
 pub use fault::{Request, Rule};
 pub use ids::Ids;
-pub use options::{Interrupt, Logs, Options, Scenario, Wire};
+pub use options::{Interrupt, Logs, Options, Scenario};
 
 use layer::{Gate, Script};
 use std::io;
@@ -80,8 +78,7 @@ impl Sim {
         Ok(sim)
     }
 
-    async fn listen(mut options: Options) -> io::Result<(Sim, Vec<History>)> {
-        options.dialect = options.scenario.dialect().unwrap_or(options.dialect);
+    async fn listen(options: Options) -> io::Result<(Sim, Vec<History>)> {
         let names: &[(&str, &str)] = match options.scenario {
             Scenario::Demo => &[("prod-us", "us"), ("prod-eu", "eu")],
             _ => &[("local", "local")],

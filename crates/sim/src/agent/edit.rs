@@ -1,31 +1,25 @@
 //! Manual state edits.
 
+use super::cancel::active_runs;
+use super::graphs::Graph;
 use super::python::python_repr;
-use super::refuse::Problem;
+use super::refuse::{Refusal, bad, conflict};
 use super::rows;
 use super::state::{Checkpoint, Object, Task, Thread};
-use crate::Dialect;
 use crate::ids::checkpoint_id;
-use axum::http::StatusCode;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 /// Saves a new checkpoint. Returns its id and the resulting state.
-pub fn edit(
-    dialect: Dialect,
-    thread: &mut Thread,
-    body: &Value,
-    now: Timestamp,
-) -> Result<(String, Value), Problem> {
-    if thread.has_active_runs() && dialect != Dialect::Aegra {
-        return Err(Problem::EditWhileBusy {
-            thread: thread.id.clone(),
-            runs: String::new(),
-        });
+pub fn edit(thread: &mut Thread, body: &Value, now: Timestamp) -> Result<(String, Value), Refusal> {
+    if thread.has_active_runs() {
+        let runs = active_runs(thread);
+        return Err(conflict(&format!(
+            "Thread {} has in-flight runs: {runs}",
+            thread.id
+        )));
     }
-    let Some(graph) = thread.graph() else {
-        return Err(Problem::NoGraph(thread.id.clone()));
-    };
+    let graph = graph_of(thread)?;
     let asked = body["checkpoint_id"]
         .as_str()
         .or(body["checkpoint"]["checkpoint_id"].as_str());
@@ -35,15 +29,14 @@ pub fn edit(
         && !graph.nodes().contains(&node)
         && !["__start__", "__end__", "__copy__"].contains(&node)
     {
-        return Err(Problem::NoNode(node.to_owned()));
+        return Err(no_node(node));
     }
     if body["values"].is_array() {
-        let text = format!(
+        return Err(bad(&format!(
             "Expected dict, got {}\nFor troubleshooting, visit: \
              https://docs.langchain.com/oss/python/langgraph/errors/INVALID_GRAPH_NODE_RETURN_VALUE",
             python_repr(&body["values"])
-        );
-        return Err(Problem::Python(StatusCode::BAD_REQUEST, text));
+        )));
     }
     let copies = node == Some("__copy__");
     let mut values: Object = base
@@ -80,20 +73,9 @@ pub fn edit(
         "graph_id": graph.name(), "thread_id": thread.id, "source": if copies { "fork" } else { "update" },
         "step": step, "parents": {},
     });
-    if let Some(id) = asked.filter(|_| dialect != Dialect::JavaScript) {
+    if let Some(id) = asked {
         metadata["checkpoint_id"] = json!(id);
     }
-    let metadata = match (dialect, node, &base) {
-        // The JavaScript server keeps the metadata of the edited state.
-        (Dialect::JavaScript, Some("__end__"), Some(base)) => {
-            let mut kept = base.metadata.clone();
-            for (key, value) in metadata.as_object().into_iter().flatten() {
-                kept[key] = value.clone();
-            }
-            kept
-        }
-        _ => metadata,
-    };
     let at = thread.later(now);
     // The ids of these two repeat the step of the state before.
     let repeats = copies || node == Some("__end__");
@@ -113,30 +95,41 @@ pub fn edit(
         metadata,
         at,
     });
-    touch(dialect, thread, now);
+    touch(thread, now);
     let state = thread
         .checkpoint(None)
-        .map(|newest| rows::state(dialect, thread, newest, true));
+        .map(|newest| rows::state(thread, newest, true));
     Ok((id, state.unwrap_or_default()))
 }
 
-/// Applies an edit to the thread's row. Only the Python server shows a new status, even for a thread that was busy without a run.
-pub(super) fn touch(dialect: Dialect, thread: &mut Thread, now: Timestamp) {
+/// Returns the graph that a thread's edits need.
+pub(super) fn graph_of(thread: &Thread) -> Result<Graph, Refusal> {
+    thread.graph().ok_or_else(|| {
+        bad(&format!(
+            "Thread '{}' has no assigned graph ID. This usually occurs when no runs have been made on this \
+             particular thread. This operation requires a graph ID. Please ensure a run has been made for the \
+             thread or manually update the thread metadata (by setting the 'graph_id' field) before running this \
+             operation.",
+            thread.id
+        ))
+    })
+}
+
+pub(super) fn no_node(node: &str) -> Refusal {
+    bad(&format!("Node {node} does not exist"))
+}
+
+/// Applies an edit to the thread's row, even if the thread was busy without a run.
+pub(super) fn touch(thread: &mut Thread, now: Timestamp) {
     let Some(newest) = thread.checkpoints.last() else {
         return;
     };
     let (values, waits) = (newest.values_for(thread.graph()), !newest.tasks.is_empty());
-    match dialect {
-        Dialect::Aegra => {}
-        Dialect::JavaScript => thread.values = Some(values),
-        Dialect::Python | Dialect::Contract => {
-            thread.values = Some(values);
-            thread.interrupts = Some(Object::new());
-            thread.error = None;
-            thread.status = if waits { "interrupted" } else { "idle" }.into();
-            thread.touched = true;
-            thread.updated_at = now;
-            thread.state_updated_at = now;
-        }
-    }
+    thread.values = Some(values);
+    thread.interrupts = Some(Object::new());
+    thread.error = None;
+    thread.status = if waits { "interrupted" } else { "idle" }.into();
+    thread.touched = true;
+    thread.updated_at = now;
+    thread.state_updated_at = now;
 }

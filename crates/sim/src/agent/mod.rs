@@ -32,10 +32,10 @@ pub mod threads;
 
 pub use refuse::detail;
 
+use crate::Scenario;
 use crate::clock::Clock;
 use crate::control::ControlServer;
 use crate::ids::{IdClock, Ids};
-use crate::{Dialect, Wire};
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
@@ -43,7 +43,7 @@ use feed::{Feed, ReplayLimits};
 use graphs::{Graph, graphs};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use state::{Assistant, Memory, Thread, Version};
+use state::{Assistant, Memory, Run, Thread, Version};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -64,10 +64,8 @@ pub struct Agent {
     pub name: String,
     /// Its base URL.
     pub url: String,
-    /// The server whose behavior it copies.
-    pub dialect: Dialect,
-    /// Options for its streams on the wire.
-    pub wire: Wire,
+    /// Whether it has only the calls of the written contract.
+    pub contract: bool,
     /// Time between heartbeats.
     pub heartbeat: Duration,
     /// The key that it requires, if any.
@@ -133,35 +131,22 @@ impl Agent {
                 Assistant::new(graph.assistant().to_owned(), graph, first)
             })
             .collect();
-        let kind = options.wire.ids.unwrap_or(match options.dialect {
-            Dialect::Python => Ids::PerMillisecond,
-            Dialect::Contract => Ids::Ordinal,
-            Dialect::JavaScript => Ids::Count,
-            Dialect::Aegra => Ids::RunCount,
-        });
-        let own = matches!(options.dialect, Dialect::JavaScript | Dialect::Aegra);
-        let wire = Wire {
-            lf: options.wire.lf || own,
-            no_heartbeats: options.wire.no_heartbeats || own,
-            ..options.wire
+        let contract = options.scenario == Scenario::Contract;
+        let kind = match options.ids {
+            Some(kind) => kind,
+            None if contract => Ids::Ordinal,
+            None => Ids::PerMillisecond,
         };
         let ids = Arc::new(IdClock::new(kind));
-        // The JavaScript server keeps the events of finished runs until it is restarted.
-        let window = if options.dialect == Dialect::JavaScript {
-            Duration::MAX
-        } else {
-            options.replay_window
-        };
         Arc::new(Agent {
             name: name.to_owned(),
             url: url.to_owned(),
-            dialect: options.dialect,
-            wire,
+            contract,
             heartbeat: options.heartbeat,
             key: options.agent_key.clone(),
             kept: ReplayLimits {
                 bytes: options.kept_bytes,
-                window,
+                window: options.replay_window,
             },
             clock: Clock::live(options.speed, ids.clone()),
             ids,
@@ -268,6 +253,11 @@ impl Agent {
         });
     }
 
+    /// Finds a run of a thread.
+    pub fn run(&self, thread: &str, run: &str) -> Option<Run> {
+        self.memory().threads.get(thread)?.run(run).cloned()
+    }
+
     /// Finds the assistant that a client names: by id, or by the name of its graph.
     pub fn assistant(&self, asked: &str) -> Option<Assistant> {
         let memory = self.memory();
@@ -326,6 +316,12 @@ pub fn query_pairs(uri: &axum::http::Uri) -> Vec<(String, String)> {
             (decoded(key), decoded(value))
         })
         .collect()
+}
+
+/// The last value of a parameter.
+pub fn last_of<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    let found = pairs.iter().rev().find(|(key, _)| key == name);
+    found.map(|(_, value)| value.as_str())
 }
 
 fn decoded(text: &str) -> String {

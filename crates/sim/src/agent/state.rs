@@ -376,10 +376,6 @@ pub struct Run {
     pub kwargs: Value,
     /// What it does if the thread is busy.
     pub strategy: String,
-    /// Why it failed; only Aegra's rows show it.
-    pub failure: Option<String>,
-    /// Its last output; only Aegra's rows show it.
-    pub output: Option<Value>,
     /// Its stream.
     pub feed: Arc<Feed>,
     /// Its clock.

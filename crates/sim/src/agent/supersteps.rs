@@ -1,37 +1,29 @@
 //! Threads that a client creates with a history: each super-step is saved as one checkpoint.
 
-use super::edit::{edit, touch};
+use super::edit::{edit, graph_of, no_node, touch};
 use super::graphs::Graph;
-use super::refuse::Problem;
+use super::refuse::Refusal;
 use super::state::{Checkpoint, Object, Task, Thread};
-use crate::Dialect;
 use crate::ids::checkpoint_id;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 /// Saves the super-steps of a new thread, oldest first.
-pub fn build(
-    dialect: Dialect,
-    thread: &mut Thread,
-    supersteps: &Value,
-    now: Timestamp,
-) -> Result<(), Problem> {
+pub fn build(thread: &mut Thread, supersteps: &Value, now: Timestamp) -> Result<(), Refusal> {
     for superstep in supersteps.as_array().into_iter().flatten() {
-        let graph = thread
-            .graph()
-            .ok_or_else(|| Problem::NoGraph(thread.id.clone()))?;
+        let graph = graph_of(thread)?;
         let updates = superstep["updates"]
             .as_array()
             .map(Vec::as_slice)
             .unwrap_or_default();
         match updates {
             [one] if one["as_node"] == "__input__" => save_input(thread, graph, now),
-            [one] => drop(edit(dialect, thread, one, now)?),
+            [one] => drop(edit(thread, one, now)?),
             several => save_parallel(thread, graph, several, now)?,
         }
     }
     if !thread.checkpoints.is_empty() {
-        touch(dialect, thread, now);
+        touch(thread, now);
     }
     Ok(())
 }
@@ -57,7 +49,7 @@ fn save_parallel(
     graph: Graph,
     updates: &[Value],
     now: Timestamp,
-) -> Result<(), Problem> {
+) -> Result<(), Refusal> {
     let mut values = thread
         .checkpoint(None)
         .map_or_else(|| graph.initial(), |last| last.values.clone());
@@ -65,7 +57,7 @@ fn save_parallel(
     for update in updates {
         let node = update["as_node"].as_str().unwrap_or_default();
         if !graph.nodes().contains(&node) {
-            return Err(Problem::NoNode(node.to_owned()));
+            return Err(no_node(node));
         }
         graph.merge(&mut values, &update["values"]);
         nodes.push(node);

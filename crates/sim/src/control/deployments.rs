@@ -6,7 +6,6 @@ use super::rules::{self, Draft, bad};
 use super::shape::body;
 use super::timetable::{Deployment, Object, Revision, ScheduledOutcome};
 use super::{ControlServer, Refusal, answer, bodies, now, ok};
-use crate::Dialect;
 use crate::agent::{detail, empty, json_response, query_pairs};
 use crate::ids::{stable_hex, uuid4};
 use axum::body::Bytes;
@@ -64,10 +63,10 @@ pub fn revision_config(sent: &Value) -> Object {
     config
 }
 
-/// Returns a deployment's record in this dialect.
+/// Returns a deployment's record.
 fn shown(plane: &ControlServer, deployment: &Deployment) -> Option<Value> {
     let full = deployment.json(&plane.workspace, now(), plane.speed)?;
-    if plane.dialect != Dialect::Contract {
+    if !plane.contract {
         return Some(full);
     }
     let source: Object = SOURCE_FIELDS[..6]
@@ -183,8 +182,8 @@ pub async fn free_count(State(plane): ThisControl) -> Response {
 pub async fn create(State(plane): ThisControl, bytes: Bytes) -> Response {
     let for_agent =
         serde_json::from_slice::<Value>(&bytes).is_ok_and(|asked| asked["agent"].is_object());
-    let fields = match plane.dialect {
-        Dialect::Contract => bodies::CREATE_BY_CONTRACT,
+    let fields = match plane.contract {
+        true => bodies::CREATE_BY_CONTRACT,
         _ if for_agent => bodies::CREATE_FOR_AGENT,
         _ => bodies::CREATE,
     };
@@ -311,10 +310,12 @@ fn is_commit(name: &str) -> bool {
 
 /// The shape of what changes a deployment.
 pub fn patch_body(plane: &ControlServer, bytes: &[u8]) -> Result<Value, Refusal> {
-    match plane.dialect {
-        Dialect::Contract => body(bytes, bodies::PATCH_BY_CONTRACT),
-        _ => body(bytes, bodies::PATCH),
-    }
+    let fields = if plane.contract {
+        bodies::PATCH_BY_CONTRACT
+    } else {
+        bodies::PATCH
+    };
+    body(bytes, fields)
 }
 
 /// `PATCH /v2/deployments/{id}`.
@@ -452,7 +453,7 @@ pub async fn resource_tiers(
 /// Marks a deployment as deleted. Its tracing project is kept unless it is deleted too.
 fn soft_delete(plane: &ControlServer, deployment: &mut Deployment, with_tracing: bool) {
     // The contract has no intermediate states.
-    let at = if plane.dialect == Dialect::Contract {
+    let at = if plane.contract {
         jiff::Timestamp::MIN
     } else {
         now()

@@ -18,7 +18,7 @@ pub mod timetable;
 
 use crate::agent::{detail, json_response};
 use crate::ids::stable_uuid;
-use crate::{Dialect, Interrupt, KEY, Logs, Options};
+use crate::{Interrupt, KEY, Logs, Options, Scenario};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
@@ -47,8 +47,8 @@ pub struct ControlServer {
     /// Its base URL, without a prefix.
     pub url: String,
     pub workspace: String,
-    /// Whose rules it follows.
-    pub dialect: Dialect,
+    /// Whether it has only the calls of the written contract.
+    pub contract: bool,
     /// Speed of its revisions as a multiple of real time.
     pub speed: f64,
     prefix_only: bool,
@@ -82,7 +82,7 @@ impl ControlServer {
             region: region.to_owned(),
             url: url.to_owned(),
             workspace: stable_uuid("runtail demo workspace"),
-            dialect: options.dialect,
+            contract: options.scenario == Scenario::Contract,
             speed: options.speed,
             prefix_only: options.prefix_only,
             needs_workspace: options.needs_workspace,
@@ -150,7 +150,7 @@ impl ControlServer {
             "/v2/deployments/{id}/revisions/{revision}",
             get(revisions::get),
         );
-        let api = if self.dialect == Dialect::Contract {
+        let api = if self.contract {
             contract
                 .route("/v2/auth/authenticate", post(sign_in::authenticate))
                 .route("/v2/deployments", post(deployments::create))

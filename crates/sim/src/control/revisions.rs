@@ -5,7 +5,6 @@ use super::deployments::{add_revision, change, patch_body, repeat, with};
 use super::query::{flag, number, offset, path_uuid, text};
 use super::timetable::{Deployment, Phase, Revision, phases};
 use super::{ControlServer, Refusal, answer, now, ok};
-use crate::Dialect;
 use crate::agent::{detail, empty, json_response, query_pairs};
 use axum::body::Bytes;
 use axum::extract::{Path, State};
@@ -15,12 +14,10 @@ use serde_json::{Value, json};
 
 fn shown(plane: &ControlServer, revision: &Revision, phase: &Phase) -> Value {
     let full = revision.json(phase);
-    match plane.dialect {
-        Dialect::Contract => {
-            json!({"id": full["id"], "status": full["status"], "created_at": full["created_at"]})
-        }
-        _ => full,
+    if plane.contract {
+        return json!({"id": full["id"], "status": full["status"], "created_at": full["created_at"]});
     }
+    full
 }
 
 /// A revision and its progress.
@@ -68,7 +65,7 @@ pub async fn list(State(plane): ThisControl, Path(id): Path<String>, uri: Uri) -
             .take(limit)
             .map(|(revision, phase)| shown(&plane, revision, phase))
             .collect();
-        if plane.dialect == Dialect::Contract {
+        if plane.contract {
             return Ok(ok(&json!({"resources": resources})));
         }
         let next = offset.saturating_add(resources.len());

@@ -2,10 +2,9 @@
 //! so states, histories, run records and event ids agree. A run that reaches the present continues there.
 
 use super::stories::{Act, Story, stories};
-use crate::Dialect;
 use crate::agent::crons::create as create_cron;
 use crate::agent::graphs::Graph;
-use crate::agent::life::{self, Origin};
+use crate::agent::life;
 use crate::agent::state::{Assistant, Thread, Version};
 use crate::agent::store::Item;
 use crate::agent::{Agent, edit};
@@ -78,17 +77,15 @@ async fn tell(agent: &Arc<Agent>, region: &str, now: Timestamp, story: Story) {
             Act::Edit(body) => {
                 let body = located(agent, &id, &body);
                 // The stories contain no invalid requests.
-                let _ =
-                    agent.with_thread(&id, |thread| edit::edit(agent.dialect, thread, &body, at));
+                let _ = agent.with_thread(&id, |thread| edit::edit(thread, &body, at));
             }
-            // Aegra cannot copy threads.
-            Act::Copy(subject) if agent.dialect != Dialect::Aegra => {
+            Act::Copy(subject) => {
                 let copy = agent.copy_thread(&id, at);
                 agent.with_thread(&copy.id, |thread| {
                     thread.metadata.insert("subject".into(), json!(subject))
                 });
             }
-            Act::Copy(_) | Act::Cancel | Act::Delete => {}
+            Act::Cancel | Act::Delete => {}
         }
     }
 }
@@ -127,15 +124,7 @@ async fn happen(
     worker: Duration,
     stop: Option<(f64, Act)>,
 ) {
-    let prepared = life::prepare_late(
-        agent,
-        thread,
-        body,
-        false,
-        Origin::Background,
-        clock,
-        worker,
-    );
+    let prepared = life::prepare(agent, thread, body, false, clock, worker);
     let Ok((started, work)) = prepared else {
         return;
     };
@@ -182,13 +171,7 @@ pub async fn long_history(agent: &Arc<Agent>, checkpoints: usize) {
 
 /// Runs to its end, in the present.
 pub async fn run(agent: &Arc<Agent>, thread: &str, graph: Graph, body: &Value) {
-    let Ok(started) = life::start(
-        agent,
-        thread,
-        &watched(graph, body),
-        false,
-        Origin::Background,
-    ) else {
+    let Ok(started) = life::start(agent, thread, &watched(graph, body), false) else {
         return;
     };
     let run = started.run.id.clone();
@@ -293,7 +276,7 @@ fn crons(agent: &Arc<Agent>, region: &str, now: Timestamp) {
                 .crons
                 .iter_mut()
                 .find(|cron| row["cron_id"] == cron.id.as_str());
-            made.into_iter().for_each(|cron| cron.replan(agent, now));
+            made.into_iter().for_each(|cron| cron.replan(now));
         }
     }
 }

@@ -12,7 +12,6 @@ use super::graphs::Graph;
 use super::message::{self, Reply};
 use super::message_stream::MessageStream;
 use super::state::{Checkpoint, Interrupt, Object};
-use crate::Dialect;
 use crate::ids::uuid7;
 use futures::future::FutureExt;
 use serde_json::{Value, json};
@@ -120,14 +119,10 @@ impl Node<'_> {
         let mut bare = self.bare.lock().unwrap_or_else(PoisonError::into_inner);
         if given.answers.len() == index
             && !given.took_bare
-            && let Some(answer) = bare.clone()
+            && let Some(answer) = bare.take()
         {
             given.answers.push(answer);
             given.took_bare = true;
-            // The Python server uses it once. The JavaScript server gives it to every task.
-            if self.out.agent.dialect != Dialect::JavaScript {
-                *bare = None;
-            }
         }
         let Some(answer) = given.answers.get(index).cloned() else {
             let id = Interrupt::id_of(&self.position.task, index);

@@ -2,7 +2,6 @@
 
 use super::level::Level;
 use super::{Given, Node, Stop};
-use crate::Dialect;
 use crate::agent::emit::Position;
 use crate::agent::state::{Interrupt, Object, Task};
 use futures::future::{BoxFuture, FutureExt};
@@ -32,16 +31,7 @@ async fn first_of(running: &mut Vec<BoxFuture<'_, Done>>) -> Option<Done> {
 }
 
 /// An exception as the tasks of a state show it.
-pub fn exception(dialect: Dialect, error: &str, message: &str) -> String {
-    if dialect == Dialect::JavaScript {
-        // JavaScript nodes throw plain errors.
-        let name = if matches!(error, "GraphRecursionError" | "AbortError") {
-            error
-        } else {
-            "Error"
-        };
-        return json!({"message": message, "name": name}).to_string();
-    }
+pub fn exception(error: &str, message: &str) -> String {
     // pydantic's own repr is its message.
     if error == "ValidationError" {
         return message.to_owned();
@@ -110,15 +100,7 @@ impl<'a> Level<'a> {
             .map(|(index, node)| {
                 async move {
                     let result = graph.node(node).await;
-                    if result.is_ok() && node.out.agent.dialect == Dialect::JavaScript {
-                        // JavaScript reports a question before the result of a node that ends at the same time.
-                        tokio::task::yield_now().await;
-                    }
-                    (
-                        *index,
-                        result.map(|update| node.out.restyle(update)),
-                        node.used_an_answer(),
-                    )
+                    (*index, result, node.used_an_answer())
                 }
                 .boxed()
             })
@@ -212,23 +194,20 @@ impl<'a> Level<'a> {
     /// Stores and sends a failure, and the cancellation of the other unfinished tasks.
     fn fail_step(&mut self, failed: usize, error: &str, message: &str, used_an_answer: bool) {
         let out = self.out;
-        let dialect = out.agent.dialect;
         let mut burst = out.burst();
         for index in 0..self.tasks.len() {
             let own = index == failed;
             if !own && self.tasks[index].result.is_some() {
                 continue;
             }
-            let (error, message) = match dialect {
-                _ if own => (error, message),
-                Dialect::JavaScript => ("AbortError", "This operation was aborted"),
-                _ => ("CancelledError", ""),
+            let (error, message) = if own {
+                (error, message)
+            } else {
+                ("CancelledError", "")
             };
-            self.change_task(index, |task| {
-                task.error = Some(exception(dialect, error, message))
-            });
+            self.change_task(index, |task| task.error = Some(exception(error, message)));
             let position = self.position(&self.tasks[index]);
-            if own && used_an_answer && out.modes.updates && dialect == Dialect::Python {
+            if own && used_an_answer && out.modes.updates {
                 burst.add("updates", &self.ns, &json!({&position.node: null}));
             }
             out.task_ends(
@@ -297,20 +276,15 @@ mod tests {
 
     #[test]
     fn exceptions_match_the_servers_format() {
-        let python = |error: &str, message: &str| exception(Dialect::Python, error, message);
         assert_eq!(
-            python("ValueError", "n must not be 0"),
+            exception("ValueError", "n must not be 0"),
             "ValueError('n must not be 0')"
         );
-        assert_eq!(python("CancelledError", ""), "CancelledError()");
+        assert_eq!(exception("CancelledError", ""), "CancelledError()");
         assert_eq!(
-            python("KeyError", "'decisions'"),
+            exception("KeyError", "'decisions'"),
             "KeyError(\"'decisions'\")"
         );
-        assert_eq!(python("E", "a\nb"), "E('a\\nb')");
-        assert_eq!(
-            exception(Dialect::JavaScript, "Error", "boom"),
-            r#"{"message":"boom","name":"Error"}"#
-        );
+        assert_eq!(exception("E", "a\nb"), "E('a\\nb')");
     }
 }
