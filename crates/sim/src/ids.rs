@@ -1,7 +1,8 @@
 //! Ids and times in the formats of the real services.
 
+use crate::values::locked;
 use jiff::Timestamp;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use uuid::{Builder, Uuid};
 
 /// How a server names the events of a stream.
@@ -130,7 +131,7 @@ impl IdClock {
 
     /// The ids of `count` events that are published together at a time. Two calls never share a millisecond.
     pub fn burst(&self, at: Timestamp, count: usize) -> Vec<String> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = locked(&self.last);
         match self.ids {
             Ids::PerMillisecond => {
                 *last = at.as_millisecond().max(*last + 1);

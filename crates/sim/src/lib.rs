@@ -7,16 +7,18 @@ pub mod agent;
 pub mod clock;
 pub mod control;
 pub mod fault;
+mod http;
 pub mod ids;
 mod layer;
 pub mod options;
+mod values;
 mod world;
 
 pub use agent::Agent;
 pub use control::ControlServer;
 pub use fault::{Request, Rule};
 pub use ids::Ids;
-pub use options::{Interrupt, Logs, Options, Scenario};
+pub use options::{Logs, Options, Scenario};
 
 use layer::{Gate, Script};
 use std::io;
@@ -127,7 +129,6 @@ impl Sim {
             sim.agents.push(agent);
             agents.push(listener);
         }
-        options.rules.iter().for_each(|rule| sim.rule(rule.clone()));
         let histories = world::fill(&options, &sim.planes, &sim.agents, &stop);
         let servers = sim.agents.iter().zip(&sim.addresses).zip(&histories);
         for (((agent, AgentAddr { name, .. }), history), listener) in servers.zip(agents) {

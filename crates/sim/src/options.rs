@@ -1,6 +1,5 @@
 //! What to simulate: the world, and how its services differ from the usual.
 
-use super::fault::Rule;
 use super::ids::Ids;
 use std::str::FromStr;
 use std::time::Duration;
@@ -86,18 +85,6 @@ impl Default for Logs {
     }
 }
 
-/// How a control plane spells the call that interrupts a revision; sources disagree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Interrupt {
-    /// Both ways.
-    #[default]
-    Both,
-    /// Only `…/interruption`.
-    Interruption,
-    /// Only `…/interrupt`.
-    Interrupt,
-}
-
 /// What to start. The default suits most tests: one empty region and agent server, a hundred times faster than life.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -123,8 +110,6 @@ pub struct Options {
     pub no_listeners: bool,
     /// The control plane runs in AWS, where nothing scales to zero.
     pub aws: bool,
-    /// How control planes spell the call that interrupts a revision.
-    pub interrupt: Interrupt,
     /// How control planes show logs.
     pub logs: Logs,
     /// The key that agent servers require.
@@ -133,8 +118,6 @@ pub struct Options {
     pub kept_bytes: usize,
     /// How long after its end a run can be replayed; production servers keep two minutes.
     pub replay_window: Duration,
-    /// Faults from the start.
-    pub rules: Vec<Rule>,
 }
 
 impl Default for Options {
@@ -151,12 +134,10 @@ impl Default for Options {
             needs_listener: false,
             no_listeners: false,
             aws: false,
-            interrupt: Interrupt::Both,
             logs: Logs::default(),
             agent_key: None,
             kept_bytes: 256 << 20,
             replay_window: Duration::from_secs(120),
-            rules: Vec::new(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Agent;
 use super::python::python_repr;
-use super::state::{Cancel, Run, Thread};
+use super::state::{Cancel, Thread};
 use serde_json::json;
 
 /// The result of a cancellation.
@@ -85,11 +85,16 @@ impl Agent {
         gone.unwrap_or(false)
     }
 
-    /// Cancels the active runs of a thread that is deleted.
-    pub fn stop_runs(&self, runs: &[Run]) {
-        runs.iter()
-            .filter(|run| run.is_active())
-            .for_each(|run| run.stop.cancel());
+    /// Deletes a thread and cancels its active runs. Returns whether it existed.
+    pub fn delete_thread(&self, id: &str) -> bool {
+        let removed = self.memory().threads.remove(id);
+        for run in removed.iter().flat_map(|thread| &thread.runs) {
+            if run.is_active() {
+                run.stop.cancel();
+            }
+        }
+        self.wake();
+        removed.is_some()
     }
 }
 

@@ -1,12 +1,13 @@
 //! Parses and validates requests.
 
+use super::Agent;
 use super::emit::MODES;
-use super::refuse::{
-    Refusal, bad, bad_json, check_range, invalid, missing, no_thread, not_one_of, property,
-    run_schema, violation, wrong_type,
-};
 use super::state::Assistant;
-use super::{Agent, json_response};
+use crate::http::{
+    Refusal, bad, bad_json, check_range, invalid, json_response, missing, no_thread, not_one_of,
+    property, run_schema, violation, wrong_type,
+};
+use crate::values::items_of;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -167,7 +168,7 @@ pub fn page(body: &Value, sorts: &[&str]) -> Result<Page, Refusal> {
     check_word(body, "sort_by", sorts, &property("sort_by"))?;
     let orders = ["asc", "desc"];
     check_word(body, "sort_order", &orders, &property("sort_order"))?;
-    let selected = body["select"].as_array().into_iter().flatten();
+    let selected = items_of(&body["select"]);
     Ok(Page {
         limit: number(body, "limit", 10),
         offset: number(body, "offset", 0),
@@ -196,10 +197,8 @@ impl Agent {
         if !self.contract || problems.is_empty() {
             return Ok(());
         }
-        Err(Box::new(json_response(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            &json!({ "detail": problems }),
-        )))
+        let detail = json!({ "detail": problems });
+        Err(json_response(StatusCode::UNPROCESSABLE_ENTITY, &detail).into())
     }
 
     /// Checks that a thread exists.

@@ -1,16 +1,15 @@
 //! Crons: runs that a schedule starts (acting reference §9).
 
+use super::Agent;
 use super::ThisAgent;
 use super::check::{body, check_cron_id, number, optional_body};
 use super::life::start;
-use super::refuse::{Refusal, answer, bad, bad_json, invalid, missing};
-use super::state::{Object, Thread, contains};
-use super::{Agent, empty, json_response};
+use super::state::{Cron, Thread, contains};
+use crate::http::{Handled, Refusal, bad, bad_json, done, invalid, missing, ok};
 use crate::ids::{iso, uuid7};
+use crate::values::{Object, text_of};
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
-use axum::response::Response;
 use jiff::{Timestamp, ToSpan, Zoned, tz::TimeZone};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -28,20 +27,6 @@ const FIELDS: [&str; 5] = [
     "on_run_completed",
     "enabled",
 ];
-
-/// A cron.
-#[derive(Debug, Clone)]
-pub struct Cron {
-    pub id: String,
-    pub assistant: String,
-    pub thread: Option<String>,
-    /// What was sent, which its runs get.
-    pub payload: Value,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
-    /// When its next run starts.
-    pub next: Option<Timestamp>,
-}
 
 /// A schedule: the allowed values of each of its five fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -172,7 +157,7 @@ impl Cron {
 
     /// Computes the next run, unless the schedule or its time zone is invalid.
     fn plan(&mut self, now: Timestamp) -> Result<(), Refusal> {
-        let text = self.payload["schedule"].as_str().unwrap_or_default();
+        let text = text_of(&self.payload["schedule"]);
         let Some(schedule) = Schedule::parse(text) else {
             return Err(invalid(&format!(
                 "Invalid cron schedule: '{text}'. Reason: Invalid cron schedule. Ensure the schedule uses the standard cron \
@@ -197,7 +182,7 @@ pub fn create(
     body: &Value,
     now: Timestamp,
 ) -> Result<Value, Refusal> {
-    let asked = body["assistant_id"].as_str().unwrap_or_default();
+    let asked = text_of(&body["assistant_id"]);
     let Some(assistant) = agent.assistant(asked) else {
         return Err(missing(&format!("Assistant '{asked}' not found")));
     };
@@ -282,13 +267,9 @@ fn run(agent: &Arc<Agent>, cron: &Cron, now: Timestamp) {
 }
 
 /// `POST /runs/crons`.
-pub async fn post(State(agent): ThisAgent, bytes: Bytes) -> Response {
-    answer(body(&bytes).and_then(|body| {
-        Ok(json_response(
-            StatusCode::OK,
-            &create(&agent, None, &body, Timestamp::now())?,
-        ))
-    }))
+pub async fn post(State(agent): ThisAgent, bytes: Bytes) -> Handled {
+    let body = body(&bytes)?;
+    Ok(ok(&create(&agent, None, &body, Timestamp::now())?))
 }
 
 /// `POST /threads/{thread}/runs/crons`.
@@ -296,103 +277,78 @@ pub async fn post_on_thread(
     State(agent): ThisAgent,
     Path(thread): Path<String>,
     bytes: Bytes,
-) -> Response {
-    answer(
-        agent
-            .check_thread(&thread)
-            .and_then(|()| body(&bytes))
-            .and_then(|body| {
-                Ok(json_response(
-                    StatusCode::OK,
-                    &create(&agent, Some(thread), &body, Timestamp::now())?,
-                ))
-            }),
-    )
+) -> Handled {
+    agent.check_thread(&thread)?;
+    let body = body(&bytes)?;
+    Ok(ok(&create(&agent, Some(thread), &body, Timestamp::now())?))
 }
 
 /// `POST /runs/crons/search`.
-pub async fn search(State(agent): ThisAgent, bytes: Bytes) -> Response {
-    answer(optional_body(&bytes).map(|body| {
-        let mut rows: Vec<Value> = agent.memory().crons.iter().map(Cron::row).collect();
-        for field in ["assistant_id", "thread_id", "enabled"] {
-            rows.retain(|row| body[field].is_null() || row[field] == body[field]);
-        }
-        rows.retain(|row| {
-            body["metadata"].is_null() || contains(&row["metadata"], &body["metadata"])
-        });
-        let key = body["sort_by"].as_str().unwrap_or("created_at").to_owned();
-        rows.sort_by_key(|row| row[&key].as_str().unwrap_or_default().to_owned());
-        if body["sort_order"] != "asc" {
-            rows.reverse();
-        }
-        let page: Vec<Value> = rows
-            .into_iter()
-            .skip(number(&body, "offset", 0))
-            .take(number(&body, "limit", 10))
-            .collect();
-        json_response(StatusCode::OK, &json!(page))
-    }))
-}
-
-/// `POST /runs/crons/count`.
-pub async fn count(State(agent): ThisAgent) -> Response {
-    json_response(StatusCode::OK, &json!(agent.memory().crons.len()))
+pub async fn search(State(agent): ThisAgent, bytes: Bytes) -> Handled {
+    let body = optional_body(&bytes)?;
+    let mut rows: Vec<Value> = agent.memory().crons.iter().map(Cron::row).collect();
+    for field in ["assistant_id", "thread_id", "enabled"] {
+        rows.retain(|row| body[field].is_null() || row[field] == body[field]);
+    }
+    rows.retain(|row| body["metadata"].is_null() || contains(&row["metadata"], &body["metadata"]));
+    let key = body["sort_by"].as_str().unwrap_or("created_at").to_owned();
+    rows.sort_by_key(|row| text_of(&row[&key]).to_owned());
+    if body["sort_order"] != "asc" {
+        rows.reverse();
+    }
+    let page: Vec<Value> = rows
+        .into_iter()
+        .skip(number(&body, "offset", 0))
+        .take(number(&body, "limit", 10))
+        .collect();
+    Ok(ok(&json!(page)))
 }
 
 /// `GET /runs/crons/{cron}`.
-pub async fn get(State(agent): ThisAgent, Path(id): Path<String>) -> Response {
-    answer(check_cron_id(&id).and_then(|()| {
-        let row = agent
-            .memory()
-            .crons
-            .iter()
-            .find(|cron| cron.id == id)
-            .map(Cron::row);
-        Ok(json_response(
-            StatusCode::OK,
-            &row.ok_or_else(|| missing("Not Found"))?,
-        ))
-    }))
+pub async fn get(State(agent): ThisAgent, Path(id): Path<String>) -> Handled {
+    check_cron_id(&id)?;
+    let row = agent
+        .memory()
+        .crons
+        .iter()
+        .find(|cron| cron.id == id)
+        .map(Cron::row);
+    Ok(ok(&row.ok_or_else(|| missing("Not Found"))?))
 }
 
 /// `PATCH /runs/crons/{cron}`. Unknown fields, and another assistant, are accepted and ignored.
-pub async fn patch(State(agent): ThisAgent, Path(id): Path<String>, bytes: Bytes) -> Response {
-    answer(
-        check_cron_id(&id)
-            .and_then(|()| body(&bytes))
-            .and_then(|body| {
-                let fields = body
-                    .as_object()
-                    .filter(|fields| !fields.is_empty())
-                    .ok_or_else(|| bad("Request body cannot be empty"))?;
-                let now = Timestamp::now();
-                let mut memory = agent.memory();
-                let Some(cron) = memory.crons.iter_mut().find(|cron| cron.id == id) else {
-                    return Err(missing(&format!("Cron '{id}' not found")));
-                };
-                let mut changed = cron.clone();
-                for (name, value) in fields.iter().filter(|(name, _)| *name != "assistant_id") {
-                    changed.payload[name] = value.clone();
-                }
-                changed.plan(now)?;
-                changed.updated_at = now;
-                *cron = changed;
-                Ok(json_response(StatusCode::OK, &cron.row()))
-            }),
-    )
+pub async fn patch(State(agent): ThisAgent, Path(id): Path<String>, bytes: Bytes) -> Handled {
+    check_cron_id(&id)?;
+    let body = body(&bytes)?;
+    let fields = body
+        .as_object()
+        .filter(|fields| !fields.is_empty())
+        .ok_or_else(|| bad("Request body cannot be empty"))?;
+    let now = Timestamp::now();
+    let mut memory = agent.memory();
+    let Some(cron) = memory.crons.iter_mut().find(|cron| cron.id == id) else {
+        return Err(missing(&format!("Cron '{id}' not found")));
+    };
+    let mut changed = cron.clone();
+    for (name, value) in fields.iter().filter(|(name, _)| *name != "assistant_id") {
+        changed.payload[name] = value.clone();
+    }
+    changed.plan(now)?;
+    changed.updated_at = now;
+    *cron = changed;
+    Ok(ok(&cron.row()))
 }
 
 /// `DELETE /runs/crons/{cron}`.
-pub async fn delete(State(agent): ThisAgent, Path(id): Path<String>) -> Response {
-    answer(check_cron_id(&id).and_then(|()| {
-        let mut memory = agent.memory();
-        let all = memory.crons.len();
-        memory.crons.retain(|cron| cron.id != id);
-        match memory.crons.len() == all {
-            true => Err(missing("Not Found")),
-            false => Ok(empty(StatusCode::NO_CONTENT)),
-        }
-    }))
+pub async fn delete(State(agent): ThisAgent, Path(id): Path<String>) -> Handled {
+    check_cron_id(&id)?;
+    let mut memory = agent.memory();
+    let all = memory.crons.len();
+    memory.crons.retain(|cron| cron.id != id);
+    match memory.crons.len() == all {
+        true => Err(missing("Not Found")),
+        false => Ok(done()),
+    }
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 use super::cancel::active_runs;
 use super::graphs::Graph;
 use super::python::python_repr;
-use super::refuse::{Refusal, bad, conflict};
 use super::rows;
-use super::state::{Checkpoint, Object, Task, Thread};
-use crate::ids::checkpoint_id;
+use super::state::{Checkpoint, Task, Thread};
+use crate::http::{Refusal, bad, conflict};
+use crate::values::Object;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -53,21 +53,6 @@ pub fn edit(thread: &mut Thread, body: &Value, now: Timestamp) -> Result<(String
         }
     }
     graph.merge(&mut values, &body["values"]);
-    let names: Vec<String> = match (node, &base) {
-        (Some("__start__"), _) => graph.start().into_iter().map(str::to_owned).collect(),
-        (Some("__end__"), _) => Vec::new(),
-        (Some(node), _) if !copies => graph
-            .next(&[node], &values)
-            .into_iter()
-            .map(str::to_owned)
-            .collect(),
-        // The edit counts as another write of the node that wrote last, so the same nodes are next.
-        (_, Some(base)) => base
-            .tasks_for(Some(graph))
-            .map(|task| task.name.clone())
-            .collect(),
-        (_, None) => Vec::new(),
-    };
     let step = base.as_ref().map_or(-1, Checkpoint::step) + 1;
     let mut metadata = json!({
         "graph_id": graph.name(), "thread_id": thread.id, "source": if copies { "fork" } else { "update" },
@@ -76,30 +61,40 @@ pub fn edit(thread: &mut Thread, body: &Value, now: Timestamp) -> Result<(String
     if let Some(id) = asked {
         metadata["checkpoint_id"] = json!(id);
     }
-    let at = thread.later(now);
+    // The new tasks have new ids, and the questions of the old ones are gone.
+    let tasks = next(graph, node.filter(|_| !copies), base.as_ref(), &values);
     // The ids of these two repeat the step of the state before.
     let repeats = copies || node == Some("__end__");
-    let id = checkpoint_id(at, step - i64::from(repeats));
-    let parent = if copies {
-        base.and_then(|base| base.parent)
-    } else {
-        base.map(|base| base.id)
-    };
-    // The new tasks have new ids, and the questions of the old ones are gone.
-    let tasks: Vec<Task> = names.iter().map(|name| Task::new(name)).collect();
-    thread.checkpoints.push(Checkpoint {
-        id: id.clone(),
+    let parent = base.and_then(|base| if copies { base.parent } else { Some(base.id) });
+    let id = thread.save(
         parent,
         values,
         tasks,
         metadata,
-        at,
-    });
+        now,
+        step - i64::from(repeats),
+    );
     touch(thread, now);
     let state = thread
         .checkpoint(None)
         .map(|newest| rows::state(thread, newest, true));
     Ok((id, state.unwrap_or_default()))
+}
+
+/// Returns the tasks after an edit in the name of a node. Without one, it counts as another write of the node that wrote last, so the
+/// same nodes are next.
+fn next(graph: Graph, node: Option<&str>, base: Option<&Checkpoint>, values: &Object) -> Vec<Task> {
+    let new = |names: Vec<&str>| names.into_iter().map(Task::new).collect();
+    match (node, base) {
+        (Some("__start__"), _) => new(graph.start()),
+        (Some("__end__"), _) => Vec::new(),
+        (Some(node), _) => new(graph.next(&[node], values)),
+        (None, Some(base)) => base
+            .tasks_for(Some(graph))
+            .map(|task| Task::new(&task.name))
+            .collect(),
+        (None, None) => Vec::new(),
+    }
 }
 
 /// Returns the graph that a thread's edits need.

@@ -2,13 +2,14 @@
 
 use super::feed::{Ended, Feed, Item, Kind};
 use super::rows;
-use super::state::{Interrupt, Object, Task};
+use super::state::{Interrupt, Task};
 use super::{Agent, graphs::Graph};
 use crate::clock::Clock;
 use crate::ids::iso;
+use crate::values::{Object, items_of, locked};
 use serde_json::{Value, json};
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The requested stream modes of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -126,10 +127,6 @@ impl Position {
         ns.push(format!("{}:{}", self.node, self.task));
         ns
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Events that are published together and share a millisecond.
@@ -379,7 +376,7 @@ impl Output {
         if !self.messages() || !(position.ns.is_empty() || self.subgraphs) {
             return;
         }
-        for message in update["messages"].as_array().into_iter().flatten() {
+        for message in items_of(&update["messages"]) {
             let Some(id) = message["id"].as_str() else {
                 continue;
             };

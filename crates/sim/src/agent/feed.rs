@@ -1,7 +1,9 @@
 //! The events of one stream on the server: published events, readers, and replay.
 
+use crate::values::locked;
+use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -35,6 +37,20 @@ pub struct Item {
     pub stored: bool,
     /// When its run ended.
     pub ended: Ended,
+}
+
+impl Item {
+    /// An event without an id that is not stored.
+    pub fn new(name: impl Into<String>, data: &Value, kind: Kind) -> Self {
+        Item {
+            id: String::new(),
+            name: name.into(),
+            data: data.to_string(),
+            kind,
+            stored: false,
+            ended: Ended::default(),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -77,7 +93,7 @@ impl Feed {
     }
 
     fn log(&self) -> MutexGuard<'_, Log> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.log)
     }
 
     /// Appends events.

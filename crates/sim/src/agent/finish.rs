@@ -5,7 +5,8 @@ use super::emit::{Output, Reported};
 use super::exec::Stop;
 use super::feed::{Item, Kind};
 use super::rows;
-use super::state::{Interrupt, Object, Run, Thread};
+use super::state::{Interrupt, Run, Thread};
+use crate::values::Object;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -110,26 +111,15 @@ fn finish_thread_stream(agent: &Agent, run: &Run, out: &Output, state: &Value) {
         ));
     }
     let ids = out.clock.ids(events.len());
-    let items: Vec<Arc<Item>> = events
-        .into_iter()
-        .zip(ids)
-        .map(|((name, data, kind), id)| {
-            let (name, data, stored, ended) = (
-                name.to_owned(),
-                data.to_string(),
-                out.stored,
-                out.ended.clone(),
-            );
-            Arc::new(Item {
-                id,
-                name,
-                data,
-                kind,
-                stored,
-                ended,
-            })
+    let item = |((name, data, kind), id): ((&str, Value, Kind), String)| {
+        Arc::new(Item {
+            id,
+            stored: out.stored,
+            ended: out.ended.clone(),
+            ..Item::new(name, &data, kind)
         })
-        .collect();
+    };
+    let items: Vec<Arc<Item>> = events.into_iter().zip(ids).map(item).collect();
     agent.thread_feed(&run.thread).push(&items);
 }
 

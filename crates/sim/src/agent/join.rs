@@ -1,12 +1,12 @@
 //! Joining a run, and following a thread.
 
+use super::Agent;
 use super::ThisAgent;
 use super::check::{check_run_ids, check_thread_id};
-use super::feed::{Ended, Feed, Item, Kind};
-use super::refuse::{Refusal, invalid, missing};
+use super::feed::{Feed, Item, Kind};
 use super::runs::cancel_on_leave;
 use super::streams::{Filter, Source, locate, respond, run_ids};
-use super::{Agent, query_pairs};
+use crate::http::{Handled, invalid, missing, query_pairs};
 use crate::ids::Ids;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, Uri};
@@ -28,25 +28,14 @@ pub async fn run(
     Path((thread, run)): Path<(String, String)>,
     uri: Uri,
     headers: HeaderMap,
-) -> Response {
-    let joined =
-        check_run_ids(&thread, &run).and_then(|()| join(&agent, &thread, &run, &uri, &headers));
-    match joined {
-        Ok(mut response) => {
-            locate(&agent, &mut response, &thread, &run, "stream");
-            response
-        }
-        Err(refusal) => *refusal,
-    }
+) -> Handled {
+    check_run_ids(&thread, &run)?;
+    let mut response = join(&agent, &thread, &run, &uri, &headers)?;
+    locate(&agent, &mut response, &thread, &run, "stream");
+    Ok(response)
 }
 
-fn join(
-    agent: &Arc<Agent>,
-    thread: &str,
-    run: &str,
-    uri: &Uri,
-    headers: &HeaderMap,
-) -> Result<Response, Refusal> {
+fn join(agent: &Arc<Agent>, thread: &str, run: &str, uri: &Uri, headers: &HeaderMap) -> Handled {
     let pairs = query_pairs(uri);
     let Some(found) = agent.run(thread, run) else {
         // The Python server reports it inside the stream and not by the status code.
@@ -80,16 +69,7 @@ fn join(
 fn single(agent: &Arc<Agent>, name: &str, data: &Value) -> Response {
     let feed = Arc::new(Feed::new(agent.kept));
     let reader = feed.reader(|_| false);
-    let (id, name, data) = (String::new(), name.to_owned(), data.to_string());
-    let item = Item {
-        id,
-        name,
-        data,
-        kind: Kind::Output,
-        stored: false,
-        ended: Ended::default(),
-    };
-    feed.push(&[Arc::new(item)]);
+    feed.push(&[Arc::new(Item::new(name, data, Kind::Output))]);
     feed.close();
     respond(agent, Source::new(reader, Filter::All))
 }
@@ -124,25 +104,16 @@ pub async fn thread(
     Path(thread): Path<String>,
     uri: Uri,
     headers: HeaderMap,
-) -> Response {
-    follow(&agent, &thread, &uri, &headers).unwrap_or_else(|refusal| *refusal)
-}
-
-fn follow(
-    agent: &Arc<Agent>,
-    thread: &str,
-    uri: &Uri,
-    headers: &HeaderMap,
-) -> Result<Response, Refusal> {
-    check_thread_id(thread)?;
-    let modes = agent.thread_modes(&query_pairs(uri))?;
+) -> Handled {
+    check_thread_id(&thread)?;
+    let modes = agent.thread_modes(&query_pairs(&uri))?;
     let after = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     if after.is_some_and(|after| !is_stream_id(after)) {
         return Err(invalid(
             "Invalid last-event-id: must be a valid Redis stream ID",
         ));
     }
-    let feed = agent.thread_feed(thread);
+    let feed = agent.thread_feed(&thread);
     let reader = feed.reader(|item| match after {
         None => false,
         Some("-" | "0" | "0-0") => true,
@@ -151,7 +122,7 @@ fn follow(
     });
     let ids = agent.ids.kind() != Ids::Absent;
     Ok(respond(
-        agent,
+        &agent,
         Source {
             ids,
             ..Source::new(reader, Filter::Modes(modes))

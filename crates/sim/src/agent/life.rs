@@ -8,10 +8,12 @@ use super::exec::run_level;
 use super::feed::{Ended, Feed, Kind, Reader};
 use super::finish::{Ending, finish};
 use super::metadata::{configurable, server_metadata};
-use super::refuse::{Refusal, bad, conflict, missing};
-use super::state::{Assistant, Object, Run, Thread};
+use super::scripts::play;
+use super::state::{Assistant, Run, Thread};
 use crate::clock::Clock;
+use crate::http::{Refusal, bad, conflict, missing};
 use crate::ids::{before, uuid7};
+use crate::values::{Object, object_of};
 use futures::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -103,7 +105,7 @@ pub fn prepare(
         let run = new_run(
             agent, thread, &assistant, body, inherited, stateless, clock, now,
         );
-        let mut config = body["config"].as_object().cloned().unwrap_or_default();
+        let mut config = object_of(&body["config"]);
         config.remove("metadata");
         config.entry("configurable").or_insert_with(|| json!({}));
         thread.config = Some(config);
@@ -151,15 +153,10 @@ fn new_run(
     now: Timestamp,
 ) -> Run {
     let id = uuid7(now);
-    let mut metadata = assistant.metadata.as_object().cloned().unwrap_or_default();
+    let mut metadata = object_of(&assistant.current.metadata);
     metadata.extend(inherited);
-    metadata.extend(
-        body["config"]["metadata"]
-            .as_object()
-            .cloned()
-            .unwrap_or_default(),
-    );
-    metadata.extend(body["metadata"].as_object().cloned().unwrap_or_default());
+    metadata.extend(object_of(&body["config"]["metadata"]));
+    metadata.extend(object_of(&body["metadata"]));
     metadata.insert("assistant_id".into(), json!(assistant.id));
     let mut kwargs = kwargs(&id, &thread.id, assistant, body, &metadata, stateless, now);
     if let Some(revision) = agent.host.get().and_then(|host| host.revision(now)) {
@@ -206,11 +203,8 @@ fn kwargs(
     if !config.is_object() {
         config = json!({});
     }
-    let given = config["configurable"]
-        .as_object()
-        .cloned()
-        .unwrap_or_default();
-    let mut context = body["context"].as_object().cloned().unwrap_or_default();
+    let given = object_of(&config["configurable"]);
+    let mut context = object_of(&body["context"]);
     let mut filled = if given.is_empty() {
         context.clone()
     } else {
@@ -292,7 +286,7 @@ async fn live(agent: Arc<Agent>, run: Run, assistant: Assistant, delay: Duration
         .plain("metadata", &hello, Kind::Lifecycle, true)
         .send();
     let start = beginning(&agent, &run);
-    let work = run_level(&out, run.graph, Vec::new(), Object::new(), start);
+    let work = run_level(&out, play, run.graph, Vec::new(), Object::new(), start);
     let ending = tokio::select! {
         biased;
         () = run.stop.cancelled() => Ending::Cancelled,
@@ -345,10 +339,7 @@ fn output(agent: &Arc<Agent>, run: &Run, assistant: &Assistant) -> Output {
         thread_feed: agent.thread_feed(&run.thread),
         clock: run.clock.clone(),
         ended: Ended::default(),
-        configurable: run.kwargs["config"]["configurable"]
-            .as_object()
-            .cloned()
-            .unwrap_or_default(),
+        configurable: object_of(&run.kwargs["config"]["configurable"]),
         streamed: std::sync::Mutex::default(),
         reported: std::sync::Mutex::default(),
         asked: std::sync::Mutex::default(),

@@ -1,6 +1,7 @@
 //! Chat messages as the server writes them, whole or in the chunks of a streaming model.
 
 use crate::ids::uuid4;
+use crate::values::text_of;
 use serde_json::{Value, json};
 
 /// A tool call.
@@ -225,7 +226,7 @@ pub fn coerce(message: &Value) -> Value {
         ),
         "tool" => tool(
             "tool",
-            message["tool_call_id"].as_str().unwrap_or_default(),
+            text_of(&message["tool_call_id"]),
             content.to_string(),
         ),
         _ => human(content),

@@ -1,8 +1,9 @@
 //! The metadata that the server adds to tasks, messages and checkpoints.
 
 use super::emit::{Output, Position};
-use super::state::{Assistant, Object};
+use super::state::Assistant;
 use crate::ids::uuid4;
+use crate::values::{Object, object_of};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -11,7 +12,7 @@ impl Output {
     pub(super) fn with(&self, more: Value) -> Value {
         let mut base = self.metadata.clone();
         base.extend(server_metadata(&self.agent.url));
-        base.extend(object(more));
+        base.extend(object_of(&more));
         Value::Object(base)
     }
 
@@ -71,16 +72,9 @@ impl Output {
     }
 }
 
-fn object(value: Value) -> Object {
-    match value {
-        Value::Object(object) => object,
-        _ => Object::new(),
-    }
-}
-
 /// Data about the server itself in the metadata of its runs.
 pub fn server_metadata(url: &str) -> Object {
-    object(json!({
+    object_of(&json!({
         "run_attempt": 1, "langgraph_version": "1.2.22", "langgraph_api_version": "0.16.7",
         "langgraph_plan": "enterprise", "langgraph_host": "self-hosted", "langgraph_api_url": url,
     }))
@@ -88,7 +82,7 @@ pub fn server_metadata(url: &str) -> Object {
 
 /// `configurable` of a run, as the server fills it in.
 pub fn configurable(run: &str, thread: &str, assistant: &Assistant, at: Timestamp) -> Object {
-    object(json!({
+    object_of(&json!({
         "langgraph_auth_user": null, "langgraph_auth_user_id": "", "langgraph_auth_permissions": [],
         "langgraph_request_id": uuid4(), "__request_start_time_ms__": at.as_millisecond(), "__after_seconds__": 0,
         "run_id": run, "thread_id": thread, "graph_id": assistant.graph.name(), "assistant_id": assistant.id,

@@ -11,14 +11,12 @@ pub mod exec;
 pub mod feed;
 pub mod finish;
 pub mod graphs;
-pub mod history;
 pub mod join;
 pub mod life;
 pub mod message;
 pub mod message_stream;
 pub mod metadata;
 pub mod python;
-pub mod refuse;
 mod routes;
 pub mod rows;
 pub mod runs;
@@ -30,22 +28,18 @@ pub mod streams;
 pub mod supersteps;
 pub mod threads;
 
-pub use refuse::detail;
-
 use crate::Scenario;
 use crate::clock::Clock;
 use crate::control::ControlServer;
 use crate::ids::{IdClock, Ids};
-use axum::body::Body;
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
-use axum::response::Response;
+use crate::values::locked;
 use feed::{Feed, ReplayLimits};
 use graphs::{Graph, graphs};
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::json;
 use state::{Assistant, Memory, Run, Thread, Version};
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -165,7 +159,7 @@ impl Agent {
 
     /// Locks the storage. Never held across an await.
     pub fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.memory)
     }
 
     /// Changes a thread, if it exists, and wakes the tasks that wait for a change.
@@ -268,78 +262,6 @@ impl Agent {
             .find(|one| one.id == asked || Some(one.id.as_str()) == own)
             .cloned()
     }
-}
-
-/// A JSON answer.
-pub fn json_response(status: StatusCode, body: &Value) -> Response {
-    let mut response = Response::new(Body::from(body.to_string()));
-    *response.status_mut() = status;
-    response.headers_mut().insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("application/json"),
-    );
-    response
-}
-
-pub fn text_response(status: StatusCode, content_type: &'static str, text: &str) -> Response {
-    let mut response = Response::new(Body::from(text.to_owned()));
-    *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response
-}
-
-/// An answer without a body.
-pub fn empty(status: StatusCode) -> Response {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = status;
-    response
-}
-
-/// Sets a header. An invalid value is skipped.
-pub fn set_header(response: &mut Response, name: &'static str, value: &str) {
-    if let Ok(value) = HeaderValue::from_str(value) {
-        response
-            .headers_mut()
-            .insert(HeaderName::from_static(name), value);
-    }
-}
-
-/// The decoded pairs of a query, in order.
-pub fn query_pairs(uri: &axum::http::Uri) -> Vec<(String, String)> {
-    let text = uri.query().unwrap_or_default();
-    text.split('&')
-        .filter(|pair| !pair.is_empty())
-        .map(|pair| {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            (decoded(key), decoded(value))
-        })
-        .collect()
-}
-
-/// The last value of a parameter.
-pub fn last_of<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
-    let found = pairs.iter().rev().find(|(key, _)| key == name);
-    found.map(|(_, value)| value.as_str())
-}
-
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = after;
-        let hex = |byte: u8| char::from(byte).to_digit(16);
-        match (byte, after) {
-            (b'+', _) => bytes.push(b' '),
-            (b'%', [high, low, ..]) if hex(*high).is_some() && hex(*low).is_some() => {
-                bytes.push((hex(*high).unwrap_or(0) * 16 + hex(*low).unwrap_or(0)) as u8);
-                rest = &after[2..];
-            }
-            _ => bytes.push(byte),
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! The routes of the server. A contract-only one has a few of them.
 
 use super::ThisAgent;
-use super::{Agent, assistants, crons, detail, join, json_response, runs, search, store, threads};
+use super::{Agent, assistants, crons, join, runs, search, store, threads};
+use crate::http::{detail, ok};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
@@ -47,7 +48,6 @@ fn others() -> Routes {
     Router::new()
         .route("/info", get(info))
         .route("/assistants/search", post(search::assistants))
-        .route("/assistants/count", post(search::count_assistants))
         .route("/assistants", post(assistants::create))
         .route(
             "/assistants/{assistant}",
@@ -86,10 +86,7 @@ fn others() -> Routes {
             "/threads/{thread}/state/checkpoint",
             post(threads::state_at_post),
         )
-        .route(
-            "/threads/{thread}/history",
-            get(threads::history_get).post(threads::history_post),
-        )
+        .route("/threads/{thread}/history", get(threads::history))
         .route("/threads/{thread}/runs", post(runs::create).get(runs::list))
         .route("/threads/{thread}/runs/wait", post(runs::wait))
         .route(
@@ -98,18 +95,14 @@ fn others() -> Routes {
         )
         .route("/threads/{thread}/runs/{run}/join", get(runs::join))
         .route("/threads/{thread}/runs/{run}/cancel", post(runs::cancel))
-        .route("/ok", get(ok))
+        .route("/ok", get(is_ok))
         .route("/threads/count", post(search::count_threads))
-        .route("/threads/{thread}/copy", post(threads::copy))
-        .route("/runs", post(runs::stateless_create))
-        .route("/runs/wait", post(runs::stateless_wait))
-        .route("/metrics", get(metrics))
-        .route("/runs/cancel", post(runs::cancel_many))
         .route("/threads/prune", post(threads::prune))
+        .route("/threads/{thread}/copy", post(threads::copy))
+        .route("/metrics", get(metrics))
         .route("/assistants/{assistant}/schemas", get(assistants::schemas))
         .route("/runs/crons", post(crons::post))
         .route("/runs/crons/search", post(crons::search))
-        .route("/runs/crons/count", post(crons::count))
         .route(
             "/runs/crons/{cron}",
             get(crons::get).patch(crons::patch).delete(crons::delete),
@@ -133,8 +126,8 @@ async fn guard(State(agent): ThisAgent, request: Request, next: Next) -> Respons
     response
 }
 
-async fn ok() -> Response {
-    json_response(StatusCode::OK, &json!({"ok": true, "services": {}}))
+async fn is_ok() -> Response {
+    ok(&json!({"ok": true, "services": {}}))
 }
 
 /// The part of the metrics that describes the queue.
@@ -166,7 +159,7 @@ async fn metrics(State(agent): ThisAgent) -> Response {
         "api": {"http_requests_total": []},
         "workers": {"max": WORKERS, "active": active, "available": WORKERS - active},
     });
-    json_response(StatusCode::OK, &metrics)
+    ok(&metrics)
 }
 
 async fn info(State(agent): ThisAgent) -> Response {
@@ -179,5 +172,5 @@ async fn info(State(agent): ThisAgent) -> Response {
         "host": {"kind": if host.is_some() { "saas" } else { "self-hosted" }, "project_id": null,
             "host_revision_id": revision, "revision_id": null, "tenant_id": null},
     });
-    json_response(StatusCode::OK, &info)
+    ok(&info)
 }

@@ -1,15 +1,17 @@
 //! Threads, states, runs and assistants as JSON.
 
-use super::state::{Assistant, Checkpoint, Interrupt, Object, Run, Task, Thread, Version};
+use super::state::{Assistant, Checkpoint, Interrupt, Run, Task, Thread, Version};
 use crate::ids::iso;
+use crate::values::Object;
 use serde_json::{Value, json};
 
 pub fn assistant(assistant: &Assistant) -> Value {
+    let current = &assistant.current;
     json!({
-        "assistant_id": assistant.id, "graph_id": assistant.graph.name(), "config": assistant.config,
-        "context": assistant.context, "metadata": assistant.metadata, "name": assistant.name,
-        "created_at": iso(assistant.created_at), "updated_at": iso(assistant.updated_at), "version": assistant.version,
-        "description": assistant.description,
+        "assistant_id": assistant.id, "graph_id": assistant.graph.name(), "config": current.config,
+        "context": current.context, "metadata": current.metadata, "name": current.name,
+        "created_at": iso(assistant.created_at), "updated_at": iso(assistant.updated_at), "version": current.number,
+        "description": current.description,
     })
 }
 

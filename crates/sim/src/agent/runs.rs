@@ -5,14 +5,16 @@ use super::cancel::Cancelled;
 use super::check::{body, check_run, check_run_ids, check_thread_id};
 use super::feed::Read;
 use super::life::{Started, start};
-use super::refuse::{Refusal, answer, bad, invalid, missing};
 use super::state::{Run, select};
 use super::streams::{Filter, OnLeave, Source, locate, respond, run_ids};
-use super::{Agent, empty, json_response, last_of, query_pairs, rows, set_header};
+use super::{Agent, rows};
+use crate::http::{
+    Handled, Refusal, bad, done, empty, invalid, last_of, missing, ok, query_pairs, set_header,
+};
 use crate::ids::uuid7;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
-use axum::http::{HeaderValue, StatusCode, Uri, header};
+use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use futures::stream as streams;
 use jiff::Timestamp;
@@ -82,41 +84,34 @@ fn create_on(
 }
 
 /// `POST /threads/{t}/runs/stream`.
-pub async fn stream(State(agent): ThisAgent, Path(thread): Path<String>, bytes: Bytes) -> Response {
-    answer(
-        create_on(&agent, &thread, &bytes, Origin::Awaited).map(|(started, body)| {
-            let run = started.run.id.clone();
-            let mut response = stream_of(&agent, started, &body);
-            locate(&agent, &mut response, &thread, &run, "stream");
-            response
-        }),
-    )
+pub async fn stream(State(agent): ThisAgent, Path(thread): Path<String>, bytes: Bytes) -> Handled {
+    let (started, body) = create_on(&agent, &thread, &bytes, Origin::Awaited)?;
+    let run = started.run.id.clone();
+    let mut response = stream_of(&agent, started, &body);
+    locate(&agent, &mut response, &thread, &run, "stream");
+    Ok(response)
 }
 
 /// `POST /threads/{t}/runs`.
-pub async fn create(State(agent): ThisAgent, Path(thread): Path<String>, bytes: Bytes) -> Response {
-    answer(
-        create_on(&agent, &thread, &bytes, Origin::Background).map(|(started, _)| {
-            created(
-                &started,
-                &format!("/threads/{thread}/runs/{}", started.run.id),
-            )
-        }),
-    )
+pub async fn create(State(agent): ThisAgent, Path(thread): Path<String>, bytes: Bytes) -> Handled {
+    let (started, _) = create_on(&agent, &thread, &bytes, Origin::Background)?;
+
+    Ok(created(
+        &started,
+        &format!("/threads/{thread}/runs/{}", started.run.id),
+    ))
 }
 
 fn created(started: &Started, place: &str) -> Response {
-    let mut response = json_response(StatusCode::OK, &rows::run(&started.run));
+    let mut response = ok(&rows::run(&started.run));
     set_header(&mut response, "content-location", place);
     response
 }
 
 /// `POST /threads/{t}/runs/wait`.
-pub async fn wait(State(agent): ThisAgent, Path(thread): Path<String>, bytes: Bytes) -> Response {
-    answer(
-        create_on(&agent, &thread, &bytes, Origin::Awaited)
-            .map(|(started, _)| outcome_of(&agent, started)),
-    )
+pub async fn wait(State(agent): ThisAgent, Path(thread): Path<String>, bytes: Bytes) -> Handled {
+    let (started, _) = create_on(&agent, &thread, &bytes, Origin::Awaited)?;
+    Ok(outcome_of(&agent, started))
 }
 
 fn create_stateless(agent: &Arc<Agent>, bytes: &[u8]) -> Result<(Started, Value), Refusal> {
@@ -127,29 +122,15 @@ fn create_stateless(agent: &Arc<Agent>, bytes: &[u8]) -> Result<(Started, Value)
 }
 
 /// `POST /runs/stream`. The server's `location` does not exist.
-pub async fn stateless_stream(State(agent): ThisAgent, bytes: Bytes) -> Response {
-    answer(create_stateless(&agent, &bytes).map(|(started, body)| {
-        let place = format!("/runs/{}", started.run.id);
-        let mut response = stream_of(&agent, started, &body);
-        if !agent.contract {
-            set_header(&mut response, "location", &format!("{place}/stream"));
-            set_header(&mut response, "content-location", &place);
-        }
-        response
-    }))
-}
-
-/// `POST /runs`.
-pub async fn stateless_create(State(agent): ThisAgent, bytes: Bytes) -> Response {
-    answer(
-        create_stateless(&agent, &bytes)
-            .map(|(started, _)| created(&started, &format!("/runs/{}", started.run.id))),
-    )
-}
-
-/// `POST /runs/wait`.
-pub async fn stateless_wait(State(agent): ThisAgent, bytes: Bytes) -> Response {
-    answer(create_stateless(&agent, &bytes).map(|(started, _)| outcome_of(&agent, started)))
+pub async fn stateless_stream(State(agent): ThisAgent, bytes: Bytes) -> Handled {
+    let (started, body) = create_stateless(&agent, &bytes)?;
+    let place = format!("/runs/{}", started.run.id);
+    let mut response = stream_of(&agent, started, &body);
+    if !agent.contract {
+        set_header(&mut response, "location", &format!("{place}/stream"));
+        set_header(&mut response, "content-location", &place);
+    }
+    Ok(response)
 }
 
 /// Responds with the final result of a run. Its thread may be gone by then, so the end is read from its stream.
@@ -165,22 +146,16 @@ fn outcome_of(agent: &Arc<Agent>, started: Started) -> Response {
 }
 
 /// `GET /threads/{t}/runs/{r}/join`.
-pub async fn join(
-    State(agent): ThisAgent,
-    Path((thread, run)): Path<(String, String)>,
-) -> Response {
-    if let Err(refusal) = check_run_ids(&thread, &run) {
-        return *refusal;
-    }
+pub async fn join(State(agent): ThisAgent, Path((thread, run)): Path<(String, String)>) -> Handled {
+    check_run_ids(&thread, &run)?;
     let mut response = match agent.run(&thread, &run) {
         Some(found) => patient(&agent, join_outcome(agent.clone(), found)),
-        None => json_response(
-            StatusCode::OK,
-            &json!({"__error__": {"error": "HTTPException", "message": "404: Run not found"}}),
-        ),
+        None => {
+            ok(&json!({"__error__": {"error": "HTTPException", "message": "404: Run not found"}}))
+        }
     };
     locate(&agent, &mut response, &thread, &run, "join");
-    response
+    Ok(response)
 }
 
 /// Joining a finished run returns the state of its thread.
@@ -221,63 +196,57 @@ fn patient(agent: &Arc<Agent>, ending: impl Future<Output = Value> + Send + 'sta
         Some((Ok(part), Some(ending)))
     });
     let mut response = Response::new(Body::from_stream(parts));
-    response.headers_mut().insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("application/json"),
-    );
+    set_header(&mut response, "content-type", "application/json");
     response
 }
 
 /// `GET /threads/{t}/runs`: newest first.
-pub async fn list(State(agent): ThisAgent, Path(thread): Path<String>, uri: Uri) -> Response {
-    answer(agent.check_thread(&thread).and_then(|()| {
-        let pairs = query_pairs(&uri);
-        let number = |key: &str, or: usize| match last_of(&pairs, key) {
-            None => Ok(or),
-            Some(text) => text
-                .parse()
-                .map_err(|_| bad(&format!("invalid literal for int() with base 10: '{text}'"))),
-        };
-        let (offset, limit) = (number("offset", 0)?, number("limit", 10)?);
-        let fields = pairs.iter().filter(|(key, _)| key == "select");
-        let fields: Vec<String> = fields.map(|(_, value)| value.clone()).collect();
-        let wanted = last_of(&pairs, "status");
-        let memory = agent.memory();
-        let thread = memory.threads.get(&thread);
-        let runs = thread
-            .into_iter()
-            .flat_map(|thread| thread.runs.iter().rev());
-        let shown: Vec<Value> = runs
-            .filter(|run| wanted.is_none_or(|status| run.status == status))
-            .skip(offset)
-            .take(limit)
-            .map(|run| select(rows::run(run), &fields))
-            .collect();
-        Ok(json_response(StatusCode::OK, &json!(shown)))
-    }))
+pub async fn list(State(agent): ThisAgent, Path(thread): Path<String>, uri: Uri) -> Handled {
+    agent.check_thread(&thread)?;
+    let pairs = query_pairs(&uri);
+    let number = |key: &str, or: usize| match last_of(&pairs, key) {
+        None => Ok(or),
+        Some(text) => text
+            .parse()
+            .map_err(|_| bad(&format!("invalid literal for int() with base 10: '{text}'"))),
+    };
+    let (offset, limit) = (number("offset", 0)?, number("limit", 10)?);
+    let fields = pairs.iter().filter(|(key, _)| key == "select");
+    let fields: Vec<String> = fields.map(|(_, value)| value.clone()).collect();
+    let wanted = last_of(&pairs, "status");
+    let memory = agent.memory();
+    let thread = memory.threads.get(&thread);
+    let runs = thread
+        .into_iter()
+        .flat_map(|thread| thread.runs.iter().rev());
+    let shown: Vec<Value> = runs
+        .filter(|run| wanted.is_none_or(|status| run.status == status))
+        .skip(offset)
+        .take(limit)
+        .map(|run| select(rows::run(run), &fields))
+        .collect();
+    Ok(ok(&json!(shown)))
 }
 
 /// `GET /threads/{t}/runs/{r}`.
-pub async fn get(State(agent): ThisAgent, Path((thread, run)): Path<(String, String)>) -> Response {
-    answer(check_run_ids(&thread, &run).and_then(|()| {
-        let found = agent.run(&thread, &run);
-        let found = found.ok_or_else(|| missing("Not Found"))?;
-        Ok(json_response(StatusCode::OK, &rows::run(&found)))
-    }))
+pub async fn get(State(agent): ThisAgent, Path((thread, run)): Path<(String, String)>) -> Handled {
+    check_run_ids(&thread, &run)?;
+    let found = agent.run(&thread, &run);
+    let found = found.ok_or_else(|| missing("Not Found"))?;
+    Ok(ok(&rows::run(&found)))
 }
 
 /// `DELETE /threads/{t}/runs/{r}`. A running run continues without its row.
 pub async fn delete(
     State(agent): ThisAgent,
     Path((thread, run)): Path<(String, String)>,
-) -> Response {
-    answer(check_run_ids(&thread, &run).and_then(|()| {
-        if agent.delete_run(&thread, &run) {
-            Ok(empty(StatusCode::NO_CONTENT))
-        } else {
-            Err(missing("Run not found"))
-        }
-    }))
+) -> Handled {
+    check_run_ids(&thread, &run)?;
+    if agent.delete_run(&thread, &run) {
+        Ok(done())
+    } else {
+        Err(missing("Run not found"))
+    }
 }
 
 const NOTHING_TO_CANCEL: &str = "No runs found to cancel.";
@@ -289,10 +258,8 @@ pub async fn cancel(
     State(agent): ThisAgent,
     Path((thread, run)): Path<(String, String)>,
     uri: Uri,
-) -> Response {
-    if let Err(refusal) = check_run_ids(&thread, &run) {
-        return *refusal;
-    }
+) -> Handled {
+    check_run_ids(&thread, &run)?;
     let pairs = query_pairs(&uri);
     let rollback = is(&pairs, "action", &["rollback"]);
     let waits = is(&pairs, "wait", &["1", "true", "yes"]);
@@ -303,59 +270,15 @@ pub async fn cancel(
         .run(&thread, &run)
         .is_some_and(|run| run.status == "pending");
     match agent.cancel(&thread, &run, rollback, &reason, waits) {
-        Cancelled::Unknown => return *missing(NOTHING_TO_CANCEL),
-        Cancelled::TooLate => return *missing(TOO_LATE),
-        Cancelled::Yes if !waits => return empty(StatusCode::ACCEPTED),
+        Cancelled::Unknown => return Err(missing(NOTHING_TO_CANCEL)),
+        Cancelled::TooLate => return Err(missing(TOO_LATE)),
+        Cancelled::Yes if !waits => return Ok(empty(StatusCode::ACCEPTED)),
         Cancelled::Yes => agent.ended(&thread, &run).await,
     }
     if pending {
         agent.pause(Duration::from_millis(500)).await;
     }
-    let mut response = json_response(StatusCode::OK, &json!({}));
+    let mut response = ok(&json!({}));
     locate(&agent, &mut response, &thread, &run, "join");
-    response
-}
-
-/// `POST /runs/cancel`: by thread and run ids, or by status on the whole server.
-pub async fn cancel_many(State(agent): ThisAgent, uri: Uri, bytes: Bytes) -> Response {
-    answer(body(&bytes).and_then(|body| {
-        let status = body["status"].as_str();
-        let ids = body["run_ids"].as_array();
-        if status.is_some() && (ids.is_some() || body["thread_id"].is_string()) {
-            return Err(invalid(
-                "When providing a 'status', 'thread_id' and 'run_ids' must be omitted. The 'status' parameter cancels \
-                 all runs with the given status, regardless of thread or run ID.",
-            ));
-        }
-        let chosen: Vec<(String, String)> = match (status, ids, body["thread_id"].as_str()) {
-            (Some(status), ..) => {
-                let memory = agent.memory();
-                let runs = memory.threads.values().flat_map(|thread| &thread.runs);
-                let wanted = runs.filter(|run| run.is_active() && (status == "all" || run.status == status));
-                wanted.map(|run| (run.thread.clone(), run.id.clone())).collect()
-            }
-            (None, Some(ids), Some(thread)) => {
-                ids.iter().filter_map(Value::as_str).map(|run| (thread.to_owned(), run.to_owned())).collect()
-            }
-            _ => {
-                return Err(invalid(&format!(
-                    "{body} is not valid under any of the schemas listed in the 'oneOf' keyword\n\nFailed validating \
-                     \"oneOf\" in schema\n\nOn instance:\n    {body}"
-                )));
-            }
-        };
-        let rollback = is(&query_pairs(&uri), "action", &["rollback"]);
-        let action = if rollback { "rollback" } else { "interrupt" };
-        let reason = format!("{action} requested via POST /runs/cancel");
-        let done: Vec<Cancelled> =
-            chosen.iter().map(|(thread, run)| agent.cancel(thread, run, rollback, &reason, false)).collect();
-        if done.contains(&Cancelled::Yes) {
-            return Ok(empty(StatusCode::NO_CONTENT));
-        }
-        Err(missing(if done.iter().all(|one| *one == Cancelled::Unknown) {
-            NOTHING_TO_CANCEL
-        } else {
-            TOO_LATE
-        }))
-    }))
+    Ok(response)
 }

@@ -2,19 +2,18 @@
 
 use super::ThisAgent;
 use super::check::{Page, check_assistant_id, check_thread_filters, optional_body, page};
-use super::refuse::{Refusal, answer, failed, invalid, missing};
 use super::state::{contains, select};
-use super::{Agent, json_response, last_of, query_pairs, rows, set_header};
+use super::{Agent, rows};
+use crate::http::{
+    Handled, Refusal, failed, invalid, last_of, missing, ok, query_pairs, set_header,
+};
+use crate::values::text_of;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::http::{StatusCode, Uri};
+use axum::http::Uri;
 use axum::response::Response;
 use serde_json::{Value, json};
 use std::cmp::Ordering;
-
-fn ok(value: &Value) -> Response {
-    json_response(StatusCode::OK, value)
-}
 
 /// Sorts, pages and selects, and adds the page headers, which are no true total.
 fn paged(mut found: Vec<Value>, page: &Page, usual: &str, tie: &str) -> Response {
@@ -46,7 +45,7 @@ fn paged(mut found: Vec<Value>, page: &Page, usual: &str, tie: &str) -> Response
 
 fn found_assistants(agent: &Agent, body: &Value) -> Vec<Value> {
     let memory = agent.memory();
-    let name = body["name"].as_str().unwrap_or_default().to_lowercase();
+    let name = text_of(&body["name"]).to_lowercase();
     memory
         .assistants
         .iter()
@@ -55,60 +54,55 @@ fn found_assistants(agent: &Agent, body: &Value) -> Vec<Value> {
                 .as_str()
                 .is_none_or(|graph| one.graph.name() == graph)
         })
-        .filter(|one| one.name.to_lowercase().contains(&name))
-        .filter(|one| body["metadata"].is_null() || contains(&one.metadata, &body["metadata"]))
-        .map(|one| rows::assistant(one))
+        .filter(|one| one.current.name.to_lowercase().contains(&name))
+        .filter(|one| {
+            body["metadata"].is_null() || contains(&one.current.metadata, &body["metadata"])
+        })
+        .map(rows::assistant)
         .collect()
 }
 
 /// `POST /assistants/search`.
-pub async fn assistants(State(agent): ThisAgent, bytes: Bytes) -> Response {
-    answer(optional_body(&bytes).and_then(|body| {
-        let page = page(
-            &body,
-            &[
-                "assistant_id",
-                "created_at",
-                "updated_at",
-                "name",
-                "graph_id",
-            ],
-        )?;
-        Ok(paged(
-            found_assistants(&agent, &body),
-            &page,
-            "created_at",
+pub async fn assistants(State(agent): ThisAgent, bytes: Bytes) -> Handled {
+    let body = optional_body(&bytes)?;
+    let page = page(
+        &body,
+        &[
             "assistant_id",
-        ))
-    }))
-}
-
-/// `POST /assistants/count`.
-pub async fn count_assistants(State(agent): ThisAgent, bytes: Bytes) -> Response {
-    answer(optional_body(&bytes).map(|body| ok(&json!(found_assistants(&agent, &body).len()))))
+            "created_at",
+            "updated_at",
+            "name",
+            "graph_id",
+        ],
+    )?;
+    Ok(paged(
+        found_assistants(&agent, &body),
+        &page,
+        "created_at",
+        "assistant_id",
+    ))
 }
 
 /// `GET /assistants/{id}`.
-pub async fn assistant(State(agent): ThisAgent, Path(id): Path<String>) -> Response {
-    answer(check_assistant_id(&id).and_then(|()| {
-        let found = agent.assistant(&id);
-        let found = found.ok_or_else(|| missing("Not Found"))?;
-        Ok(ok(&rows::assistant(&found)))
-    }))
+pub async fn assistant(State(agent): ThisAgent, Path(id): Path<String>) -> Handled {
+    check_assistant_id(&id)?;
+    let found = agent.assistant(&id);
+    let found = found.ok_or_else(|| missing("Not Found"))?;
+    Ok(ok(&rows::assistant(&found)))
 }
 
 /// `GET /assistants/{id}/graph`: by id or by name.
-pub async fn drawing(State(agent): ThisAgent, Path(id): Path<String>, uri: Uri) -> Response {
+pub async fn drawing(State(agent): ThisAgent, Path(id): Path<String>, uri: Uri) -> Handled {
     let pairs = query_pairs(&uri);
     let xray = match last_of(&pairs, "xray").map(str::to_lowercase).as_deref() {
         Some("true" | "yes") => 9,
         text => text.and_then(|text| text.parse().ok()).unwrap_or(0),
     };
-    let found = match agent.assistant(&id) {
-        Some(assistant) => Ok(ok(&assistant.graph.drawing(xray))),
-        None => check_assistant_id(&id).and_then(|()| Err(missing("Not Found"))),
-    };
-    answer(found)
+    if let Some(assistant) = agent.assistant(&id) {
+        return Ok(ok(&assistant.graph.drawing(xray)));
+    }
+    check_assistant_id(&id)?;
+    Err(missing("Not Found"))
 }
 
 fn found_threads(agent: &Agent, body: &Value) -> Result<Vec<Value>, Refusal> {
@@ -155,34 +149,56 @@ const FIELDS: [&str; 9] = [
 ];
 
 /// `POST /threads/search`.
-pub async fn threads(State(agent): ThisAgent, bytes: Bytes) -> Response {
-    answer(optional_body(&bytes).and_then(|body| {
-        let mut page = page(&body, &["thread_id", "status", "created_at", "updated_at", "state_updated_at"])?;
-        check_thread_filters(&body)?;
-        if let Some((at, field)) = page.select.iter().enumerate().find(|(_, field)| !FIELDS.contains(&field.as_str())) {
-            return Err(invalid(&format!(
-                "\"{field}\" is not one of \"thread_id\", \"created_at\" or 7 other candidates\n\nFailed validating \
+pub async fn threads(State(agent): ThisAgent, bytes: Bytes) -> Handled {
+    let body = optional_body(&bytes)?;
+    let mut page = page(
+        &body,
+        &[
+            "thread_id",
+            "status",
+            "created_at",
+            "updated_at",
+            "state_updated_at",
+        ],
+    )?;
+    check_thread_filters(&body)?;
+    if let Some((at, field)) = page
+        .select
+        .iter()
+        .enumerate()
+        .find(|(_, field)| !FIELDS.contains(&field.as_str()))
+    {
+        return Err(invalid(&format!(
+            "\"{field}\" is not one of \"thread_id\", \"created_at\" or 7 other candidates\n\nFailed validating \
                  \"enum\" in schema[\"properties\"][\"select\"][\"items\"]\n\nOn instance[\"select\"][{at}]:\n    \
                  \"{field}\""
-            )));
+        )));
+    }
+    const ROOTS: [&str; 4] = ["config", "interrupts", "metadata", "values"];
+    for path in body["extract"]
+        .as_object()
+        .into_iter()
+        .flat_map(|paths| paths.values())
+    {
+        let path = path.as_str().unwrap_or_default();
+        if !ROOTS.contains(&path.split(['.', '[']).next().unwrap_or_default()) {
+            let text = format!(
+                "Extract path '{path}' must start with one of: {}",
+                ROOTS.join(", ")
+            );
+            return Err(invalid(&text));
         }
-        const ROOTS: [&str; 4] = ["config", "interrupts", "metadata", "values"];
-        for path in body["extract"].as_object().into_iter().flat_map(|paths| paths.values()) {
-            let path = path.as_str().unwrap_or_default();
-            if !ROOTS.contains(&path.split(['.', '[']).next().unwrap_or_default()) {
-                let text = format!("Extract path '{path}' must start with one of: {}", ROOTS.join(", "));
-                return Err(invalid(&text));
-            }
+    }
+    let mut found = found_threads(&agent, &body)?;
+    if body["extract"].is_object() {
+        found
+            .iter_mut()
+            .for_each(|row| row["extracted"] = extracted(row, &body["extract"]));
+        if !page.select.is_empty() {
+            page.select.push("extracted".into());
         }
-        let mut found = found_threads(&agent, &body)?;
-        if body["extract"].is_object() {
-            found.iter_mut().for_each(|row| row["extracted"] = extracted(row, &body["extract"]));
-            if !page.select.is_empty() {
-                page.select.push("extracted".into());
-            }
-        }
-        Ok(paged(found, &page, "updated_at", "thread_id"))
-    }))
+    }
+    Ok(paged(found, &page, "updated_at", "thread_id"))
 }
 
 /// The values at paths such as `values.messages[-1].content`; null if there is none.
@@ -219,11 +235,10 @@ fn extracted(row: &Value, paths: &Value) -> Value {
 }
 
 /// `POST /threads/count`.
-pub async fn count_threads(State(agent): ThisAgent, bytes: Bytes) -> Response {
-    answer(optional_body(&bytes).and_then(|body| {
-        check_thread_filters(&body)?;
-        Ok(ok(&json!(found_threads(&agent, &body)?.len())))
-    }))
+pub async fn count_threads(State(agent): ThisAgent, bytes: Bytes) -> Handled {
+    let body = optional_body(&bytes)?;
+    check_thread_filters(&body)?;
+    Ok(ok(&json!(found_threads(&agent, &body)?.len())))
 }
 
 #[cfg(test)]

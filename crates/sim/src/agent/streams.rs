@@ -1,7 +1,8 @@
 //! Streams on the wire: server-sent events and heartbeats.
 
+use super::Agent;
 use super::feed::{Item, Kind, Read, Reader};
-use super::{Agent, set_header};
+use crate::http::set_header;
 use crate::ids::Ids;
 use axum::body::{Body, Bytes};
 use axum::response::Response;

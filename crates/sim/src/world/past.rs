@@ -5,11 +5,11 @@ use super::stories::{Act, Story, stories};
 use crate::agent::crons::create as create_cron;
 use crate::agent::graphs::Graph;
 use crate::agent::life;
-use crate::agent::state::{Assistant, Thread, Version};
-use crate::agent::store::Item;
+use crate::agent::state::{Assistant, StoreItem, Thread, Version};
 use crate::agent::{Agent, edit};
 use crate::clock::Clock;
 use crate::ids::{before, stable_uuid, uuid7};
+use crate::values::object_of;
 use futures::future::{FutureExt, join};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -43,11 +43,7 @@ async fn tell(agent: &Arc<Agent>, region: &str, now: Timestamp, story: Story) {
     let created = before(now, story.acts.first().map_or(0.0, |(ago, _)| ago + 1.5));
     let id = uuid7(created);
     let metadata = json!({"owner": story.owner, "subject": story.subject, "region": region});
-    let thread = Thread::new(
-        id.clone(),
-        created,
-        metadata.as_object().cloned().unwrap_or_default(),
-    );
+    let thread = Thread::new(id.clone(), created, object_of(&metadata));
     agent.memory().threads.insert(id.clone(), thread);
     let mut acts = story.acts.into_iter().peekable();
     while let Some((ago, act)) = acts.next() {
@@ -239,8 +235,8 @@ fn assistants(agent: &Agent, region: &str, deployment: &str, now: Timestamp) {
         created_at: before(now, 3600.0 * 24.0 * (8.0 - 2.0 * f64::from(number))),
     };
     let mut assistant = Assistant::new(stable_uuid(name), graph, version(1, &versions[0]));
-    assistant.take(version(2, &versions[1]));
-    assistant.take(version(3, &versions[2]));
+    assistant.add(version(2, &versions[1]));
+    assistant.add(version(3, &versions[2]));
     memory.assistants.push(assistant);
 }
 
@@ -283,7 +279,7 @@ fn crons(agent: &Arc<Agent>, region: &str, now: Timestamp) {
 
 /// What the demo's graphs remember about their users.
 fn items(agent: &Agent, now: Timestamp) {
-    let item = |namespace: &[&str], key: &str, value: Value, hours: f64| Item {
+    let item = |namespace: &[&str], key: &str, value: Value, hours: f64| StoreItem {
         namespace: namespace.iter().map(|label| (*label).to_owned()).collect(),
         key: key.to_owned(),
         value,

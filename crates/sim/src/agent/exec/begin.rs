@@ -3,7 +3,8 @@
 use super::Stop;
 use super::level::Level;
 use super::step::exception;
-use crate::agent::state::{Checkpoint, Interrupt, Object, Task};
+use crate::agent::state::{Checkpoint, Interrupt, Task};
+use crate::values::Object;
 use serde_json::{Value, json};
 
 /// What a run does with its initial state.
@@ -166,7 +167,7 @@ impl Level<'_> {
         let own: Vec<Task> = base
             .tasks
             .iter()
-            .filter(|task| self.graph.has(task))
+            .filter(|task| self.graph.has(&task.name))
             .cloned()
             .collect();
         if matches!(how.answers, Answers::Bare(_))

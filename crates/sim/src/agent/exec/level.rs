@@ -1,11 +1,12 @@
 //! One level of a running graph: its super-steps, and the checkpoints between them.
 
-use super::{Answers, Start, Stop};
+use super::{Answers, Play, Start, Stop};
 use crate::agent::emit::{Burst, Output};
 use crate::agent::graphs::Graph;
 use crate::agent::rows;
-use crate::agent::state::{Checkpoint, Object, Task};
+use crate::agent::state::{Checkpoint, Task};
 use crate::ids::checkpoint_id;
+use crate::values::Object;
 use futures::future::{BoxFuture, FutureExt};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -13,6 +14,7 @@ use std::sync::{Arc, Mutex};
 /// One level of a running graph.
 pub(super) struct Level<'a> {
     pub(super) out: &'a Output,
+    pub(super) play: Play,
     pub(super) graph: Graph,
     pub(super) ns: Vec<String>,
     pub(super) parents: Object,
@@ -34,13 +36,14 @@ pub(super) struct Level<'a> {
 /// Runs a graph, or a subgraph, and returns its final state.
 pub fn run_level<'a>(
     out: &'a Output,
+    play: Play,
     graph: Graph,
     ns: Vec<String>,
     parents: Object,
     start: Start,
 ) -> BoxFuture<'a, Result<Object, Stop>> {
     async move {
-        let mut level = Level::new(out, graph, ns, parents, start.base.as_ref());
+        let mut level = Level::new(out, play, graph, ns, parents, start.base.as_ref());
         // As in LangGraph: a new run may take `limit` steps and must then be finished, a continued one two more.
         let last_step = level.step + 2 + start.limit;
         // A run that continues passes the breakpoint at which the previous run stopped.
@@ -100,6 +103,7 @@ fn named(tasks: &[Task], names: &[String]) -> bool {
 impl<'a> Level<'a> {
     fn new(
         out: &'a Output,
+        play: Play,
         graph: Graph,
         ns: Vec<String>,
         parents: Object,
@@ -111,6 +115,7 @@ impl<'a> Level<'a> {
         );
         Level {
             out,
+            play,
             graph,
             ns,
             parents,
@@ -227,7 +232,7 @@ impl<'a> Level<'a> {
             if let Some(checkpoint) = thread.checkpoint_mut(checkpoint) {
                 checkpoint.values = self.saved_values();
                 // The tasks of another graph stay as they are.
-                checkpoint.tasks.retain(|task| !self.graph.has(task));
+                checkpoint.tasks.retain(|task| !self.graph.has(&task.name));
                 checkpoint.tasks.extend(self.tasks.iter().cloned());
             }
         });
@@ -243,22 +248,12 @@ impl<'a> Level<'a> {
         let root = self.ns.is_empty();
         let saved = root.then(|| {
             out.agent.with_thread(&out.thread, |thread| {
-                let at = thread.later(now);
-                let id = checkpoint_id(at, self.step);
                 let mut parent = self.parent.clone();
                 if out.only_last {
                     parent = thread.forget_step(parent, &out.run);
                 }
                 let (values, tasks) = (self.saved_values(), self.tasks.clone());
-                thread.checkpoints.push(Checkpoint {
-                    id: id.clone(),
-                    parent,
-                    values,
-                    tasks,
-                    metadata,
-                    at,
-                });
-                id
+                thread.save(parent, values, tasks, metadata, now, self.step)
             })
         });
         // A thread that was deleted in the meantime stores nothing.

@@ -3,11 +3,12 @@
 use super::level::Level;
 use super::{Given, Node, Stop};
 use crate::agent::emit::Position;
-use crate::agent::state::{Interrupt, Object, Task};
+use crate::agent::state::{Interrupt, Task};
+use crate::values::{Object, locked};
 use futures::future::{BoxFuture, FutureExt};
 use serde_json::{Value, json};
 use std::future::poll_fn;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::task::Poll;
 
 /// How a task ended: its index, its result, and whether it used an answer.
@@ -81,6 +82,7 @@ impl<'a> Level<'a> {
             bare: self.bare.clone(),
             checkpoint: self.checkpoint.clone().unwrap_or_default(),
             parents,
+            play: self.play,
         }
     }
 
@@ -94,12 +96,12 @@ impl<'a> Level<'a> {
             .filter(|(_, task)| task.result.is_none());
         let nodes: Vec<(usize, Node<'a>)> =
             todo.map(|(index, task)| (index, self.node(task))).collect();
-        let graph = self.graph;
+        let (graph, play) = (self.graph, self.play);
         let mut running: Vec<BoxFuture<'_, Done>> = nodes
             .iter()
             .map(|(index, node)| {
                 async move {
-                    let result = graph.node(node).await;
+                    let result = play(graph, node).await;
                     (*index, result, node.used_an_answer())
                 }
                 .boxed()
@@ -123,7 +125,7 @@ impl<'a> Level<'a> {
             }
         }
         // An answer counts for the checkpoint that it was sent to. A question of a later step does not get it.
-        *self.bare.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *locked(&self.bare) = None;
         match asked {
             Some(question) => {
                 self.stop_asking();

@@ -1,26 +1,37 @@
-//! Error responses in the words of the Python server.
+//! What every server of the simulator needs of HTTP: responses, refusals in the words of the Python server, and queries.
 
-use super::{json_response, text_response};
-use axum::http::StatusCode;
-use axum::response::Response;
+use axum::body::Body;
+use axum::http::{HeaderName, HeaderValue, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 /// An error response, boxed because it is rare and large.
-pub type Refusal = Box<Response>;
+#[derive(Debug)]
+pub struct Refusal(Box<Response>);
+
+impl From<Response> for Refusal {
+    fn from(response: Response) -> Self {
+        Refusal(Box::new(response))
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        *self.0
+    }
+}
+
+/// The response to a request, or its refusal.
+pub type Handled = Result<Response, Refusal>;
 
 /// An error in the format of the Python server and the control plane.
 pub fn detail(status: StatusCode, text: &str) -> Response {
     json_response(status, &json!({"detail": text}))
 }
 
-/// Returns the response, or the refusal in its place.
-pub fn answer(result: Result<Response, Refusal>) -> Response {
-    result.unwrap_or_else(|refusal| *refusal)
-}
-
 /// Refuses with this status and text.
 pub fn refuse(status: StatusCode, text: &str) -> Refusal {
-    Box::new(detail(status, text))
+    detail(status, text).into()
 }
 
 /// Refuses with 400.
@@ -45,11 +56,15 @@ pub fn invalid(text: &str) -> Refusal {
 
 /// An error of the server itself.
 pub fn failed() -> Refusal {
-    Box::new(text_response(
-        StatusCode::INTERNAL_SERVER_ERROR,
-        "text/plain; charset=utf-8",
-        "Internal Server Error",
-    ))
+    plain(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error")
+}
+
+/// Refuses in plain text.
+pub fn plain(status: StatusCode, text: &str) -> Refusal {
+    let mut response = Response::new(Body::from(text.to_owned()));
+    *response.status_mut() = status;
+    set_header(&mut response, "content-type", "text/plain; charset=utf-8");
+    response.into()
 }
 
 pub fn bad_json() -> Refusal {
@@ -122,4 +137,72 @@ pub fn run_schema(field: &str) -> String {
     } else {
         format!("{body}{}", property(field))
     }
+}
+
+/// A successful JSON answer.
+pub fn ok(body: &Value) -> Response {
+    json_response(StatusCode::OK, body)
+}
+
+/// A JSON answer.
+pub fn json_response(status: StatusCode, body: &Value) -> Response {
+    let mut response = Response::new(Body::from(body.to_string()));
+    *response.status_mut() = status;
+    set_header(&mut response, "content-type", "application/json");
+    response
+}
+
+/// An answer without a body.
+pub fn empty(status: StatusCode) -> Response {
+    status.into_response()
+}
+
+/// A success without a body.
+pub fn done() -> Response {
+    empty(StatusCode::NO_CONTENT)
+}
+
+/// Sets a header. An invalid value is skipped.
+pub fn set_header(response: &mut Response, name: &'static str, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        response
+            .headers_mut()
+            .insert(HeaderName::from_static(name), value);
+    }
+}
+
+/// The decoded pairs of a query, in order.
+pub fn query_pairs(uri: &Uri) -> Vec<(String, String)> {
+    let text = uri.query().unwrap_or_default();
+    text.split('&')
+        .filter(|pair| !pair.is_empty())
+        .map(|pair| {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (decoded(key), decoded(value))
+        })
+        .collect()
+}
+
+/// The last value of a parameter.
+pub fn last_of<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    let found = pairs.iter().rev().find(|(key, _)| key == name);
+    found.map(|(_, value)| value.as_str())
+}
+
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        let hex = |byte: u8| char::from(byte).to_digit(16);
+        match (byte, after) {
+            (b'+', _) => bytes.push(b' '),
+            (b'%', [high, low, ..]) if hex(*high).is_some() && hex(*low).is_some() => {
+                bytes.push((hex(*high).unwrap_or(0) * 16 + hex(*low).unwrap_or(0)) as u8);
+                rest = &after[2..];
+            }
+            _ => bytes.push(byte),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
