@@ -14,8 +14,7 @@ pub struct Options {
     /// Port of the first server; the others take the ports after it (default, or 0: the system chooses)
     #[arg(long, value_name = "P")]
     port: Option<u16>,
-    /// What the servers hold: demo, empty, contract, javascript, aegra, fleet, fleet:N, history, history:N, threads or
-    /// threads:N
+    /// What the servers hold: demo, empty, contract, fleet, fleet:N, history, history:N, threads or threads:N
     #[arg(long, value_name = "S", default_value = "demo")]
     scenario: Scenario,
     /// Speed as a multiple of real time

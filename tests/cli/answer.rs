@@ -1,6 +1,6 @@
-//! `answer` against servers with the questions of real ones, and against the simulator in each of its dialects.
+//! `answer` against servers with the questions of real ones, and against the simulator.
 
-use runtail_sim::{Dialect, Options, Sim};
+use runtail_sim::{Options, Scenario, Sim};
 use runtail_testkit::common::{Seen, Server, json as respond};
 use runtail_testkit::process::{Done, command, launch};
 use serde_json::{Value, json};
@@ -998,13 +998,13 @@ struct Simulated {
 }
 
 impl Simulated {
-    async fn start(dialect: Dialect) -> Simulated {
+    async fn start(scenario: Scenario) -> Simulated {
         rustls::crypto::ring::default_provider()
             .install_default()
             .ok();
         let options = Options {
             speed: 1000.0,
-            dialect,
+            scenario,
             ..Options::default()
         };
         let sim = Sim::start(options).await.expect("servers on loopback");
@@ -1059,174 +1059,143 @@ impl Simulated {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_dialect_of_the_simulator_is_answered() {
-    for dialect in [Dialect::Python, Dialect::JavaScript, Dialect::Aegra] {
-        let sim = Simulated::start(dialect).await;
-        let approvals = r#"{"decisions": [{"type": "respond", "message": "sent by hand"}, {"type": "reject"}]}"#;
-        let message = json!({"messages": [{"role": "user", "content": "go"}]});
-        let mut cases = vec![
-            (
-                "approval",
-                json!({"amount": 5, "to": "Ana"}),
-                vec!["--approve"],
-                "paid",
-            ),
-            (
-                "approval",
-                json!({"amount": 5, "to": "Ana"}),
-                vec!["--reject"],
-                "put aside",
-            ),
-            (
-                "clarify",
-                message.clone(),
-                vec!["--text", "A-20944"],
-                "Order **A-20944** left",
-            ),
-            (
-                "hitl",
-                message.clone(),
-                vec!["--approve"],
-                "deleted /exports/2026-09.csv",
-            ),
-            (
-                "hitl",
-                message.clone(),
-                vec!["--reject", "not now"],
-                "not now",
-            ),
-            (
-                "hitl",
-                message.clone(),
-                vec!["--json", approvals],
-                "sent by hand",
-            ),
-        ];
-        // Only Python's questions have schemas.
-        if dialect == Dialect::Python {
-            cases.push((
-                "schema",
-                json!({}),
-                vec!["--json", r#"{"approve": true, "score": 7}"#],
-                "\"score\":7",
-            ));
-        }
-        for (graph, input, given, expected) in cases {
-            let thread = sim.asked(graph, input).await;
-            let done = runtail(
-                &sim.url,
-                &[&["answer", &thread, "--wait"], given.as_slice()].concat(),
-            );
-            let done = done.expect(0);
-            assert_eq!(
-                done.stderr.contains("doesn't refuse a second answer"),
-                dialect == Dialect::Aegra,
-                "{}",
-                done.stderr
-            );
-            let row = done.json();
-            assert_eq!(
-                row["outcome"], "success",
-                "{dialect:?} {graph} {given:?}: {row}\n{}",
-                done.stderr
-            );
-            let state = sim
-                .get(&format!("/threads/{thread}/state"))
-                .await
-                .to_string();
-            assert!(
-                state.contains(expected),
-                "{dialect:?} {graph} {given:?}: {state}"
-            );
-            if dialect != Dialect::Aegra {
-                let run = sim
-                    .get(&format!(
-                        "/threads/{thread}/runs/{}",
-                        row["run_id"].as_str().unwrap()
-                    ))
-                    .await;
-                let resume = &run["kwargs"]["command"]["resume"];
-                assert!(
-                    resume.get(row["interrupt_id"].as_str().unwrap()).is_some(),
-                    "{run}"
-                );
-            }
-            // The question is answered.
-            runtail(&sim.url, &["answer", &thread, "--approve"]).expect(1);
-        }
+async fn every_kind_of_question_is_answered() {
+    let sim = Simulated::start(Scenario::Empty).await;
+    let approvals =
+        r#"{"decisions": [{"type": "respond", "message": "sent by hand"}, {"type": "reject"}]}"#;
+    let message = json!({"messages": [{"role": "user", "content": "go"}]});
+    let cases = [
+        (
+            "approval",
+            json!({"amount": 5, "to": "Ana"}),
+            vec!["--approve"],
+            "paid",
+        ),
+        (
+            "approval",
+            json!({"amount": 5, "to": "Ana"}),
+            vec!["--reject"],
+            "put aside",
+        ),
+        (
+            "clarify",
+            message.clone(),
+            vec!["--text", "A-20944"],
+            "Order **A-20944** left",
+        ),
+        (
+            "hitl",
+            message.clone(),
+            vec!["--approve"],
+            "deleted /exports/2026-09.csv",
+        ),
+        (
+            "hitl",
+            message.clone(),
+            vec!["--reject", "not now"],
+            "not now",
+        ),
+        (
+            "hitl",
+            message.clone(),
+            vec!["--json", approvals],
+            "sent by hand",
+        ),
+        (
+            "schema",
+            json!({}),
+            vec!["--json", r#"{"approve": true, "score": 7}"#],
+            "\"score\":7",
+        ),
+    ];
+    for (graph, input, given, expected) in cases {
+        let thread = sim.asked(graph, input).await;
+        let done = runtail(
+            &sim.url,
+            &[&["answer", &thread, "--wait"], given.as_slice()].concat(),
+        );
+        let done = done.expect(0);
+        let row = done.json();
+        assert_eq!(
+            row["outcome"], "success",
+            "{graph} {given:?}: {row}\n{}",
+            done.stderr
+        );
+        let state = sim
+            .get(&format!("/threads/{thread}/state"))
+            .await
+            .to_string();
+        assert!(state.contains(expected), "{graph} {given:?}: {state}");
+        let run = sim
+            .get(&format!(
+                "/threads/{thread}/runs/{}",
+                row["run_id"].as_str().unwrap()
+            ))
+            .await;
+        let resume = &run["kwargs"]["command"]["resume"];
+        assert!(
+            resume.get(row["interrupt_id"].as_str().unwrap()).is_some(),
+            "{run}"
+        );
+        // The question is answered.
+        runtail(&sim.url, &["answer", &thread, "--approve"]).expect(1);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_questions_are_answered_one_after_the_other() {
-    for dialect in [Dialect::Python, Dialect::JavaScript, Dialect::Aegra] {
-        let sim = Simulated::start(dialect).await;
-        let thread = sim.asked("two", json!({})).await;
-        let listed = runtail(&sim.url, &["answer", &thread, "--text", "yes"])
-            .expect(2)
-            .stderr;
-        let ids: Vec<&str> = listed
-            .lines()
-            .skip(1)
-            .filter_map(|line| line.split_whitespace().next())
-            .collect();
-        assert_eq!(ids.len(), 2, "{dialect:?}: {listed}");
-        let first = runtail(
-            &sim.url,
-            &[
-                "answer",
-                &thread,
-                "--interrupt",
-                ids[0],
-                "--text",
-                "yes",
-                "--wait",
-            ],
-        )
-        .expect(0);
-        assert_eq!(
-            first.json()["outcome"],
-            "interrupted",
-            "{dialect:?}: {}",
-            first.stderr
-        );
-        assert!(
-            first.stderr.contains("started: Answer thread"),
-            "{}",
-            first.stderr
-        );
-        let command = format!(
-            "  To answer: runtail --url {} answer {thread} --interrupt {} --text <TEXT>",
-            sim.url, ids[1]
-        );
-        assert!(
-            first.stderr.contains(&command) && !first.stderr.contains("--resume"),
-            "{dialect:?}: {}",
-            first.stderr
-        );
-        let again = runtail(
-            &sim.url,
-            &["answer", &thread, "--interrupt", ids[0], "--text", "no"],
-        )
-        .expect(1);
-        assert!(
-            again.stderr.contains("no longer open"),
-            "{dialect:?}: {}",
-            again.stderr
-        );
-        let rest = runtail(&sim.url, &["answer", &thread, "--text", "no", "--wait"]).expect(0);
-        assert_eq!(
-            rest.json()["outcome"],
-            "success",
-            "{dialect:?}: {}",
-            rest.stderr
-        );
-    }
+    let sim = Simulated::start(Scenario::Empty).await;
+    let thread = sim.asked("two", json!({})).await;
+    let listed = runtail(&sim.url, &["answer", &thread, "--text", "yes"])
+        .expect(2)
+        .stderr;
+    let ids: Vec<&str> = listed
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert_eq!(ids.len(), 2, "{listed}");
+    let first = runtail(
+        &sim.url,
+        &[
+            "answer",
+            &thread,
+            "--interrupt",
+            ids[0],
+            "--text",
+            "yes",
+            "--wait",
+        ],
+    )
+    .expect(0);
+    assert_eq!(first.json()["outcome"], "interrupted", "{}", first.stderr);
+    assert!(
+        first.stderr.contains("started: Answer thread"),
+        "{}",
+        first.stderr
+    );
+    let command = format!(
+        "  To answer: runtail --url {} answer {thread} --interrupt {} --text <TEXT>",
+        sim.url, ids[1]
+    );
+    assert!(
+        first.stderr.contains(&command) && !first.stderr.contains("--resume"),
+        "{}",
+        first.stderr
+    );
+    let again = runtail(
+        &sim.url,
+        &["answer", &thread, "--interrupt", ids[0], "--text", "no"],
+    )
+    .expect(1);
+    assert!(again.stderr.contains("no longer open"), "{}", again.stderr);
+    let rest = runtail(&sim.url, &["answer", &thread, "--text", "no", "--wait"]).expect(0);
+    assert_eq!(rest.json()["outcome"], "success", "{}", rest.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_shows_no_questions_is_not_answered() {
-    let sim = Simulated::start(Dialect::Contract).await;
+    let sim = Simulated::start(Scenario::Contract).await;
     let thread = sim
         .asked("approval", json!({"amount": 5, "to": "Ana"}))
         .await;

@@ -1,7 +1,7 @@
 //! `answer --rules`: against the simulator, and against scripted servers for what must not be sent.
 
 use crate::ended::{Ended, ended, write_config};
-use runtail_sim::{Dialect, Options, Sim};
+use runtail_sim::{Options, Sim};
 use runtail_testkit::common::{CANARY, Server, json as respond};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -356,74 +356,65 @@ async fn rules_and_other_answers_exclude_each_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_dialect_of_the_simulator_is_answered_by_rules() {
+async fn questions_of_a_server_are_answered_by_rules() {
     let message = r#"{"messages": [{"role": "user", "content": "go"}]}"#;
-    for dialect in [Dialect::Python, Dialect::JavaScript, Dialect::Aegra] {
-        let sim = Sim::start(Options {
-            speed: 1000.0,
-            dialect,
-            ..Options::default()
-        })
-        .await
-        .unwrap();
-        let url = sim.agents()[0].url.trim_end_matches('/').to_string();
-        let folder = write_config(&(profile("lab", &url) + RULES));
-        runtail(
-            folder.path(),
-            &["-d", "lab", "run", "hitl", "--input", message],
-        )
-        .await
-        .expect(0);
-        runtail(
-            folder.path(),
-            &[
-                "-d",
-                "lab",
-                "run",
-                "approval",
-                "--input",
-                r#"{"amount": 5, "to": "x"}"#,
-            ],
-        )
-        .await
-        .expect(0);
-        let ended = runtail(folder.path(), &["-d", "lab", "answer", "--rules", "--yes"])
-            .await
-            .expect(0);
-        let rows = ended.rows();
-        let started: Vec<&Value> = rows
-            .iter()
-            .filter(|row| row["graph"] == "hitl" && row["result"] == "started")
-            .collect();
-        assert_eq!(
-            started.len(),
-            1,
-            "{dialect:?}: {}\n{}",
-            ended.out,
-            ended.err
-        );
-        assert!(
-            rows.iter()
-                .filter(|row| row["graph"] == "approval")
-                .all(|row| row["result"] == "skipped")
-        );
-        let (thread, run) = (
-            started[0]["thread_id"].as_str().unwrap(),
-            started[0]["run_id"].as_str().unwrap(),
-        );
-        runtail(
-            folder.path(),
-            &["-d", "lab", "join", thread, run, "--shared"],
-        )
+    let sim = Sim::start(Options {
+        speed: 1000.0,
+        ..Options::default()
+    })
+    .await
+    .unwrap();
+    let url = sim.agents()[0].url.trim_end_matches('/').to_string();
+    let folder = write_config(&(profile("lab", &url) + RULES));
+    runtail(
+        folder.path(),
+        &["-d", "lab", "run", "hitl", "--input", message],
+    )
+    .await
+    .expect(0);
+    runtail(
+        folder.path(),
+        &[
+            "-d",
+            "lab",
+            "run",
+            "approval",
+            "--input",
+            r#"{"amount": 5, "to": "x"}"#,
+        ],
+    )
+    .await
+    .expect(0);
+    let ended = runtail(folder.path(), &["-d", "lab", "answer", "--rules", "--yes"])
         .await
         .expect(0);
-        let state = runtail(folder.path(), &["-d", "lab", "threads", "state", thread])
-            .await
-            .expect(0)
-            .out;
-        assert!(
-            state.contains("by hand") && !state.contains("deleted /exports"),
-            "{dialect:?}: {state}"
-        );
-    }
+    let rows = ended.rows();
+    let started: Vec<&Value> = rows
+        .iter()
+        .filter(|row| row["graph"] == "hitl" && row["result"] == "started")
+        .collect();
+    assert_eq!(started.len(), 1, "{}\n{}", ended.out, ended.err);
+    assert!(
+        rows.iter()
+            .filter(|row| row["graph"] == "approval")
+            .all(|row| row["result"] == "skipped")
+    );
+    let (thread, run) = (
+        started[0]["thread_id"].as_str().unwrap(),
+        started[0]["run_id"].as_str().unwrap(),
+    );
+    runtail(
+        folder.path(),
+        &["-d", "lab", "join", thread, run, "--shared"],
+    )
+    .await
+    .expect(0);
+    let state = runtail(folder.path(), &["-d", "lab", "threads", "state", thread])
+        .await
+        .expect(0)
+        .out;
+    assert!(
+        state.contains("by hand") && !state.contains("deleted /exports"),
+        "{state}"
+    );
 }

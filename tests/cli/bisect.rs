@@ -1,8 +1,8 @@
-//! `bisect` on threads of the simulator in each of its dialects, and on recordings.
+//! `bisect` on threads of the simulator, and on recordings.
 
 use crate::ended::write_config;
-use crate::fork::{DIALECTS, World};
-use runtail_sim::Dialect;
+use crate::fork::World;
+use runtail_sim::Scenario;
 use runtail_testkit::common::{CANARY, Server, json as response};
 use runtail_testkit::process::{Done, command, launch, run};
 use serde_json::{Value, json};
@@ -26,98 +26,90 @@ async fn edited(world: &World) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn first_wrong_step_of_a_thread_is_found_without_a_write() {
-    for dialect in DIALECTS {
-        let world = World::start(dialect, 1000.0).await;
-        let thread = edited(&world).await;
-        if dialect == Dialect::Contract {
-            let refused = world
-                .runtail(&["bisect", &thread, "amount", "1300"])
-                .expect(1);
-            assert!(
-                refused.stderr.contains("not offered by this server"),
-                "{}",
-                refused.stderr
-            );
-            continue;
-        }
-        let before = world.records(&thread).await;
-        let row = world
-            .runtail(&["bisect", &thread, "amount", "=1300"])
-            .expect(0)
-            .json();
-        let newest = world.history(&thread).await.remove(0);
-        assert_eq!(
-            (&row["result"], &row["states"]),
-            (&json!("became_wrong"), &json!(4)),
-            "{dialect:?}: {row}"
-        );
-        assert_eq!(
-            row["wrong"]["checkpoint_id"], newest["checkpoint"]["checkpoint_id"],
-            "{dialect:?}"
-        );
-        assert_eq!(
-            (&row["wrong"]["nodes"], &row["wrong"]["step"]),
-            (&json!(["edit"]), &json!(2)),
-            "{dialect:?}"
-        );
-        assert_eq!(
-            (&row["before"]["value"], &row["wrong"]["value"]),
-            (&json!(1300), &json!(130)),
-            "{dialect:?}"
-        );
-        assert_eq!(
-            row["before"]["nodes"],
-            json!(["draft"]),
-            "{dialect:?}: the last step with the right value"
-        );
-        assert_eq!(
-            (&row["complete"], &row["right_now"]),
-            (&json!(true), &json!(false)),
-            "{dialect:?}"
-        );
-        // A step of a node, with its run.
-        let row = world
-            .runtail(&["bisect", &thread, "log", "[]"])
-            .expect(0)
-            .json();
-        assert_eq!(
-            row["wrong"]["nodes"],
-            json!(["draft"]),
-            "{dialect:?}: {row}"
-        );
-        assert_eq!(
-            row["wrong"]["run_id"],
-            world.runs(&thread).await[0]["run_id"],
-            "{dialect:?}"
-        );
-        // The branch before the edit.
-        let earlier = before[1][1]["checkpoint"]["checkpoint_id"]
-            .as_str()
-            .expect("an id")
-            .to_string();
-        let row = world
-            .runtail(&[
-                "bisect",
-                &thread,
-                "amount",
-                "1300",
-                "--checkpoint",
-                &earlier,
-            ])
-            .expect(0)
-            .json();
-        assert_eq!(
-            (&row["result"], &row["wrong"]),
-            (&json!("never_wrong"), &Value::Null),
-            "{dialect:?}"
-        );
-        assert_eq!(world.records(&thread).await, before, "{dialect:?}");
-    }
+    let world = World::start(Scenario::Empty, 1000.0).await;
+    let thread = edited(&world).await;
+    let before = world.records(&thread).await;
+    let row = world
+        .runtail(&["bisect", &thread, "amount", "=1300"])
+        .expect(0)
+        .json();
+    let newest = world.history(&thread).await.remove(0);
+    assert_eq!(
+        (&row["result"], &row["states"]),
+        (&json!("became_wrong"), &json!(4)),
+        "{row}"
+    );
+    assert_eq!(
+        row["wrong"]["checkpoint_id"],
+        newest["checkpoint"]["checkpoint_id"]
+    );
+    assert_eq!(
+        (&row["wrong"]["nodes"], &row["wrong"]["step"]),
+        (&json!(["edit"]), &json!(2))
+    );
+    assert_eq!(
+        (&row["before"]["value"], &row["wrong"]["value"]),
+        (&json!(1300), &json!(130))
+    );
+    assert_eq!(
+        row["before"]["nodes"],
+        json!(["draft"]),
+        "the last step with the right value"
+    );
+    assert_eq!(
+        (&row["complete"], &row["right_now"]),
+        (&json!(true), &json!(false))
+    );
+    // A step of a node, with its run.
+    let row = world
+        .runtail(&["bisect", &thread, "log", "[]"])
+        .expect(0)
+        .json();
+    assert_eq!(row["wrong"]["nodes"], json!(["draft"]), "{row}");
+    assert_eq!(
+        row["wrong"]["run_id"],
+        world.runs(&thread).await[0]["run_id"]
+    );
+    // The branch before the edit.
+    let earlier = before[1][1]["checkpoint"]["checkpoint_id"]
+        .as_str()
+        .expect("an id")
+        .to_string();
+    let row = world
+        .runtail(&[
+            "bisect",
+            &thread,
+            "amount",
+            "1300",
+            "--checkpoint",
+            &earlier,
+        ])
+        .expect(0)
+        .json();
+    assert_eq!(
+        (&row["result"], &row["wrong"]),
+        (&json!("never_wrong"), &Value::Null)
+    );
+    assert_eq!(world.records(&thread).await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_lists_no_states_is_named() {
+    let world = World::start(Scenario::Contract, 1000.0).await;
+    let thread = world.ran("approval", json!({"amount": 1300})).await;
+    let refused = world
+        .runtail(&["bisect", &thread, "amount", "1300"])
+        .expect(1);
+    assert!(
+        refused.stderr.contains("not offered by this server"),
+        "{}",
+        refused.stderr
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tables_say_the_answer_and_list_the_changes() {
-    let world = World::start(Dialect::Python, 1000.0).await;
+    let world = World::start(Scenario::Empty, 1000.0).await;
     let thread = edited(&world).await;
     let table = |path: &str, expected: &str| {
         world
@@ -160,7 +152,7 @@ async fn tables_say_the_answer_and_list_the_changes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_arguments_and_missing_things_are_errors() {
-    let world = World::start(Dialect::Python, 1000.0).await;
+    let world = World::start(Scenario::Empty, 1000.0).await;
     let thread = edited(&world).await;
     let empty = world.post("/threads", json!({})).await["thread_id"]
         .as_str()
@@ -198,7 +190,7 @@ async fn wrong_arguments_and_missing_things_are_errors() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn recordings_are_bisected_without_a_server() {
-    let world = World::start(Dialect::Python, 1000.0).await;
+    let world = World::start(Scenario::Empty, 1000.0).await;
     let folder = tempfile::tempdir().unwrap();
     let file = folder
         .path()

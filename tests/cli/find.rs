@@ -1,8 +1,8 @@
-//! `threads search`, `count`, `label` and the actions on several threads: against the simulator in all its dialects, and against
-//! a scripted server for refusals.
+//! `threads search`, `count`, `label` and the actions on several threads: against the simulator, and against a scripted
+//! server for refusals.
 
 use crate::ended::{Ended, ended, write_config};
-use runtail_sim::{Dialect, Options, Scenario, Sim};
+use runtail_sim::{Options, Scenario, Sim};
 use runtail_testkit::common::{CANARY, Server, json};
 use serde_json::{Value, json as value};
 use std::path::Path;
@@ -20,10 +20,9 @@ async fn runtail(folder: &Path, args: &[&str]) -> Ended {
 }
 
 /// A simulator with many threads, and a configuration for it.
-async fn world(dialect: Dialect, threads: usize) -> (Sim, tempfile::TempDir) {
+async fn world(threads: usize) -> (Sim, tempfile::TempDir) {
     let sim = Sim::start(Options {
         scenario: Scenario::Threads { threads },
-        dialect,
         ..Options::default()
     })
     .await;
@@ -35,8 +34,6 @@ async fn world(dialect: Dialect, threads: usize) -> (Sim, tempfile::TempDir) {
     (sim, folder)
 }
 
-const DIALECTS: [Dialect; 3] = [Dialect::Python, Dialect::JavaScript, Dialect::Aegra];
-
 fn statuses(rows: &[Value]) -> Vec<&str> {
     rows.iter()
         .map(|row| row["status"].as_str().unwrap())
@@ -44,113 +41,78 @@ fn statuses(rows: &[Value]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn searches_find_the_same_on_every_server() {
-    for dialect in DIALECTS {
-        let (_sim, folder) = world(dialect, 1234).await;
-        let found = async |query: &str, limit: &str| {
-            let args = ["threads", "search", query, "--limit", limit, "-o", "jsonl"];
-            let mut rows: Vec<String> = runtail(folder.path(), &args)
-                .await
-                .expect(0)
-                .rows()
-                .iter()
-                .map(|row| row["thread_id"].to_string())
-                .collect();
-            rows.sort();
-            rows.dedup();
-            rows
-        };
-        // Every tenth thread asks, and every tenth one has failed.
-        assert_eq!(
-            found("status:interrupted", "1000").await.len(),
-            124,
-            "{dialect:?}"
-        );
-        assert_eq!(
-            found("status:error meta.user=7", "1000").await.len(),
-            25,
-            "{dialect:?}"
-        );
-        assert_eq!(
-            found("graph:support meta.region=eu sort:created", "9")
-                .await
-                .len(),
-            9,
-            "{dialect:?}"
-        );
-        // Aegra doesn't find this metadata, so it is checked here.
-        runtail(
-            folder.path(),
-            &[
-                "threads",
-                "create",
-                "--metadata",
-                r#"{"deep": {"id": 7}, "flag": true}"#,
-            ],
-        )
+async fn searches_find_threads_by_every_field() {
+    let (_sim, folder) = world(1234).await;
+    let found = async |query: &str, limit: &str| {
+        let args = ["threads", "search", query, "--limit", limit, "-o", "jsonl"];
+        let mut rows: Vec<String> = runtail(folder.path(), &args)
+            .await
+            .expect(0)
+            .rows()
+            .iter()
+            .map(|row| row["thread_id"].to_string())
+            .collect();
+        rows.sort();
+        rows.dedup();
+        rows
+    };
+    // Every tenth thread asks, and every tenth one has failed.
+    assert_eq!(found("status:interrupted", "1000").await.len(), 124);
+    assert_eq!(found("status:error meta.user=7", "1000").await.len(), 25);
+    assert_eq!(
+        found("graph:support meta.region=eu sort:created", "9")
+            .await
+            .len(),
+        9
+    );
+    runtail(
+        folder.path(),
+        &[
+            "threads",
+            "create",
+            "--metadata",
+            r#"{"deep": {"id": 7}, "flag": true}"#,
+        ],
+    )
+    .await
+    .expect(0);
+    assert_eq!(found("meta.deep.id=7 meta.flag=true", "9").await.len(), 1);
+    // The threads change 37 s apart.
+    assert!((81..=97).contains(&found("age<1h", "1000").await.len()));
+    let old = found("age>12h status:error", "1000").await;
+    assert_eq!(old.len(), 7);
+    let count = runtail(folder.path(), &["threads", "count", "age>12h status:error"])
         .await
-        .expect(0);
-        assert_eq!(
-            found("meta.deep.id=7 meta.flag=true", "9").await.len(),
-            1,
-            "{dialect:?}"
-        );
-        // The threads change 37 s apart.
-        assert!(
-            (81..=97).contains(&found("age<1h", "1000").await.len()),
-            "{dialect:?}"
-        );
-        let old = found("age>12h status:error", "1000").await;
-        assert_eq!(old.len(), 7, "{dialect:?}");
-        let count = runtail(folder.path(), &["threads", "count", "age>12h status:error"])
-            .await
-            .expect(0)
-            .rows();
-        assert_eq!(
-            (&count[0]["count"], &count[0]["complete"]),
-            (&value!(7), &value!(true)),
-            "{dialect:?}"
-        );
-        let count = runtail(folder.path(), &["threads", "count", "status:error"])
-            .await
-            .expect(0)
-            .rows();
-        assert_eq!(count[0]["count"], 123, "{dialect:?}");
-    }
+        .expect(0)
+        .rows();
+    assert_eq!(
+        (&count[0]["count"], &count[0]["complete"]),
+        (&value!(7), &value!(true))
+    );
+    let count = runtail(folder.path(), &["threads", "count", "status:error"])
+        .await
+        .expect(0)
+        .rows();
+    assert_eq!(count[0]["count"], 123);
 }
 
 #[tokio::test]
 async fn values_are_checked_where_the_lists_have_them() {
-    for dialect in DIALECTS {
-        let (_sim, folder) = world(dialect, 150).await;
-        // A thread without a state makes the Python server's filter fail.
-        runtail(folder.path(), &["threads", "create"])
-            .await
-            .expect(0);
-        let ended = runtail(
-            folder.path(),
-            &["threads", "search", "values.order=70012", "-o", "jsonl"],
-        )
+    let (_sim, folder) = world(150).await;
+    // A thread without a state makes the Python server's filter fail.
+    runtail(folder.path(), &["threads", "create"])
         .await
         .expect(0);
-        match dialect {
-            Dialect::Aegra => {
-                assert!(
-                    ended.out.is_empty() && ended.err.contains("151 threads can't be checked"),
-                    "{}",
-                    ended.err
-                )
-            }
-            _ => {
-                let rows = ended.rows();
-                assert_eq!(rows.len(), 1, "{dialect:?}: {}", ended.err);
-                assert_eq!(rows[0]["metadata"]["user"], 12, "{dialect:?}");
-                let title = dialect == Dialect::Python || rows[0]["title"].is_string();
-                assert!(title, "{dialect:?}: {}", rows[0]);
-            }
-        }
-    }
-    let (_sim, folder) = world(Dialect::Python, 30).await;
+    let ended = runtail(
+        folder.path(),
+        &["threads", "search", "values.order=70012", "-o", "jsonl"],
+    )
+    .await
+    .expect(0);
+    let rows = ended.rows();
+    assert_eq!(rows.len(), 1, "{}", ended.err);
+    assert_eq!(rows[0]["metadata"]["user"], 12);
+    let (_sim, folder) = world(30).await;
     let table = runtail(
         folder.path(),
         &["threads", "search", "parcel 70012", "-o", "table"],
@@ -232,107 +194,102 @@ async fn a_refused_search_reports_the_servers_words() {
 
 #[tokio::test]
 async fn found_threads_are_deleted_only_after_consent() {
-    for dialect in DIALECTS {
-        let (_sim, folder) = world(dialect, 300).await;
-        let run = async |args: &[&str]| runtail(folder.path(), args).await;
-        let count = async || {
-            run(&["threads", "count", "age>0s"]).await.expect(0).rows()[0]["count"].clone()
-        };
-        let query = "status:error meta.user=7";
-        let planned = run(&["threads", "prune", "--search", query, "--dry-run"])
-            .await
-            .expect(0);
-        assert_eq!(statuses(&planned.rows()), ["planned"; 6], "{dialect:?}");
-        assert!(
-            planned.err.contains("dry run: nothing was sent"),
-            "{}",
-            planned.err
-        );
-        let refused = run(&["threads", "prune", "--search", query])
-            .await
-            .expect(2);
-        assert!(
-            refused
-                .err
-                .contains("Prune 6 threads with all runs and checkpoints: not confirmed"),
-            "{}",
-            refused.err
-        );
-        assert_eq!(count().await, 300, "{dialect:?}");
-        let rows = run(&["threads", "prune", "--search", query, "--yes"])
-            .await
-            .expect(0)
-            .rows();
-        assert_eq!(statuses(&rows), ["deleted"; 6], "{dialect:?}");
-        assert_eq!(count().await, 294, "{dialect:?}");
-        let again = run(&["threads", "delete", "--search", query, "--yes"])
-            .await
-            .expect(0);
-        assert!(
-            again.out.is_empty() && again.err.contains("no thread was found"),
-            "{dialect:?}: {}",
-            again.err
-        );
-        let gone = rows[0]["thread_id"].as_str().unwrap();
-        let rows = run(&["threads", "delete", gone, "--yes"])
-            .await
-            .expect(1)
-            .rows();
-        assert_eq!(statuses(&rows), ["not_found"], "{dialect:?}");
-    }
+    let (_sim, folder) = world(300).await;
+    let run = async |args: &[&str]| runtail(folder.path(), args).await;
+    let count =
+        async || run(&["threads", "count", "age>0s"]).await.expect(0).rows()[0]["count"].clone();
+    let query = "status:error meta.user=7";
+    let planned = run(&["threads", "prune", "--search", query, "--dry-run"])
+        .await
+        .expect(0);
+    assert_eq!(statuses(&planned.rows()), ["planned"; 6]);
+    assert!(
+        planned.err.contains("dry run: nothing was sent"),
+        "{}",
+        planned.err
+    );
+    let refused = run(&["threads", "prune", "--search", query])
+        .await
+        .expect(2);
+    assert!(
+        refused
+            .err
+            .contains("Prune 6 threads with all runs and checkpoints: not confirmed"),
+        "{}",
+        refused.err
+    );
+    assert_eq!(count().await, 300);
+    let rows = run(&["threads", "prune", "--search", query, "--yes"])
+        .await
+        .expect(0)
+        .rows();
+    assert_eq!(statuses(&rows), ["deleted"; 6]);
+    assert_eq!(count().await, 294);
+    let again = run(&["threads", "delete", "--search", query, "--yes"])
+        .await
+        .expect(0);
+    assert!(
+        again.out.is_empty() && again.err.contains("no thread was found"),
+        "{}",
+        again.err
+    );
+    let gone = rows[0]["thread_id"].as_str().unwrap();
+    let rows = run(&["threads", "delete", gone, "--yes"])
+        .await
+        .expect(1)
+        .rows();
+    assert_eq!(statuses(&rows), ["not_found"]);
 }
 
 #[tokio::test]
 async fn names_and_stars_are_merged_into_the_metadata() {
-    for dialect in DIALECTS {
-        let (_sim, folder) = world(dialect, 20).await;
-        let run = async |args: &[&str]| runtail(folder.path(), args).await;
-        let thread = run(&["threads", "list", "--limit", "1"])
-            .await
-            .expect(0)
-            .rows()[0]["thread_id"]
-            .clone();
-        let thread = thread.as_str().unwrap();
-        let read =
-            async || run(&["threads", "get", thread]).await.expect(0).rows()[0]["metadata"].clone();
-        let before = read().await;
-        let ended = run(&["threads", "label", thread, "--name", "Refund", "--star"])
-            .await
-            .expect(0);
-        assert!(
-            ended.err.contains("everyone who uses this server sees it"),
-            "{}",
-            ended.err
-        );
-        let after = read().await;
-        assert_eq!(
-            (&after["name"], &after["starred"], &after["user"]),
-            (&value!("Refund"), &value!(true), &before["user"])
-        );
-        let found = run(&["threads", "search", "star:yes name:refund"])
-            .await
-            .expect(0)
-            .rows();
-        assert_eq!(
-            found
-                .iter()
-                .map(|row| row["thread_id"].as_str().unwrap())
-                .collect::<Vec<_>>(),
-            [thread]
-        );
-        let same = run(&["threads", "label", thread, "--star"]).await.expect(1);
-        assert!(
-            same.err.contains("has this name and star already"),
-            "{}",
-            same.err
-        );
-        assert_eq!(read().await["starred"], true, "{dialect:?}");
-    }
+    let (_sim, folder) = world(20).await;
+    let run = async |args: &[&str]| runtail(folder.path(), args).await;
+    let thread = run(&["threads", "list", "--limit", "1"])
+        .await
+        .expect(0)
+        .rows()[0]["thread_id"]
+        .clone();
+    let thread = thread.as_str().unwrap();
+    let read =
+        async || run(&["threads", "get", thread]).await.expect(0).rows()[0]["metadata"].clone();
+    let before = read().await;
+    let ended = run(&["threads", "label", thread, "--name", "Refund", "--star"])
+        .await
+        .expect(0);
+    assert!(
+        ended.err.contains("everyone who uses this server sees it"),
+        "{}",
+        ended.err
+    );
+    let after = read().await;
+    assert_eq!(
+        (&after["name"], &after["starred"], &after["user"]),
+        (&value!("Refund"), &value!(true), &before["user"])
+    );
+    let found = run(&["threads", "search", "star:yes name:refund"])
+        .await
+        .expect(0)
+        .rows();
+    assert_eq!(
+        found
+            .iter()
+            .map(|row| row["thread_id"].as_str().unwrap())
+            .collect::<Vec<_>>(),
+        [thread]
+    );
+    let same = run(&["threads", "label", thread, "--star"]).await.expect(1);
+    assert!(
+        same.err.contains("has this name and star already"),
+        "{}",
+        same.err
+    );
+    assert_eq!(read().await["starred"], true);
 }
 
 #[tokio::test]
 async fn failed_threads_are_retried_and_others_are_left_alone() {
-    let (_sim, folder) = world(Dialect::Python, 20).await;
+    let (_sim, folder) = world(20).await;
     let run = async |args: &[&str]| runtail(folder.path(), args).await;
     let of = async |query: &str| {
         let rows = run(&["threads", "search", query]).await.expect(0).rows();
@@ -378,7 +335,7 @@ async fn failed_threads_are_retried_and_others_are_left_alone() {
 
 #[tokio::test]
 async fn saved_searches_are_named_on_the_command_line() {
-    let (_sim, folder) = world(Dialect::Python, 60).await;
+    let (_sim, folder) = world(60).await;
     let run = async |args: &[&str]| runtail(folder.path(), args).await;
     let none = run(&["threads", "search", "--saved", "failed"])
         .await

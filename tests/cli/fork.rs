@@ -1,18 +1,11 @@
-//! `fork`, `state set` and `rerun` against the simulator in each of its dialects, and against servers that refuse.
+//! `fork`, `state set` and `rerun` against the simulator, and against servers that refuse. `tests/real/forks.rs` has the real ones.
 
 mod editor;
 mod refusals;
 
-use runtail_sim::{Dialect, Options, Sim};
+use runtail_sim::{Options, Scenario, Sim};
 use runtail_testkit::process::{Done, command, launch};
 use serde_json::{Value, json};
-
-pub(crate) const DIALECTS: [Dialect; 4] = [
-    Dialect::Python,
-    Dialect::JavaScript,
-    Dialect::Aegra,
-    Dialect::Contract,
-];
 
 /// The simulator, and its requests.
 pub(crate) struct World {
@@ -22,13 +15,13 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub async fn start(dialect: Dialect, speed: f64) -> World {
+    pub async fn start(scenario: Scenario, speed: f64) -> World {
         rustls::crypto::ring::default_provider()
             .install_default()
             .ok();
         let sim = Sim::start(Options {
             speed,
-            dialect,
+            scenario,
             ..Options::default()
         })
         .await
@@ -146,282 +139,202 @@ fn id(state: &Value) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_nodes_of_a_checkpoint_run_again() {
-    for dialect in [Dialect::Python, Dialect::JavaScript] {
-        let world = World::start(dialect, 1000.0).await;
-        let thread = world.released().await;
-        let checkpoint = world.before(&thread, "test").await;
-        let args = ["fork", &thread, "--checkpoint", &checkpoint];
-        let branch = &world
-            .runtail(&[&args[..], &["--dry-run", "-o", "json"]].concat())
-            .expect(0)
-            .json()["branch"];
-        assert_eq!(
-            (&branch["step"], &branch["writers"], &branch["is_newest"]),
-            (&json!(1), &json!(["build"]), &json!(false))
-        );
-        let run = &world.runs(&thread).await[0]["run_id"];
-        let steps = json!([
-            {"kind": "runs_again", "nodes": ["test"], "certain": true, "run_id": null, "detail": ""},
-            {"kind": "then_likely", "nodes": ["release"], "certain": false, "run_id": run,
-             "detail": "models and conditions may choose differently"},
-            {"kind": "skipped", "nodes": ["input", "build"], "certain": false, "run_id": null,
-             "detail": "steps -1 to 1 are reused"},
-        ]);
-        assert_eq!(branch["steps"], steps, "{dialect:?}");
-        let done = world.runtail(&[&args[..], &["--wait"]].concat()).expect(0);
-        let row = done.json();
-        assert_eq!(
-            (&row["outcome"], &row["checkpoint_id"]),
-            (&json!("success"), &json!(checkpoint)),
-            "{dialect:?}"
-        );
-        for says in [
-            "Runs again   test          certain",
-            "Then likely  release       as in run ",
-            "Skipped      input, build",
-            "A new branch starts here; the current branch stays in history.",
-            "external effects happen twice",
-        ] {
-            assert!(
-                done.stderr.contains(says),
-                "{dialect:?} {says}: {}",
-                done.stderr
-            );
-        }
-        assert_eq!(
-            world.log(&thread).await,
-            json!(["build", "test", "release"]),
-            "{dialect:?}"
-        );
-        let states = world.history(&thread).await;
-        let children = states
-            .iter()
-            .filter(|state| state["parent_checkpoint"]["checkpoint_id"] == *checkpoint);
-        assert_eq!(
-            children.count(),
-            2,
-            "{dialect:?}: the branch that ran, and the new one"
-        );
-        assert_eq!(world.runs(&thread).await.len(), 2, "{dialect:?}");
+    let world = World::start(Scenario::Empty, 1000.0).await;
+    let thread = world.released().await;
+    let checkpoint = world.before(&thread, "test").await;
+    let args = ["fork", &thread, "--checkpoint", &checkpoint];
+    let branch = &world
+        .runtail(&[&args[..], &["--dry-run", "-o", "json"]].concat())
+        .expect(0)
+        .json()["branch"];
+    assert_eq!(
+        (&branch["step"], &branch["writers"], &branch["is_newest"]),
+        (&json!(1), &json!(["build"]), &json!(false))
+    );
+    let run = &world.runs(&thread).await[0]["run_id"];
+    let steps = json!([
+        {"kind": "runs_again", "nodes": ["test"], "certain": true, "run_id": null, "detail": ""},
+        {"kind": "then_likely", "nodes": ["release"], "certain": false, "run_id": run,
+         "detail": "models and conditions may choose differently"},
+        {"kind": "skipped", "nodes": ["input", "build"], "certain": false, "run_id": null,
+         "detail": "steps -1 to 1 are reused"},
+    ]);
+    assert_eq!(branch["steps"], steps);
+    let done = world.runtail(&[&args[..], &["--wait"]].concat()).expect(0);
+    let row = done.json();
+    assert_eq!(
+        (&row["outcome"], &row["checkpoint_id"]),
+        (&json!("success"), &json!(checkpoint))
+    );
+    for says in [
+        "Runs again   test          certain",
+        "Then likely  release       as in run ",
+        "Skipped      input, build",
+        "A new branch starts here; the current branch stays in history.",
+        "external effects happen twice",
+    ] {
+        assert!(done.stderr.contains(says), "{says}: {}", done.stderr);
     }
+    assert_eq!(
+        world.log(&thread).await,
+        json!(["build", "test", "release"])
+    );
+    let states = world.history(&thread).await;
+    let children = states
+        .iter()
+        .filter(|state| state["parent_checkpoint"]["checkpoint_id"] == *checkpoint);
+    assert_eq!(children.count(), 2, "the branch that ran, and the new one");
+    assert_eq!(world.runs(&thread).await.len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn previews_say_what_happens_to_given_answers() {
-    for dialect in [Dialect::Python, Dialect::JavaScript] {
-        let world = World::start(dialect, 1000.0).await;
-        let thread = world.ran("two", json!({})).await;
-        let questions = |record: &Value| {
-            let all = record["interrupts"]
-                .as_object()
-                .into_iter()
-                .flatten()
-                .flat_map(|(_, asked)| asked.as_array());
-            let mut all: Vec<(String, String)> = all
-                .flatten()
-                .map(|asked| {
-                    (
-                        asked["value"]["side"].to_string(),
-                        asked["id"].as_str().unwrap_or_default().to_owned(),
-                    )
-                })
-                .collect();
-            all.sort();
-            all
-        };
-        let path = format!("/threads/{thread}");
-        let asked = questions(&world.get(&path).await);
-        assert_eq!(asked.len(), 2, "{dialect:?}: {asked:?}");
-        let ((_, left), (_, right)) = (&asked[0], &asked[1]);
-        world
-            .runtail(&[
-                "answer",
-                &thread,
-                "--interrupt",
-                left,
-                "--text",
-                "L",
-                "--wait",
-            ])
-            .expect(0);
-        let done = world.runtail(&["fork", &thread, "--wait"]).expect(0);
-        let says = match dialect {
-            Dialect::JavaScript => {
-                "left runs again with the answer that it received, and doesn't ask again."
-            }
-            _ => "The answer given to left is lost: its question is asked again.",
-        };
-        assert!(
-            done.stderr.contains(says) && done.stderr.contains("Runs again  left"),
-            "{}",
-            done.stderr
-        );
-        let open = questions(&world.get(&path).await);
-        match dialect {
-            Dialect::JavaScript => assert_eq!(open, [("\"right\"".to_string(), right.clone())]),
-            _ => assert!(
-                open.len() == 2 && open.iter().all(|(_, id)| id != left && id != right),
-                "{open:?}"
-            ),
-        }
-    }
+    let world = World::start(Scenario::Empty, 1000.0).await;
+    let thread = world.ran("two", json!({})).await;
+    let questions = |record: &Value| {
+        let all = record["interrupts"]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .flat_map(|(_, asked)| asked.as_array());
+        let mut all: Vec<(String, String)> = all
+            .flatten()
+            .map(|asked| {
+                (
+                    asked["value"]["side"].to_string(),
+                    asked["id"].as_str().unwrap_or_default().to_owned(),
+                )
+            })
+            .collect();
+        all.sort();
+        all
+    };
+    let path = format!("/threads/{thread}");
+    let asked = questions(&world.get(&path).await);
+    assert_eq!(asked.len(), 2, "{asked:?}");
+    let ((_, left), (_, right)) = (&asked[0], &asked[1]);
+    world
+        .runtail(&[
+            "answer",
+            &thread,
+            "--interrupt",
+            left,
+            "--text",
+            "L",
+            "--wait",
+        ])
+        .expect(0);
+    let done = world.runtail(&["fork", &thread, "--wait"]).expect(0);
+    let says = "The answer given to left is lost: its question is asked again.";
+    assert!(
+        done.stderr.contains(says) && done.stderr.contains("Runs again  left"),
+        "{}",
+        done.stderr
+    );
+    let open = questions(&world.get(&path).await);
+    assert!(
+        open.len() == 2 && open.iter().all(|(_, id)| id != left && id != right),
+        "{open:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_input_begins_at_a_checkpoint() {
-    for dialect in [Dialect::Python, Dialect::JavaScript, Dialect::Aegra] {
-        let world = World::start(dialect, 1000.0).await;
-        let thread = world.released().await;
-        let checkpoint = world.before(&thread, "test").await;
-        let input = r#"{"log": ["again"]}"#;
-        let done = world
-            .runtail(&[
-                "fork",
-                &thread,
-                "--checkpoint",
-                &checkpoint,
-                "--input",
-                input,
-                "--wait",
-            ])
-            .expect(0);
-        assert_eq!(
-            done.json()["checkpoint_id"],
-            json!(checkpoint),
-            "{dialect:?}"
-        );
-        assert!(
-            done.stderr.contains("Next: build."),
-            "{dialect:?}: {}",
-            done.stderr
-        );
-        assert_eq!(
-            world.log(&thread).await,
-            json!(["build", "again", "build", "test", "release"]),
-            "{dialect:?}"
-        );
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_edit_is_sent_before_its_run() {
-    for dialect in [Dialect::Python, Dialect::JavaScript] {
-        let world = World::start(dialect, 1000.0).await;
-        let thread = world.released().await;
-        let checkpoint = world.before(&thread, "test").await;
-        let update = ["--update", r#"{"log": ["edited"]}"#, "--as-node", "build"];
-        let args = [
-            &["fork", &thread, "--checkpoint", &checkpoint],
-            update.as_slice(),
-        ]
-        .concat();
-        let before = world.records(&thread).await;
-        let preview = world
-            .runtail(&[args.as_slice(), &["--dry-run", "-o", "json"]].concat())
-            .expect(0)
-            .json();
-        assert_eq!(
-            world.records(&thread).await,
-            before,
-            "{dialect:?}: a dry run sends nothing"
-        );
-        let (first, second) = (&preview["request"], &preview["then"]);
-        let body =
-            json!({"values": {"log": ["edited"]}, "as_node": "build", "checkpoint_id": checkpoint});
-        assert_eq!(first["body"], body, "{dialect:?}");
-        assert!(
-            first["url"]
-                .as_str()
-                .unwrap()
-                .ends_with(&format!("/threads/{thread}/state"))
-        );
-        assert_eq!(
-            (&second["body"]["checkpoint_id"], &second["body"]["input"]),
-            (&json!("(from 1)"), &Value::Null)
-        );
-        assert!(
-            second["url"]
-                .as_str()
-                .unwrap()
-                .ends_with(&format!("/threads/{thread}/runs"))
-        );
-        assert_eq!(preview["changes"][0]["path"], "log");
-        assert_eq!(preview["changes"][0]["before"], json!(["build"]));
-        let done = world
-            .runtail(&[args.as_slice(), &["--wait"]].concat())
-            .expect(0);
-        let row = done.json();
-        assert!(
-            done.stderr.contains("Next: test.")
-                && done
-                    .stderr
-                    .contains("reducers apply the edit on the server")
-        );
-        assert_eq!(
-            world.log(&thread).await,
-            json!(["build", "edited", "test", "release"]),
-            "{dialect:?}"
-        );
-        let states = world.history(&thread).await;
-        let edited = states
-            .iter()
-            .find(|state| id(state) == row["checkpoint_id"])
-            .expect("the new checkpoint");
-        assert_eq!(edited["metadata"]["source"], "update", "{dialect:?}");
-        assert_eq!(
-            edited["parent_checkpoint"]["checkpoint_id"],
-            json!(checkpoint),
-            "{dialect:?}"
-        );
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_a_server_does_not_offer_is_named() {
-    let world = World::start(Dialect::Aegra, 1000.0).await;
+    let world = World::start(Scenario::Empty, 1000.0).await;
     let thread = world.released().await;
     let checkpoint = world.before(&thread, "test").await;
-    let before = world.records(&thread).await;
-    for args in [
-        vec!["fork", &thread, "--checkpoint", &checkpoint],
-        vec![
+    let input = r#"{"log": ["again"]}"#;
+    let done = world
+        .runtail(&[
             "fork",
             &thread,
             "--checkpoint",
             &checkpoint,
-            "--update",
-            r#"{"log": ["x"]}"#,
-            "--as-node",
-            "build",
-        ],
-    ] {
-        let done = world.runtail(&args).expect(1);
-        assert!(
-            done.stderr.contains("starts no run without an input"),
-            "{}",
-            done.stderr
-        );
-    }
-    let asked = world.ran("approval", json!({"amount": 5})).await;
-    let done = world
-        .runtail(&[
-            "state",
-            "set",
-            &asked,
-            "--values",
-            "null",
-            "--as-node",
-            "__end__",
+            "--input",
+            input,
+            "--wait",
         ])
-        .expect(1);
-    assert!(
-        done.stderr
-            .contains("ignores a state update without values"),
-        "{}",
-        done.stderr
+        .expect(0);
+    assert_eq!(done.json()["checkpoint_id"], json!(checkpoint));
+    assert!(done.stderr.contains("Next: build."), "{}", done.stderr);
+    assert_eq!(
+        world.log(&thread).await,
+        json!(["build", "again", "build", "test", "release"])
     );
-    assert_eq!(world.records(&thread).await, before);
-    let world = World::start(Dialect::Contract, 1000.0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_is_sent_before_its_run() {
+    let world = World::start(Scenario::Empty, 1000.0).await;
+    let thread = world.released().await;
+    let checkpoint = world.before(&thread, "test").await;
+    let update = ["--update", r#"{"log": ["edited"]}"#, "--as-node", "build"];
+    let args = [
+        &["fork", &thread, "--checkpoint", &checkpoint],
+        update.as_slice(),
+    ]
+    .concat();
+    let before = world.records(&thread).await;
+    let preview = world
+        .runtail(&[args.as_slice(), &["--dry-run", "-o", "json"]].concat())
+        .expect(0)
+        .json();
+    assert_eq!(
+        world.records(&thread).await,
+        before,
+        "a dry run sends nothing"
+    );
+    let (first, second) = (&preview["request"], &preview["then"]);
+    let body =
+        json!({"values": {"log": ["edited"]}, "as_node": "build", "checkpoint_id": checkpoint});
+    assert_eq!(first["body"], body);
+    assert!(
+        first["url"]
+            .as_str()
+            .unwrap()
+            .ends_with(&format!("/threads/{thread}/state"))
+    );
+    assert_eq!(
+        (&second["body"]["checkpoint_id"], &second["body"]["input"]),
+        (&json!("(from 1)"), &Value::Null)
+    );
+    assert!(
+        second["url"]
+            .as_str()
+            .unwrap()
+            .ends_with(&format!("/threads/{thread}/runs"))
+    );
+    assert_eq!(preview["changes"][0]["path"], "log");
+    assert_eq!(preview["changes"][0]["before"], json!(["build"]));
+    let done = world
+        .runtail(&[args.as_slice(), &["--wait"]].concat())
+        .expect(0);
+    let row = done.json();
+    assert!(
+        done.stderr.contains("Next: test.")
+            && done
+                .stderr
+                .contains("reducers apply the edit on the server")
+    );
+    assert_eq!(
+        world.log(&thread).await,
+        json!(["build", "edited", "test", "release"])
+    );
+    let states = world.history(&thread).await;
+    let edited = states
+        .iter()
+        .find(|state| id(state) == row["checkpoint_id"])
+        .expect("the new checkpoint");
+    assert_eq!(edited["metadata"]["source"], "update");
+    assert_eq!(
+        edited["parent_checkpoint"]["checkpoint_id"],
+        json!(checkpoint)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_reads_no_state_is_named() {
+    let world = World::start(Scenario::Contract, 1000.0).await;
     let thread = world.released().await;
     for args in [
         vec!["fork", &thread],
@@ -440,316 +353,281 @@ async fn what_a_server_does_not_offer_is_named() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn dry_runs_of_a_read_only_profile_send_nothing() {
-    for dialect in DIALECTS
-        .into_iter()
-        .filter(|dialect| *dialect != Dialect::Contract)
-    {
-        let world = World::start(dialect, 1000.0).await;
-        let thread = world.released().await;
-        let run = world.runs(&thread).await[0]["run_id"]
-            .as_str()
-            .unwrap()
-            .to_owned();
-        let checkpoint = world.before(&thread, "test").await;
-        let before = world.records(&thread).await;
-        for args in [
-            vec![
-                "fork",
-                &thread,
-                "--checkpoint",
-                &checkpoint,
-                "--input",
-                "{\"log\": []}",
-            ],
-            vec!["state", "set", &thread, "--values", "{\"log\": [\"x\"]}"],
-            vec!["rerun", &thread, &run],
-        ] {
-            let done = world
-                .runtail(&[args.as_slice(), &["--read-only", "--dry-run"]].concat())
-                .expect(0);
-            assert_eq!(done.json()["kind"], "preview", "{dialect:?} {args:?}");
-        }
-        assert_eq!(world.records(&thread).await, before, "{dialect:?}");
+    let world = World::start(Scenario::Empty, 1000.0).await;
+    let thread = world.released().await;
+    let run = world.runs(&thread).await[0]["run_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let checkpoint = world.before(&thread, "test").await;
+    let before = world.records(&thread).await;
+    for args in [
+        vec![
+            "fork",
+            &thread,
+            "--checkpoint",
+            &checkpoint,
+            "--input",
+            "{\"log\": []}",
+        ],
+        vec!["state", "set", &thread, "--values", "{\"log\": [\"x\"]}"],
+        vec!["rerun", &thread, &run],
+    ] {
+        let done = world
+            .runtail(&[args.as_slice(), &["--read-only", "--dry-run"]].concat())
+            .expect(0);
+        assert_eq!(done.json()["kind"], "preview", "{args:?}");
     }
+    assert_eq!(world.records(&thread).await, before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unknown_checkpoints_keys_and_nodes_are_refused() {
-    for dialect in [Dialect::Python, Dialect::JavaScript, Dialect::Aegra] {
-        let world = World::start(dialect, 1000.0).await;
-        let thread = world.released().await;
-        let checkpoint = world.before(&thread, "test").await;
-        let end = id(&world.history(&thread).await[0]);
-        let before = world.records(&thread).await;
-        let set = |rest: &[&'static str]| [&["state", "set", &thread], rest].concat();
-        let other = "1f1e0000-0000-6000-8000-000000000000";
-        let mut cases = vec![
-            (
-                1,
-                vec!["fork", &thread, "--checkpoint", other, "--input", "{}"],
-                "has no checkpoint 1f1e0000",
-            ),
-            (
-                1,
-                vec!["fork", &thread, "--checkpoint", "nope", "--input", "{}"],
-                "has no checkpoint nope",
-            ),
-            (
-                1,
-                set(&["--values", "{\"log\": []}", "--checkpoint", other]),
-                "has no checkpoint",
-            ),
-            (
-                2,
-                set(&["--values", "{\"logs\": [], \"log\": []}"]),
-                "the state has no key logs, and the server would ignore it",
-            ),
-            (
-                2,
-                set(&["--values", "{\"log\": []}", "--as-node", "tests"]),
-                "the graph has no node tests; it has build, test",
-            ),
-            (
-                2,
-                set(&["--values", "[1]"]),
-                "an edit is an object of the keys to write, not a list",
-            ),
-            (2, set(&["--values", "{}"]), "the edit has no keys"),
-            (2, set(&["--values", "{bad"]), "--values is not JSON"),
-            (
-                1,
-                set(&["--values", "null"]),
-                "The thread is idle, so there is nothing to release.",
-            ),
-            (2, vec!["fork", &thread, "--as-node", "build"], "--update"),
-            (
-                2,
-                vec!["fork", &thread, "--update", "{}", "--input", "{}"],
-                "cannot be used with",
-            ),
-            (1, vec!["rerun", &thread, other], "has no run"),
-        ];
-        if dialect != Dialect::Aegra {
-            cases.push((
-                1,
-                vec!["fork", &thread],
-                "Nothing would run: no node is next at step 3",
-            ));
-            cases.push((
-                1,
-                vec!["fork", &thread, "--checkpoint", &end],
-                "Choose an earlier checkpoint",
-            ));
-            cases.push((
-                1,
-                vec!["fork", &thread, "--update", "{\"log\": []}"],
-                "Name the node in whose name to edit",
-            ));
-            let unknown = vec![
+    let world = World::start(Scenario::Empty, 1000.0).await;
+    let thread = world.released().await;
+    let checkpoint = world.before(&thread, "test").await;
+    let end = id(&world.history(&thread).await[0]);
+    let before = world.records(&thread).await;
+    let set = |rest: &[&'static str]| [&["state", "set", &thread], rest].concat();
+    let other = "1f1e0000-0000-6000-8000-000000000000";
+    let cases = [
+        (
+            1,
+            vec!["fork", &thread, "--checkpoint", other, "--input", "{}"],
+            "has no checkpoint 1f1e0000",
+        ),
+        (
+            1,
+            vec!["fork", &thread, "--checkpoint", "nope", "--input", "{}"],
+            "has no checkpoint nope",
+        ),
+        (
+            1,
+            set(&["--values", "{\"log\": []}", "--checkpoint", other]),
+            "has no checkpoint",
+        ),
+        (
+            2,
+            set(&["--values", "{\"logs\": [], \"log\": []}"]),
+            "the state has no key logs, and the server would ignore it",
+        ),
+        (
+            2,
+            set(&["--values", "{\"log\": []}", "--as-node", "tests"]),
+            "the graph has no node tests; it has build, test",
+        ),
+        (
+            2,
+            set(&["--values", "[1]"]),
+            "an edit is an object of the keys to write, not a list",
+        ),
+        (2, set(&["--values", "{}"]), "the edit has no keys"),
+        (2, set(&["--values", "{bad"]), "--values is not JSON"),
+        (
+            1,
+            set(&["--values", "null"]),
+            "The thread is idle, so there is nothing to release.",
+        ),
+        (2, vec!["fork", &thread, "--as-node", "build"], "--update"),
+        (
+            2,
+            vec!["fork", &thread, "--update", "{}", "--input", "{}"],
+            "cannot be used with",
+        ),
+        (1, vec!["rerun", &thread, other], "has no run"),
+        (
+            1,
+            vec!["fork", &thread],
+            "Nothing would run: no node is next at step 3",
+        ),
+        (
+            1,
+            vec!["fork", &thread, "--checkpoint", &end],
+            "Choose an earlier checkpoint",
+        ),
+        (
+            1,
+            vec!["fork", &thread, "--update", "{\"log\": []}"],
+            "Name the node in whose name to edit",
+        ),
+        (
+            2,
+            vec![
                 "fork",
                 &thread,
                 "--checkpoint",
                 &checkpoint,
                 "--update",
                 "{\"logs\": []}",
-            ];
-            cases.push((2, unknown, "the state has no key logs"));
-        }
-        for (code, args, says) in cases {
-            let done = world.runtail(&args).expect(code);
-            assert!(
-                done.stderr.contains(says) && done.stdout.is_empty(),
-                "{dialect:?} {args:?}: {}",
-                done.stderr
-            );
-        }
-        assert_eq!(world.records(&thread).await, before, "{dialect:?}");
+            ],
+            "the state has no key logs",
+        ),
+    ];
+    for (code, args, says) in cases {
+        let done = world.runtail(&args).expect(code);
+        assert!(
+            done.stderr.contains(says) && done.stdout.is_empty(),
+            "{args:?}: {}",
+            done.stderr
+        );
     }
+    assert_eq!(world.records(&thread).await, before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_state_is_edited_without_a_run() {
-    for dialect in [Dialect::Python, Dialect::JavaScript, Dialect::Aegra] {
-        let world = World::start(dialect, 1000.0).await;
-        let thread = world
-            .ran("approval", json!({"amount": 5, "to": "Ana"}))
-            .await;
-        let done = world
-            .runtail(&[
-                "state",
-                "set",
-                &thread,
-                "--values",
-                r#"{"draft": "send 6 EUR"}"#,
-            ])
-            .expect(0);
-        assert!(
-            done.stderr
-                .contains("draft: send 5 EUR to Ana → send 6 EUR"),
-            "{dialect:?}: {}",
-            done.stderr
-        );
-        assert!(done.stderr.contains("The open question is closed by the edit, and asked again when the thread continues: Approve this payment?"), "{dialect:?}: {}", done.stderr);
-        let state = world.get(&format!("/threads/{thread}/state")).await;
-        assert_eq!(
-            (&state["values"]["draft"], &state["next"]),
-            (&json!("send 6 EUR"), &json!(["ask"])),
-            "{dialect:?}"
-        );
-        assert_eq!(
-            done.json()["checkpoint_id"],
-            json!(id(&state)),
-            "{dialect:?}"
-        );
-        // An older checkpoint, in the name of another node.
-        let first = world.before(&thread, "draft").await;
-        let args = [
+    let world = World::start(Scenario::Empty, 1000.0).await;
+    let thread = world
+        .ran("approval", json!({"amount": 5, "to": "Ana"}))
+        .await;
+    let done = world
+        .runtail(&[
             "state",
             "set",
             &thread,
             "--values",
-            r#"{"draft": "none"}"#,
-            "--as-node",
-            "ask",
-            "--checkpoint",
-            &first,
-        ];
-        let done = world.runtail(&args).expect(0);
-        assert!(
-            done.stderr.contains("Counts as a write of ask. Next: act."),
-            "{dialect:?}: {}",
-            done.stderr
-        );
-        let state = world.get(&format!("/threads/{thread}/state")).await;
-        assert_eq!(
-            (&state["values"]["draft"], &state["next"]),
-            (&json!("none"), &json!(["act"])),
-            "{dialect:?}"
-        );
-        assert_eq!(
-            state["parent_checkpoint"]["checkpoint_id"],
-            json!(first),
-            "{dialect:?}"
-        );
-        assert_eq!(world.runs(&thread).await.len(), 1, "{dialect:?}");
-    }
+            r#"{"draft": "send 6 EUR"}"#,
+        ])
+        .expect(0);
+    assert!(
+        done.stderr
+            .contains("draft: send 5 EUR to Ana → send 6 EUR"),
+        "{}",
+        done.stderr
+    );
+    assert!(done.stderr.contains("The open question is closed by the edit, and asked again when the thread continues: Approve this payment?"), "{}", done.stderr);
+    let state = world.get(&format!("/threads/{thread}/state")).await;
+    assert_eq!(
+        (&state["values"]["draft"], &state["next"]),
+        (&json!("send 6 EUR"), &json!(["ask"]))
+    );
+    assert_eq!(done.json()["checkpoint_id"], json!(id(&state)));
+    // An older checkpoint, in the name of another node.
+    let first = world.before(&thread, "draft").await;
+    let args = [
+        "state",
+        "set",
+        &thread,
+        "--values",
+        r#"{"draft": "none"}"#,
+        "--as-node",
+        "ask",
+        "--checkpoint",
+        &first,
+    ];
+    let done = world.runtail(&args).expect(0);
+    assert!(
+        done.stderr.contains("Counts as a write of ask. Next: act."),
+        "{}",
+        done.stderr
+    );
+    let state = world.get(&format!("/threads/{thread}/state")).await;
+    assert_eq!(
+        (&state["values"]["draft"], &state["next"]),
+        (&json!("none"), &json!(["act"]))
+    );
+    assert_eq!(state["parent_checkpoint"]["checkpoint_id"], json!(first));
+    assert_eq!(world.runs(&thread).await.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_waiting_thread_is_ended_and_asked_again() {
-    for dialect in [Dialect::Python, Dialect::JavaScript] {
-        let world = World::start(dialect, 1000.0).await;
-        let thread = world
-            .ran("approval", json!({"amount": 5, "to": "Ana"}))
-            .await;
-        let asking = id(&world.get(&format!("/threads/{thread}/state")).await);
-        let done = world
-            .runtail(&[
-                "state",
-                "set",
-                &thread,
-                "--values",
-                "null",
-                "--as-node",
-                "__end__",
-            ])
-            .expect(0);
-        assert!(
-            done.stderr
-                .contains("The open question is dropped without an answer: Approve this payment?")
-        );
-        let state = world.get(&format!("/threads/{thread}/state")).await;
-        assert_eq!(state["next"], json!([]), "{dialect:?}");
-        if dialect == Dialect::Python {
-            assert_eq!(done.json()["status"], "idle");
-        }
-        let done = world
-            .runtail(&[
-                "state",
-                "set",
-                &thread,
-                "--values",
-                "null",
-                "--as-node",
-                "__end__",
-            ])
-            .expect(1);
-        assert!(
-            done.stderr.contains("No node is left to run"),
-            "{dialect:?}: {}",
-            done.stderr
-        );
-        // The preview named the checkpoint that undoes it.
-        let done = world
-            .runtail(&["fork", &thread, "--checkpoint", &asking, "--wait"])
-            .expect(0);
-        assert_eq!(
-            done.json()["outcome"],
-            "interrupted",
-            "{dialect:?}: {}",
-            done.stderr
-        );
-    }
+    let world = World::start(Scenario::Empty, 1000.0).await;
+    let thread = world
+        .ran("approval", json!({"amount": 5, "to": "Ana"}))
+        .await;
+    let asking = id(&world.get(&format!("/threads/{thread}/state")).await);
+    let done = world
+        .runtail(&[
+            "state",
+            "set",
+            &thread,
+            "--values",
+            "null",
+            "--as-node",
+            "__end__",
+        ])
+        .expect(0);
+    assert!(
+        done.stderr
+            .contains("The open question is dropped without an answer: Approve this payment?")
+    );
+    let state = world.get(&format!("/threads/{thread}/state")).await;
+    assert_eq!(state["next"], json!([]));
+    assert_eq!(done.json()["status"], "idle");
+    let done = world
+        .runtail(&[
+            "state",
+            "set",
+            &thread,
+            "--values",
+            "null",
+            "--as-node",
+            "__end__",
+        ])
+        .expect(1);
+    assert!(
+        done.stderr.contains("No node is left to run"),
+        "{}",
+        done.stderr
+    );
+    // The preview named the checkpoint that undoes it.
+    let done = world
+        .runtail(&["fork", &thread, "--checkpoint", &asking, "--wait"])
+        .expect(0);
+    assert_eq!(done.json()["outcome"], "interrupted", "{}", done.stderr);
 }
 
-/// A JavaScript server begins each run at the checkpoint of the last fork if the run names none, so a rejection would be carried
-/// out as the earlier approval.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_is_answered_in_two_ways() {
-    for dialect in [Dialect::Python, Dialect::JavaScript] {
-        let world = World::start(dialect, 1000.0).await;
-        let thread = world
-            .ran("approval", json!({"amount": 5, "to": "Ana"}))
-            .await;
-        let asking = id(&world.get(&format!("/threads/{thread}/state")).await);
-        world
-            .runtail(&["answer", &thread, "--approve", "--wait"])
-            .expect(0);
-        let decision = async || {
-            world.get(&format!("/threads/{thread}/state")).await["values"]["decision"].clone()
-        };
-        assert_eq!(decision().await, true, "{dialect:?}");
-        world
-            .runtail(&["fork", &thread, "--checkpoint", &asking, "--wait"])
-            .expect(0);
-        let done = world
-            .runtail(&["answer", &thread, "--reject", "--wait"])
-            .expect(0);
-        assert_eq!(decision().await, false, "{dialect:?}: {}", done.stderr);
-        // The next answer too, and a run with an input of its own.
-        world
-            .runtail(&["fork", &thread, "--checkpoint", &asking, "--wait"])
-            .expect(0);
-        world
-            .runtail(&["answer", &thread, "--approve", "--wait"])
-            .expect(0);
-        assert_eq!(decision().await, true, "{dialect:?}");
-        let input = r#"{"amount": 7, "to": "Ana"}"#;
-        world
-            .runtail(&[
-                "run", "approval", "--thread", &thread, "--input", input, "-o", "jsonl",
-            ])
-            .expect(0);
-        let state = world.get(&format!("/threads/{thread}/state")).await;
-        assert_eq!(state["values"]["amount"], 7, "{dialect:?}");
-        let parents = world.history(&thread).await;
-        let input = parents
-            .iter()
-            .find(|state| state["metadata"]["source"] == "input")
-            .expect("an input");
-        let parent = input["parent_checkpoint"]["checkpoint_id"]
-            .as_str()
-            .expect("a parent");
-        assert_ne!(
-            parent, asking,
-            "{dialect:?}: the run follows the newest state"
-        );
-    }
+    let world = World::start(Scenario::Empty, 1000.0).await;
+    let thread = world
+        .ran("approval", json!({"amount": 5, "to": "Ana"}))
+        .await;
+    let asking = id(&world.get(&format!("/threads/{thread}/state")).await);
+    world
+        .runtail(&["answer", &thread, "--approve", "--wait"])
+        .expect(0);
+    let decision =
+        async || world.get(&format!("/threads/{thread}/state")).await["values"]["decision"].clone();
+    assert_eq!(decision().await, true);
+    world
+        .runtail(&["fork", &thread, "--checkpoint", &asking, "--wait"])
+        .expect(0);
+    let done = world
+        .runtail(&["answer", &thread, "--reject", "--wait"])
+        .expect(0);
+    assert_eq!(decision().await, false, "{}", done.stderr);
+    // The next answer too, and a run with an input of its own.
+    world
+        .runtail(&["fork", &thread, "--checkpoint", &asking, "--wait"])
+        .expect(0);
+    world
+        .runtail(&["answer", &thread, "--approve", "--wait"])
+        .expect(0);
+    assert_eq!(decision().await, true);
+    let input = r#"{"amount": 7, "to": "Ana"}"#;
+    world
+        .runtail(&[
+            "run", "approval", "--thread", &thread, "--input", input, "-o", "jsonl",
+        ])
+        .expect(0);
+    let state = world.get(&format!("/threads/{thread}/state")).await;
+    assert_eq!(state["values"]["amount"], 7);
+    let parents = world.history(&thread).await;
+    let input = parents
+        .iter()
+        .find(|state| state["metadata"]["source"] == "input")
+        .expect("an input");
+    let parent = input["parent_checkpoint"]["checkpoint_id"]
+        .as_str()
+        .expect("a parent");
+    assert_ne!(parent, asking, "the run follows the newest state");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_open_question_is_named_by_a_fork() {
-    let world = World::start(Dialect::Python, 1000.0).await;
+    let world = World::start(Scenario::Empty, 1000.0).await;
     let thread = world
         .ran("approval", json!({"amount": 5, "to": "Ana"}))
         .await;
@@ -780,43 +658,40 @@ async fn an_open_question_is_named_by_a_fork() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_input_of_a_given_run_runs_again() {
-    for dialect in [Dialect::Python, Dialect::JavaScript, Dialect::Aegra] {
-        let world = World::start(dialect, 1000.0).await;
-        let thread = world
-            .ran("release", json!({"log": ["first"], "seconds": 0}))
-            .await;
-        let run = world.runs(&thread).await[0]["run_id"]
-            .as_str()
-            .unwrap()
-            .to_owned();
-        let body = json!({"assistant_id": "release", "input": {"log": ["second"], "seconds": 0}, "stream_mode": ["values"]});
-        world
-            .post(&format!("/threads/{thread}/runs/stream"), body)
-            .await;
-        let done = world.runtail(&["rerun", &thread, &run, "--wait"]).expect(0);
-        let row = done.json();
-        assert_eq!(
-            (&row["rerun_of"], &row["outcome"]),
-            (&json!(run), &json!("success")),
-            "{dialect:?}"
-        );
-        let stages = ["build", "test", "release"];
-        let expected = [
-            ["first"].as_slice(),
-            &stages,
-            &["second"],
-            &stages,
-            &["first"],
-            &stages,
-        ]
-        .concat();
-        assert_eq!(world.log(&thread).await, json!(expected), "{dialect:?}");
-    }
+    let world = World::start(Scenario::Empty, 1000.0).await;
+    let thread = world
+        .ran("release", json!({"log": ["first"], "seconds": 0}))
+        .await;
+    let run = world.runs(&thread).await[0]["run_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let body = json!({"assistant_id": "release", "input": {"log": ["second"], "seconds": 0}, "stream_mode": ["values"]});
+    world
+        .post(&format!("/threads/{thread}/runs/stream"), body)
+        .await;
+    let done = world.runtail(&["rerun", &thread, &run, "--wait"]).expect(0);
+    let row = done.json();
+    assert_eq!(
+        (&row["rerun_of"], &row["outcome"]),
+        (&json!(run), &json!("success"))
+    );
+    let stages = ["build", "test", "release"];
+    let expected = [
+        ["first"].as_slice(),
+        &stages,
+        &["second"],
+        &stages,
+        &["first"],
+        &stages,
+    ]
+    .concat();
+    assert_eq!(world.log(&thread).await, json!(expected));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_busy_thread_is_left_alone_and_a_stuck_one_is_released() {
-    let world = World::start(Dialect::Python, 1.0).await;
+    let world = World::start(Scenario::Empty, 1.0).await;
     let thread = world.thread().await;
     let body = json!({"assistant_id": "slow", "input": {"seconds": 600}});
     let run = world.post(&format!("/threads/{thread}/runs"), body).await["run_id"]

@@ -1,4 +1,4 @@
-//! `inbox`: against the simulator in all its dialects, and against scripted servers for failures and limits.
+//! `inbox`: against the simulator, and against scripted servers for failures and limits.
 
 use crate::ended::{Ended, ended, write_config};
 use axum::response::Response;
@@ -157,47 +157,36 @@ async fn demo_shows_every_cause_with_waiting_threads_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_dialect_lists_its_waiting_and_failed_threads() {
-    for (scenario, error) in [
-        (Scenario::Empty, "ValueError: no"),
-        (Scenario::JavaScript, "Error: no"),
-        (Scenario::Aegra, "ValueError: no"),
-    ] {
-        let sim = Sim::start(Options {
-            scenario,
-            ..Options::default()
-        })
-        .await
-        .unwrap();
-        let folder = write_config(&agent_profile("lab", &sim.agents()[0].url));
-        let run = async |graph: &str, input: &str, code: i32| {
-            runtail(folder.path(), &["run", graph, "--input", input])
-                .await
-                .expect(code);
-        };
-        run("approval", r#"{"amount": 5, "to": "x"}"#, 0).await;
-        run("broken", r#"{"error": "ValueError", "message": "no"}"#, 1).await;
-        let rows = runtail(folder.path(), &["inbox"]).await.expect(0).rows();
-        assert_eq!(causes(&rows), ["question", "error"], "{scenario:?}");
-        assert_eq!(
-            (&rows[0]["profile"], &rows[0]["status"]),
-            (&value!("lab"), &value!("interrupted"))
-        );
-        assert_eq!(
-            rows[0]["interrupts"][0]["value"]["question"], "Approve this payment?",
-            "{scenario:?}"
-        );
-        let (thread, id) = (
-            rows[0]["thread_id"].as_str().unwrap(),
-            rows[0]["interrupts"][0]["id"].as_str().unwrap(),
-        );
-        let name = rows[0]["deployment"].as_str().unwrap();
-        let expected = format!(
-            "runtail -p lab -d {name} answer {thread} --interrupt {id} <--approve|--reject|--text TEXT>"
-        );
-        assert_eq!(rows[0]["command"], expected);
-        assert_eq!(rows[1]["detail"], error, "{scenario:?}");
-    }
+async fn waiting_and_failed_threads_are_listed() {
+    let sim = Sim::start(Options::default()).await.unwrap();
+    let folder = write_config(&agent_profile("lab", &sim.agents()[0].url));
+    let run = async |graph: &str, input: &str, code: i32| {
+        runtail(folder.path(), &["run", graph, "--input", input])
+            .await
+            .expect(code);
+    };
+    run("approval", r#"{"amount": 5, "to": "x"}"#, 0).await;
+    run("broken", r#"{"error": "ValueError", "message": "no"}"#, 1).await;
+    let rows = runtail(folder.path(), &["inbox"]).await.expect(0).rows();
+    assert_eq!(causes(&rows), ["question", "error"]);
+    assert_eq!(
+        (&rows[0]["profile"], &rows[0]["status"]),
+        (&value!("lab"), &value!("interrupted"))
+    );
+    assert_eq!(
+        rows[0]["interrupts"][0]["value"]["question"],
+        "Approve this payment?"
+    );
+    let (thread, id) = (
+        rows[0]["thread_id"].as_str().unwrap(),
+        rows[0]["interrupts"][0]["id"].as_str().unwrap(),
+    );
+    let name = rows[0]["deployment"].as_str().unwrap();
+    let expected = format!(
+        "runtail -p lab -d {name} answer {thread} --interrupt {id} <--approve|--reject|--text TEXT>"
+    );
+    assert_eq!(rows[0]["command"], expected);
+    assert_eq!(rows[1]["detail"], "ValueError: no");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -206,55 +195,45 @@ async fn copies_of_waiting_threads_are_listed() {
         .install_default()
         .ok();
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
-    for scenario in [Scenario::Empty, Scenario::JavaScript] {
-        let sim = Sim::start(Options {
-            scenario,
-            ..Options::default()
-        })
+    let sim = Sim::start(Options::default()).await.unwrap();
+    let url = &sim.agents()[0].url;
+    let folder = write_config(&agent_profile("lab", url));
+    let inbox = async || runtail(folder.path(), &["inbox"]).await.expect(0).rows();
+    runtail(
+        folder.path(),
+        &["run", "approval", "--input", r#"{"amount": 5, "to": "x"}"#],
+    )
+    .await
+    .expect(0);
+    let original = inbox().await[0]["thread_id"].as_str().unwrap().to_string();
+    let copied = client
+        .post(format!(
+            "{}/threads/{original}/copy",
+            url.trim_end_matches('/')
+        ))
+        .send()
         .await
         .unwrap();
-        let url = &sim.agents()[0].url;
-        let folder = write_config(&agent_profile("lab", url));
-        let inbox = async || runtail(folder.path(), &["inbox"]).await.expect(0).rows();
-        runtail(
-            folder.path(),
-            &["run", "approval", "--input", r#"{"amount": 5, "to": "x"}"#],
-        )
+    let copy: Value = serde_json::from_str(&copied.text().await.unwrap()).unwrap();
+    let copy = copy["thread_id"].as_str().unwrap();
+    let rows = inbox().await;
+    let row = rows
+        .iter()
+        .find(|row| row["thread_id"] == copy)
+        .unwrap_or_else(|| panic!("{rows:#?}"));
+    assert_eq!(
+        (&row["status"], &row["cause"]),
+        (&value!("idle"), &value!("question"))
+    );
+    assert_eq!(
+        row["interrupts"][0]["value"]["question"],
+        "Approve this payment?"
+    );
+    // Once it is answered, it is a thread like others.
+    runtail(folder.path(), &["answer", copy, "--approve"])
         .await
         .expect(0);
-        let original = inbox().await[0]["thread_id"].as_str().unwrap().to_string();
-        let copied = client
-            .post(format!(
-                "{}/threads/{original}/copy",
-                url.trim_end_matches('/')
-            ))
-            .send()
-            .await
-            .unwrap();
-        let copy: Value = serde_json::from_str(&copied.text().await.unwrap()).unwrap();
-        let copy = copy["thread_id"].as_str().unwrap();
-        let rows = inbox().await;
-        let row = rows
-            .iter()
-            .find(|row| row["thread_id"] == copy)
-            .unwrap_or_else(|| panic!("{scenario:?}: {rows:#?}"));
-        assert_eq!(
-            (&row["status"], &row["cause"]),
-            (&value!("idle"), &value!("question"))
-        );
-        assert_eq!(
-            row["interrupts"][0]["value"]["question"],
-            "Approve this payment?"
-        );
-        // Once it is answered, it is a thread like others.
-        runtail(folder.path(), &["answer", copy, "--approve"])
-            .await
-            .expect(0);
-        assert!(
-            inbox().await.iter().all(|row| row["thread_id"] != copy),
-            "{scenario:?}"
-        );
-    }
+    assert!(inbox().await.iter().all(|row| row["thread_id"] != copy));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -262,66 +241,59 @@ async fn the_dashboard_has_the_same_rows() {
     rustls::crypto::ring::default_provider()
         .install_default()
         .ok();
-    for scenario in [Scenario::Empty, Scenario::JavaScript, Scenario::Aegra] {
-        let sim = Sim::start(Options {
-            scenario,
-            ..Options::default()
-        })
-        .await
-        .unwrap();
-        let config = agent_profile("lab", &sim.agents()[0].url);
-        let folder = write_config(&config);
-        for (graph, input, code) in [
-            ("approval", r#"{"amount": 5, "to": "x"}"#, 0),
-            ("approval", r#"{"amount": 6, "to": "y"}"#, 0),
-            ("broken", r#"{"error": "ValueError", "message": "no"}"#, 1),
-        ] {
-            runtail(folder.path(), &["run", graph, "--input", input])
-                .await
-                .expect(code);
-        }
-        let mut printed = runtail(folder.path(), &["inbox"]).await.expect(0).rows();
-        // The dashboard polls the server in the same way.
-        let mut dash = Dash::new(&config, (140, 40));
-        let id = SubscriptionId::Inbox("lab".into());
-        let sub = dash
-            .subscriptions()
-            .into_iter()
-            .find(|sub| sub.key == id)
-            .expect("the inbox is polled");
-        let server = sub.params.servers[0].clone();
-        let profile = Config::parse(&config, None)
-            .unwrap()
-            .choose(&[])
-            .unwrap()
-            .remove(0);
-        let profile = Profile {
-            key: None,
-            ..profile
-        };
-        let client = AgentServer::new(Http::new(&profile).unwrap(), server.url.parse().unwrap());
-        let (stuck, mut memory) = (Stuck::default(), InboxMemory::default());
-        let polled = client
-            .poll_inbox(Duration::from_secs(86_400), &stuck, &mut memory)
-            .await;
-        let event = SubscriptionEvent::Inbox {
-            server,
-            began: dash.now,
-            result: Ok(polled),
-        };
-        dash.feed(Msg::Subscription {
-            key: sub.key,
-            epoch: sub.epoch,
-            event,
-        });
-        let mut listed = dash.inbox();
-        assert_eq!(listed.len(), 3, "{scenario:?}");
-        // Only the command line has options that select the server.
-        for row in printed.iter_mut().chain(&mut listed) {
-            row.as_object_mut().unwrap().remove("command");
-        }
-        assert_eq!(printed, listed, "{scenario:?}");
+    let sim = Sim::start(Options::default()).await.unwrap();
+    let config = agent_profile("lab", &sim.agents()[0].url);
+    let folder = write_config(&config);
+    for (graph, input, code) in [
+        ("approval", r#"{"amount": 5, "to": "x"}"#, 0),
+        ("approval", r#"{"amount": 6, "to": "y"}"#, 0),
+        ("broken", r#"{"error": "ValueError", "message": "no"}"#, 1),
+    ] {
+        runtail(folder.path(), &["run", graph, "--input", input])
+            .await
+            .expect(code);
     }
+    let mut printed = runtail(folder.path(), &["inbox"]).await.expect(0).rows();
+    // The dashboard polls the server in the same way.
+    let mut dash = Dash::new(&config, (140, 40));
+    let id = SubscriptionId::Inbox("lab".into());
+    let sub = dash
+        .subscriptions()
+        .into_iter()
+        .find(|sub| sub.key == id)
+        .expect("the inbox is polled");
+    let server = sub.params.servers[0].clone();
+    let profile = Config::parse(&config, None)
+        .unwrap()
+        .choose(&[])
+        .unwrap()
+        .remove(0);
+    let profile = Profile {
+        key: None,
+        ..profile
+    };
+    let client = AgentServer::new(Http::new(&profile).unwrap(), server.url.parse().unwrap());
+    let (stuck, mut memory) = (Stuck::default(), InboxMemory::default());
+    let polled = client
+        .poll_inbox(Duration::from_secs(86_400), &stuck, &mut memory)
+        .await;
+    let event = SubscriptionEvent::Inbox {
+        server,
+        began: dash.now,
+        result: Ok(polled),
+    };
+    dash.feed(Msg::Subscription {
+        key: sub.key,
+        epoch: sub.epoch,
+        event,
+    });
+    let mut listed = dash.inbox();
+    assert_eq!(listed.len(), 3);
+    // Only the command line has options that select the server.
+    for row in printed.iter_mut().chain(&mut listed) {
+        row.as_object_mut().unwrap().remove("command");
+    }
+    assert_eq!(printed, listed);
 }
 
 #[tokio::test]

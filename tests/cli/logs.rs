@@ -642,13 +642,13 @@ async fn failed_log_polls_are_reported_once_and_lose_no_line() {
         &[&["logs", "amber-agent-0000", "--tail", "5"], &FOLLOW[..]].concat(),
     );
     let mut positions = vec![position(&running.line().await)];
+    let polls = || Rule::on("POST", "deploy_logs");
     for trouble in [
-        "times=3 status=503",
-        "times=1 status=429 retry-after=1",
-        "times=2 cut=10",
+        polls().times(3).status(503),
+        polls().times(1).status(429).header("retry-after", "1"),
+        polls().times(2).cut_after_bytes(10),
     ] {
-        let rule = format!("POST deploy_logs {trouble}");
-        sim.rule(rule.parse::<Rule>().unwrap());
+        sim.rule(trouble);
         sim.forget_requests();
         // The lines of polls after the errors.
         while sim.requests().len() < 6 {
@@ -656,7 +656,7 @@ async fn failed_log_polls_are_reported_once_and_lose_no_line() {
         }
     }
     sim.clear_rules();
-    sim.rule("POST deploy_logs status=401".parse::<Rule>().unwrap());
+    sim.rule(polls().status(401));
     let (code, rest, err) = running.end().await;
     positions.extend(rest.iter().map(|line| position(line)));
     assert_each_once(&positions, 40.0);

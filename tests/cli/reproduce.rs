@@ -1,14 +1,12 @@
-//! `reproduce` between simulators of each dialect, and against targets that refuse, lose the reply, or change.
+//! `reproduce` between simulators, and against targets that refuse, lose the reply, or change.
 
 use crate::fork::World;
-use runtail_sim::Dialect;
+use runtail_sim::Scenario;
 use runtail_testkit::common::{CANARY, Seen, Server, json as response};
 use runtail_testkit::process::{Done, command, launch};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-const CAN: [Dialect; 2] = [Dialect::Python, Dialect::JavaScript];
 
 fn reproduce(source: &World, thread: &str, target: &str, more: &[&str]) -> Done {
     source.runtail(&[&["reproduce", thread, "--to", target], more].concat())
@@ -26,65 +24,63 @@ async fn states(world: &World, thread: &str) -> Vec<(Value, Value)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn histories_are_copied_state_by_state() {
-    for (from, to) in [(CAN[0], CAN[1]), (CAN[1], CAN[0]), (Dialect::Aegra, CAN[0])] {
-        let (source, target) = (
-            World::start(from, 1000.0).await,
-            World::start(to, 1000.0).await,
+    let (source, target) = (
+        World::start(Scenario::Empty, 1000.0).await,
+        World::start(Scenario::Empty, 1000.0).await,
+    );
+    for (graph, input) in [
+        ("approval", json!({"amount": 7, "to": "x"})),
+        ("release", json!({"seconds": 0})),
+        ("two", json!({"left": "l", "right": "r"})),
+        ("broken", json!({})),
+    ] {
+        let case = graph;
+        let thread = source.ran(graph, input).await;
+        let before = source.records(&thread).await;
+        let done = reproduce(&source, &thread, &target.url, &[]).expect(0);
+        let row = done.json();
+        assert_eq!(
+            (&row["same"], &row["differences"]),
+            (&json!(true), &json!([])),
+            "{case}: {row}"
         );
-        for (graph, input) in [
-            ("approval", json!({"amount": 7, "to": "x"})),
-            ("release", json!({"seconds": 0})),
-            ("two", json!({"left": "l", "right": "r"})),
-            ("broken", json!({})),
-        ] {
-            let case = format!("{graph}: {from:?} to {to:?}");
-            let thread = source.ran(graph, input).await;
-            let before = source.records(&thread).await;
-            let done = reproduce(&source, &thread, &target.url, &[]).expect(0);
-            let row = done.json();
-            assert_eq!(
-                (&row["same"], &row["differences"]),
-                (&json!(true), &json!([])),
-                "{case}: {row}"
-            );
-            assert_eq!(
-                (&row["reproduced_from"], &row["server"]),
-                (&json!(thread), &json!(target.url)),
-                "{case}"
-            );
-            let copy = row["thread_id"].as_str().expect("an id");
-            assert_eq!(
-                states(&target, copy).await,
-                states(&source, &thread).await,
-                "{case}"
-            );
-            assert_eq!(
-                source.records(&thread).await,
-                before,
-                "{case}: the original is unchanged"
-            );
-            assert!(target.runs(copy).await.is_empty(), "{case}: nothing runs");
-            let asks = graph == "approval" || graph == "two";
-            assert!(done.stderr.contains("Not copied: "), "{case}");
-            assert_eq!(
-                done.stderr.contains("open question"),
-                asks,
-                "{case}: {}",
-                done.stderr
-            );
-            let command = row["command"].as_str().expect("a command");
-            assert_eq!(
-                command,
-                format!("runtail --url {} threads history {copy} --tree", target.url),
-                "{case}"
-            );
-        }
+        assert_eq!(
+            (&row["reproduced_from"], &row["server"]),
+            (&json!(thread), &json!(target.url)),
+            "{case}"
+        );
+        let copy = row["thread_id"].as_str().expect("an id");
+        assert_eq!(
+            states(&target, copy).await,
+            states(&source, &thread).await,
+            "{case}"
+        );
+        assert_eq!(
+            source.records(&thread).await,
+            before,
+            "{case}: the original is unchanged"
+        );
+        assert!(target.runs(copy).await.is_empty(), "{case}: nothing runs");
+        let asks = graph == "approval" || graph == "two";
+        assert!(done.stderr.contains("Not copied: "), "{case}");
+        assert_eq!(
+            done.stderr.contains("open question"),
+            asks,
+            "{case}: {}",
+            done.stderr
+        );
+        let command = row["command"].as_str().expect("a command");
+        assert_eq!(
+            command,
+            format!("runtail --url {} threads history {copy} --tree", target.url),
+            "{case}"
+        );
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn edits_are_copied_and_said_to_be_inferred() {
-    let world = World::start(Dialect::Python, 1000.0).await;
+    let world = World::start(Scenario::Empty, 1000.0).await;
     let thread = world
         .ran("approval", json!({"amount": 1300, "to": "x"}))
         .await;
@@ -107,7 +103,7 @@ async fn edits_are_copied_and_said_to_be_inferred() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn dry_runs_print_the_request_and_send_nothing() {
-    let world = World::start(Dialect::Python, 1000.0).await;
+    let world = World::start(Scenario::Empty, 1000.0).await;
     let thread = world.ran("approval", json!({"amount": 7, "to": "x"})).await;
     let count = async || world.post("/threads/count", json!({})).await;
     let before = count().await;
@@ -157,52 +153,44 @@ async fn dry_runs_print_the_request_and_send_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn targets_without_supersteps_get_the_state() {
-    let source = World::start(Dialect::Python, 1000.0).await;
+    let source = World::start(Scenario::Empty, 1000.0).await;
     let thread = source
         .ran("approval", json!({"amount": 7, "to": "x"}))
         .await;
     let newest = source.history(&thread).await.remove(0);
-    for dialect in [Dialect::Aegra, Dialect::Contract] {
-        let target = World::start(dialect, 1000.0).await;
-        let refused = reproduce(&source, &thread, &target.url, &[]).expect(1);
-        assert!(
-            refused
-                .stderr
-                .contains("doesn't create threads with supersteps"),
-            "{dialect:?}: {}",
-            refused.stderr
-        );
-        assert!(
-            refused.stderr.contains(&target.url) && refused.stderr.contains("--state"),
-            "{}",
-            refused.stderr
-        );
-    }
-    for dialect in [Dialect::Aegra, Dialect::Python, Dialect::JavaScript] {
-        let target = World::start(dialect, 1000.0).await;
-        let done = reproduce(&source, &thread, &target.url, &["--state"]).expect(0);
-        let row = done.json();
-        assert_eq!(
-            (&row["same"], &row["states"]),
-            (&json!(true), &json!(1)),
-            "{dialect:?}: {row} {}",
-            done.stderr
-        );
-        let states = target
-            .history(row["thread_id"].as_str().expect("an id"))
-            .await;
-        assert_eq!(
-            (states.len(), &states[0]["values"]),
-            (1, &newest["values"]),
-            "{dialect:?}"
-        );
-        assert_eq!(states[0]["next"], json!(["ask"]), "{dialect:?}");
-    }
+    let strict = World::start(Scenario::Contract, 1000.0).await;
+    let refused = reproduce(&source, &thread, &strict.url, &[]).expect(1);
+    assert!(
+        refused
+            .stderr
+            .contains("doesn't create threads with supersteps"),
+        "{}",
+        refused.stderr
+    );
+    assert!(
+        refused.stderr.contains(&strict.url) && refused.stderr.contains("--state"),
+        "{}",
+        refused.stderr
+    );
+    let target = World::start(Scenario::Empty, 1000.0).await;
+    let done = reproduce(&source, &thread, &target.url, &["--state"]).expect(0);
+    let row = done.json();
+    assert_eq!(
+        (&row["same"], &row["states"]),
+        (&json!(true), &json!(1)),
+        "{row} {}",
+        done.stderr
+    );
+    let states = target
+        .history(row["thread_id"].as_str().expect("an id"))
+        .await;
+    assert_eq!((states.len(), &states[0]["values"]), (1, &newest["values"]));
+    assert_eq!(states[0]["next"], json!(["ask"]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_can_not_be_copied_is_refused_before_anything_is_sent() {
-    let world = World::start(Dialect::Python, 20.0).await;
+    let world = World::start(Scenario::Empty, 20.0).await;
     let empty = world
         .post("/threads", json!({"metadata": {"graph_id": "approval"}}))
         .await["thread_id"]
@@ -292,12 +280,12 @@ async fn between(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_are_sent_once_and_a_lost_reply_is_looked_for() {
-    let source = World::start(Dialect::Python, 1000.0).await;
+    let source = World::start(Scenario::Empty, 1000.0).await;
     let thread = source
         .ran("approval", json!({"amount": 7, "to": "x"}))
         .await;
     // The server makes the thread and answers 502.
-    let made = World::start(Dialect::Python, 1000.0).await;
+    let made = World::start(Scenario::Empty, 1000.0).await;
     let sent = Arc::new(AtomicUsize::new(0));
     let (counter, url) = (sent.clone(), made.url.clone());
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
@@ -334,7 +322,7 @@ async fn requests_are_sent_once_and_a_lost_reply_is_looked_for() {
     );
     // It makes nothing and answers 500: nothing was done, and it is not tried again.
     let (failing, tried) = (
-        World::start(Dialect::Python, 1000.0).await,
+        World::start(Scenario::Empty, 1000.0).await,
         Arc::new(AtomicUsize::new(0)),
     );
     let counter = tried.clone();
@@ -362,7 +350,7 @@ async fn requests_are_sent_once_and_a_lost_reply_is_looked_for() {
         ("", 1)
     );
     // It refuses the supersteps, and the thread stays.
-    let strict = World::start(Dialect::Python, 1000.0).await;
+    let strict = World::start(Scenario::Empty, 1000.0).await;
     let url = strict.url.clone();
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
     let runtime = tokio::runtime::Handle::current();
@@ -407,8 +395,8 @@ async fn requests_are_sent_once_and_a_lost_reply_is_looked_for() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deployment_of_a_profile_is_a_target_and_its_key_goes_only_there() {
     let (source, target) = (
-        World::start(Dialect::Python, 1000.0).await,
-        World::start(Dialect::Python, 1000.0).await,
+        World::start(Scenario::Empty, 1000.0).await,
+        World::start(Scenario::Empty, 1000.0).await,
     );
     let thread = source
         .ran("approval", json!({"amount": 7, "to": "x"}))

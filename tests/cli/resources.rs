@@ -1,10 +1,8 @@
-//! `assistants`, `crons` and `store` against the simulator in each of its dialects.
+//! `assistants`, `crons` and `store` against the simulator.
 
-use runtail_sim::{Dialect, Options, Sim};
+use runtail_sim::{Options, Scenario, Sim};
 use runtail_testkit::process::{Done, command, launch};
 use serde_json::{Value, json};
-
-const DIALECTS: [Dialect; 3] = [Dialect::Python, Dialect::JavaScript, Dialect::Aegra];
 
 struct World {
     sim: Sim,
@@ -13,13 +11,13 @@ struct World {
 }
 
 impl World {
-    async fn start(dialect: Dialect) -> World {
+    async fn start(scenario: Scenario) -> World {
         rustls::crypto::ring::default_provider()
             .install_default()
             .ok();
         let sim = Sim::start(Options {
             speed: 1000.0,
-            dialect,
+            scenario,
             ..Options::default()
         })
         .await
@@ -92,137 +90,104 @@ impl World {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn versions_are_listed_compared_and_restored() {
-    for dialect in DIALECTS {
-        let world = World::start(dialect).await;
-        let id = world.assistant().await;
-        world.sim.forget_requests();
-        let rows = world
-            .runtail(&["assistants", "versions", "mine small"])
-            .expect(0)
-            .json_lines();
-        let numbers: Vec<&Value> = rows.iter().map(|row| &row["version"]).collect();
-        assert_eq!(
-            (numbers, &rows[0]["is_current"]),
-            (vec![&json!(3), &json!(2), &json!(1)], &json!(true)),
-            "{dialect:?}"
-        );
-        let changes = world
-            .runtail(&["assistants", "diff", &id, "1", "2"])
-            .expect(0)
-            .json_lines();
-        let paths: Vec<&str> = changes
-            .iter()
-            .filter_map(|row| row["path"].as_str())
-            .collect();
-        assert!(
-            paths.contains(&"name") && paths.contains(&"context.model"),
-            "{dialect:?}: {paths:?}"
-        );
-        let preview = world
-            .runtail(&["assistants", "restore", &id, "1", "--dry-run"])
-            .expect(0);
-        assert_eq!(
-            world.writes(),
-            [""; 0],
-            "{dialect:?}: a dry run sends nothing"
-        );
-        let warns = preview
-            .stdout
-            .contains("`context` is probably not restored");
-        assert_eq!(
-            warns,
-            dialect != Dialect::Aegra,
-            "{dialect:?}: {}",
-            preview.stdout
-        );
-        let refused = world
-            .runtail(&["assistants", "restore", &id, "1"])
-            .expect(2);
-        assert!(
-            refused.stderr.contains("add --yes to confirm"),
-            "{}",
-            refused.stderr
-        );
-        let done = world
-            .runtail(&["assistants", "restore", &id, "1", "--yes"])
-            .expect(0);
-        assert_eq!(
-            world.writes(),
-            [format!("POST /assistants/{id}/latest")],
-            "{dialect:?}"
-        );
-        let row = done.json();
-        assert_eq!(
-            (&row["version"], &row["name"]),
-            (&json!(1), &json!("mine")),
-            "{dialect:?}"
-        );
-        let says = done
+    let world = World::start(Scenario::Empty).await;
+    let id = world.assistant().await;
+    world.sim.forget_requests();
+    let rows = world
+        .runtail(&["assistants", "versions", "mine small"])
+        .expect(0)
+        .json_lines();
+    let numbers: Vec<&Value> = rows.iter().map(|row| &row["version"]).collect();
+    assert_eq!(
+        (numbers, &rows[0]["is_current"]),
+        (vec![&json!(3), &json!(2), &json!(1)], &json!(true))
+    );
+    let changes = world
+        .runtail(&["assistants", "diff", &id, "1", "2"])
+        .expect(0)
+        .json_lines();
+    let paths: Vec<&str> = changes
+        .iter()
+        .filter_map(|row| row["path"].as_str())
+        .collect();
+    assert!(
+        paths.contains(&"name") && paths.contains(&"context.model"),
+        "{paths:?}"
+    );
+    let preview = world
+        .runtail(&["assistants", "restore", &id, "1", "--dry-run"])
+        .expect(0);
+    assert_eq!(world.writes(), [""; 0], "a dry run sends nothing");
+    let warns = preview
+        .stdout
+        .contains("`context` is probably not restored");
+    assert!(warns, "{}", preview.stdout);
+    let refused = world
+        .runtail(&["assistants", "restore", &id, "1"])
+        .expect(2);
+    assert!(
+        refused.stderr.contains("add --yes to confirm"),
+        "{}",
+        refused.stderr
+    );
+    let done = world
+        .runtail(&["assistants", "restore", &id, "1", "--yes"])
+        .expect(0);
+    assert_eq!(world.writes(), [format!("POST /assistants/{id}/latest")]);
+    let row = done.json();
+    assert_eq!((&row["version"], &row["name"]), (&json!(1), &json!("mine")));
+    let says = done
             .stderr
             .contains("warning: not restored: context is {\"model\":\"small\"}, version 1 has {\"model\":\"large\"}");
-        assert_eq!(
-            says,
-            dialect != Dialect::Aegra,
-            "{dialect:?}: {}",
-            done.stderr
-        );
-        let missing = world
-            .runtail(&["assistants", "restore", &id, "9", "--yes"])
-            .expect(1);
-        assert!(
-            missing
-                .stderr
-                .contains("There is no version 9. The versions are 3, 2, 1."),
-            "{}",
-            missing.stderr
-        );
-    }
+    assert!(says, "{}", done.stderr);
+    let missing = world
+        .runtail(&["assistants", "restore", &id, "9", "--yes"])
+        .expect(1);
+    assert!(
+        missing
+            .stderr
+            .contains("There is no version 9. The versions are 3, 2, 1."),
+        "{}",
+        missing.stderr
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_assistant_that_was_deleted_is_reported() {
-    for dialect in DIALECTS {
-        let world = World::start(dialect).await;
-        let id = world.assistant().await;
-        world
-            .send(
-                reqwest::Method::DELETE,
-                &format!("/assistants/{id}"),
-                Value::Null,
-            )
-            .await;
-        for args in [
-            ["assistants", "get", &id].as_slice(),
-            &["assistants", "restore", &id, "1", "--yes"],
-        ] {
-            let done = world.runtail(args).expect(1);
-            assert!(
-                done.stderr.contains(&format!("there is no assistant {id}")),
-                "{dialect:?} {args:?}: {}",
-                done.stderr
-            );
-        }
+    let world = World::start(Scenario::Empty).await;
+    let id = world.assistant().await;
+    world
+        .send(
+            reqwest::Method::DELETE,
+            &format!("/assistants/{id}"),
+            Value::Null,
+        )
+        .await;
+    for args in [
+        ["assistants", "get", &id].as_slice(),
+        &["assistants", "restore", &id, "1", "--yes"],
+    ] {
+        let done = world.runtail(args).expect(1);
+        assert!(
+            done.stderr.contains(&format!("there is no assistant {id}")),
+            "{args:?}: {}",
+            done.stderr
+        );
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn schemas_are_shown_where_the_server_offers_them() {
-    for dialect in DIALECTS {
-        let world = World::start(dialect).await;
-        let done = world.runtail(&["assistants", "schemas", "approval"]);
-        if dialect == Dialect::JavaScript {
-            assert!(done.expect(1).stderr.contains("doesn't offer schemas"));
-        } else {
-            let row = done.expect(0).json();
-            assert_eq!(row["graph_id"], "approval");
-            assert_eq!(row["state_schema"]["properties"]["log"]["type"], "array");
-        }
-    }
+async fn schemas_are_shown() {
+    let world = World::start(Scenario::Empty).await;
+    let done = world.runtail(&["assistants", "schemas", "approval"]);
+    let row = done.expect(0).json();
+    assert_eq!(row["graph_id"], "approval");
+    assert_eq!(row["state_schema"]["properties"]["log"]["type"], "array");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cron_is_created_changed_paused_and_deleted() {
-    let world = World::start(Dialect::Python).await;
+    let world = World::start(Scenario::Empty).await;
     world.sim.forget_requests();
     let create = [
         "crons",
@@ -361,7 +326,7 @@ async fn a_cron_is_created_changed_paused_and_deleted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_next_run_of_a_cron_is_the_servers() {
-    let world = World::start(Dialect::Python).await;
+    let world = World::start(Scenario::Empty).await;
     let create = [
         "crons",
         "create",
@@ -384,30 +349,27 @@ async fn the_next_run_of_a_cron_is_the_servers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn crons_are_not_offered_by_servers_without_them() {
-    for dialect in [Dialect::JavaScript, Dialect::Aegra, Dialect::Contract] {
-        let world = World::start(dialect).await;
-        let done = world.runtail(&["crons", "list"]).expect(1);
-        assert!(
-            done.stderr.contains("this server doesn't offer crons"),
-            "{dialect:?}: {}",
-            done.stderr
-        );
-        let done = world
-            .runtail(&[
-                "crons",
-                "delete",
-                "01a20131-4b8d-7343-b7cc-753049e47444",
-                "--yes",
-            ])
-            .expect(1);
-        assert!(
-            done.stderr.contains("this server doesn't offer crons"),
-            "{dialect:?}: {}",
-            done.stderr
-        );
-    }
-    let world = World::start(Dialect::Contract).await;
+async fn crons_and_a_store_are_not_offered_by_servers_without_them() {
+    let world = World::start(Scenario::Contract).await;
+    let done = world.runtail(&["crons", "list"]).expect(1);
+    assert!(
+        done.stderr.contains("this server doesn't offer crons"),
+        "{}",
+        done.stderr
+    );
+    let done = world
+        .runtail(&[
+            "crons",
+            "delete",
+            "01a20131-4b8d-7343-b7cc-753049e47444",
+            "--yes",
+        ])
+        .expect(1);
+    assert!(
+        done.stderr.contains("this server doesn't offer crons"),
+        "{}",
+        done.stderr
+    );
     let done = world.runtail(&["store", "search"]).expect(1);
     assert!(
         done.stderr.contains("this server doesn't offer a store"),
@@ -418,111 +380,95 @@ async fn crons_are_not_offered_by_servers_without_them() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn store_items_are_written_found_and_deleted() {
-    for dialect in DIALECTS {
-        let world = World::start(dialect).await;
-        world.sim.forget_requests();
-        let done = world
-            .runtail(&[
-                "store",
-                "put",
-                "memo.u1",
-                "k",
-                r#"{"n": 1, "tags": ["a"], "deep": {"x": null}}"#,
-            ])
-            .expect(0);
+    let world = World::start(Scenario::Empty).await;
+    world.sim.forget_requests();
+    let done = world
+        .runtail(&[
+            "store",
+            "put",
+            "memo.u1",
+            "k",
+            r#"{"n": 1, "tags": ["a"], "deep": {"x": null}}"#,
+        ])
+        .expect(0);
+    assert!(
+        done.stderr.contains("Create item memo.u1 k"),
+        "{}",
+        done.stderr
+    );
+    assert_eq!(
+        done.json()["value"],
+        json!({"n": 1, "tags": ["a"], "deep": {"x": null}})
+    );
+    let done = world
+        .runtail(&["store", "put", "memo.u1", "k", r#"{"n": 2}"#])
+        .expect(0);
+    for says in ["n: 1 → 2", "tags: no longer set", "can't be restored"] {
+        assert!(done.stderr.contains(says), "{says}: {}", done.stderr);
+    }
+    let same = world
+        .runtail(&["store", "put", "memo.u1", "k", r#"{"n": 2}"#])
+        .expect(0);
+    assert!(
+        same.stderr.contains("already has this value"),
+        "{}",
+        same.stderr
+    );
+    assert_eq!(world.writes(), ["PUT /store/items"; 2]);
+    assert_eq!(
+        world
+            .runtail(&["store", "get", "memo.u1", "k"])
+            .expect(0)
+            .json()["value"],
+        json!({"n": 2})
+    );
+    let found = world
+        .runtail(&["store", "search", "memo", "--filter", "n=2"])
+        .expect(0)
+        .json_lines();
+    assert_eq!((found.len(), &found[0]["key"]), (1, &json!("k")));
+    assert!(
+        world
+            .runtail(&["store", "search", "memo", "--filter", "n=3"])
+            .expect(0)
+            .json_lines()
+            .is_empty()
+    );
+    let namespaces = world
+        .runtail(&["store", "namespaces"])
+        .expect(0)
+        .json_lines();
+    assert_eq!(namespaces, [json!({"namespace": ["memo", "u1"]})]);
+    world
+        .runtail(&["store", "delete", "memo.u1", "k"])
+        .expect(2);
+    world
+        .runtail(&["store", "delete", "memo.u1", "k", "--yes"])
+        .expect(0);
+    for args in [
+        ["store", "get", "memo.u1", "k"].as_slice(),
+        &["store", "delete", "memo.u1", "k", "--yes"],
+    ] {
+        let done = world.runtail(args).expect(1);
         assert!(
-            done.stderr.contains("Create item memo.u1 k"),
-            "{dialect:?}: {}",
+            done.stderr
+                .to_lowercase()
+                .contains("there is no item memo.u1 k"),
+            "{}",
             done.stderr
         );
-        assert_eq!(
-            done.json()["value"],
-            json!({"n": 1, "tags": ["a"], "deep": {"x": null}}),
-            "{dialect:?}"
-        );
-        let done = world
-            .runtail(&["store", "put", "memo.u1", "k", r#"{"n": 2}"#])
-            .expect(0);
-        for says in ["n: 1 → 2", "tags: no longer set", "can't be restored"] {
-            assert!(
-                done.stderr.contains(says),
-                "{dialect:?} {says}: {}",
-                done.stderr
-            );
-        }
-        let same = world
-            .runtail(&["store", "put", "memo.u1", "k", r#"{"n": 2}"#])
-            .expect(0);
-        assert!(
-            same.stderr.contains("already has this value"),
-            "{dialect:?}: {}",
-            same.stderr
-        );
-        assert_eq!(world.writes(), ["PUT /store/items"; 2], "{dialect:?}");
-        assert_eq!(
-            world
-                .runtail(&["store", "get", "memo.u1", "k"])
-                .expect(0)
-                .json()["value"],
-            json!({"n": 2})
-        );
-        let found = world
-            .runtail(&["store", "search", "memo", "--filter", "n=2"])
-            .expect(0)
-            .json_lines();
-        assert_eq!(
-            (found.len(), &found[0]["key"]),
-            (1, &json!("k")),
-            "{dialect:?}"
-        );
-        assert!(
-            world
-                .runtail(&["store", "search", "memo", "--filter", "n=3"])
-                .expect(0)
-                .json_lines()
-                .is_empty(),
-            "{dialect:?}"
-        );
-        let namespaces = world
-            .runtail(&["store", "namespaces"])
-            .expect(0)
-            .json_lines();
-        assert_eq!(
-            namespaces,
-            [json!({"namespace": ["memo", "u1"]})],
-            "{dialect:?}"
-        );
-        world
-            .runtail(&["store", "delete", "memo.u1", "k"])
-            .expect(2);
-        world
-            .runtail(&["store", "delete", "memo.u1", "k", "--yes"])
-            .expect(0);
-        for args in [
-            ["store", "get", "memo.u1", "k"].as_slice(),
-            &["store", "delete", "memo.u1", "k", "--yes"],
-        ] {
-            let done = world.runtail(args).expect(1);
-            assert!(
-                done.stderr
-                    .to_lowercase()
-                    .contains("there is no item memo.u1 k"),
-                "{dialect:?}: {}",
-                done.stderr
-            );
-        }
-        for (value, says) in [(r#""text""#, "must be a JSON object"), ("{", "not JSON")] {
-            let done = world
-                .runtail(&["store", "put", "memo.u1", "k", value])
-                .expect(2);
-            assert!(done.stderr.contains(says), "{dialect:?}: {}", done.stderr);
-        }
-        assert!(
-            world
-                .runtail(&["store", "put", "memo..u1", "k", "{}"])
-                .expect(2)
-                .stderr
-                .contains("must not be empty")
-        );
     }
+    for (value, says) in [(r#""text""#, "must be a JSON object"), ("{", "not JSON")] {
+        let done = world
+            .runtail(&["store", "put", "memo.u1", "k", value])
+            .expect(2);
+        assert!(done.stderr.contains(says), "{}", done.stderr);
+    }
+    assert!(
+        world
+            .runtail(&["store", "put", "memo..u1", "k", "{}"])
+            .expect(2)
+            .stderr
+            .contains("must not be empty")
+    );
 }

@@ -1,6 +1,7 @@
 //! The options of `run`: what is sent, what is refused before anything is sent, and what a strategy ends.
 
-use runtail_sim::{Dialect, Options, Sim};
+use runtail_sim::{Options, Sim};
+use runtail_testkit::common::{Server, json as respond};
 use runtail_testkit::process::{Done, command, launch};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -12,13 +13,12 @@ struct World {
 }
 
 impl World {
-    async fn start(dialect: Dialect) -> World {
+    async fn start() -> World {
         rustls::crypto::ring::default_provider()
             .install_default()
             .ok();
         let sim = Sim::start(Options {
             speed: 20.0,
-            dialect,
             ..Options::default()
         })
         .await
@@ -96,7 +96,7 @@ const INPUT: &str = r#"{"log": [], "seconds": 0}"#;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn options_reach_the_server() {
-    let world = World::start(Dialect::Python).await;
+    let world = World::start().await;
     let thread = world.thread().await;
     let args = [
         "release",
@@ -136,7 +136,7 @@ async fn options_reach_the_server() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_options_are_refused_before_anything_is_sent() {
-    let world = World::start(Dialect::Python).await;
+    let world = World::start().await;
     for (args, expected) in [
         (
             vec!["--break-after", "tset"],
@@ -190,48 +190,45 @@ async fn wrong_options_are_refused_before_anything_is_sent() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_strategy_that_ends_runs_needs_consent() {
-    for dialect in [Dialect::Python, Dialect::JavaScript] {
-        for strategy in ["interrupt", "rollback"] {
-            let world = World::start(dialect).await;
-            let thread = world.busy().await;
-            let args = [
-                "slow",
-                "--thread",
-                &thread,
-                "--input",
-                r#"{"seconds": 0}"#,
-                "--on-conflict",
-                strategy,
-            ];
-            let shown = world.run(&[&args[..], &["--dry-run"]].concat()).expect(0);
-            let preview = shown.json();
-            assert_eq!(preview["request"]["body"]["multitask_strategy"], strategy);
-            assert!(preview["notes"].to_string().contains("2 runs"), "{preview}");
-            let done = world.run(&args).expect(2);
-            let verb = if strategy == "rollback" {
-                "Deletes 2 runs"
-            } else {
-                "Cancels 2 runs"
-            };
-            assert!(
-                done.stderr.contains(verb) && done.stderr.contains("add --yes"),
-                "{}",
-                done.stderr
-            );
-            assert_eq!(world.runs(&thread).await.len(), 2);
-            world.run(&[&args[..], &["--yes"]].concat()).expect(0);
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            let runs = world.runs(&thread).await;
-            let active =
-                |run: &&Value| matches!(run["status"].as_str(), Some("pending" | "running"));
-            assert_eq!(runs.iter().filter(active).count(), 0, "{runs:?}");
-        }
+    for strategy in ["interrupt", "rollback"] {
+        let world = World::start().await;
+        let thread = world.busy().await;
+        let args = [
+            "slow",
+            "--thread",
+            &thread,
+            "--input",
+            r#"{"seconds": 0}"#,
+            "--on-conflict",
+            strategy,
+        ];
+        let shown = world.run(&[&args[..], &["--dry-run"]].concat()).expect(0);
+        let preview = shown.json();
+        assert_eq!(preview["request"]["body"]["multitask_strategy"], strategy);
+        assert!(preview["notes"].to_string().contains("2 runs"), "{preview}");
+        let done = world.run(&args).expect(2);
+        let verb = if strategy == "rollback" {
+            "Deletes 2 runs"
+        } else {
+            "Cancels 2 runs"
+        };
+        assert!(
+            done.stderr.contains(verb) && done.stderr.contains("add --yes"),
+            "{}",
+            done.stderr
+        );
+        assert_eq!(world.runs(&thread).await.len(), 2);
+        world.run(&[&args[..], &["--yes"]].concat()).expect(0);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let runs = world.runs(&thread).await;
+        let active = |run: &&Value| matches!(run["status"].as_str(), Some("pending" | "running"));
+        assert_eq!(runs.iter().filter(active).count(), 0, "{runs:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_busy_thread_refuses_or_queues_a_run() {
-    let world = World::start(Dialect::Python).await;
+    let world = World::start().await;
     let thread = world.busy().await;
     let args = [
         "slow",
@@ -249,24 +246,41 @@ async fn a_busy_thread_refuses_or_queues_a_run() {
         done.stderr
     );
     assert_eq!(world.runs(&thread).await.len(), 2);
-    // Aegra ignores the strategy.
-    let world = World::start(Dialect::Aegra).await;
-    let thread = world.busy().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_strategy_that_the_server_ignores_is_refused() {
+    let server = Server::start(|seen| match &*seen.path {
+        "/info" => respond(200, r#"{"name":"Aegra","version":"0.11.0"}"#),
+        "/threads/t" => respond(200, r#"{"thread_id":"t","status":"busy","metadata":{}}"#),
+        "/assistants/search" => respond(200, r#"[{"assistant_id":"slow","graph_id":"slow"}]"#),
+        _ => respond(404, r#"{"detail":"Not Found"}"#),
+    })
+    .await;
     let args = [
+        "--url",
+        server.url.as_str(),
+        "run",
         "slow",
         "--thread",
-        &thread,
+        "t",
         "--input",
         "{}",
         "--on-conflict",
         "rollback",
         "--yes",
     ];
-    let done = world.run(&args).expect(1);
+    let done = launch(command(args), "").wait().expect(1);
     assert!(
         done.stderr
             .contains("This server ignores the strategy rollback"),
         "{}",
         done.stderr
+    );
+    assert!(
+        server
+            .seen()
+            .iter()
+            .all(|seen| seen.method == "GET" || seen.path.ends_with("/search"))
     );
 }

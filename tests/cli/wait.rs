@@ -612,20 +612,16 @@ fn wait_usage_errors() {
 async fn wait_works_against_the_simulator() {
     use runtail_sim::{Options, Rule, Scenario, Sim};
     // The demo has many revisions in progress; here they change faster than they are polled.
-    let rules: Vec<Rule> = [
-        "GET /revisions/ skip=1 times=1 status=503",
-        "GET /revisions/ skip=3 times=1 status=429 retry-after=1",
-    ]
-    .map(|rule| rule.parse().expect("a rule"))
-    .to_vec();
     let sim = Sim::start(Options {
         scenario: Scenario::Demo,
         speed: 20.0,
-        rules,
         ..Options::default()
     })
     .await
     .expect("it listens");
+    let once = |skip: usize| Rule::on("GET", "/revisions/").skip(skip).times(1);
+    sim.rule(once(1).status(503));
+    sim.rule(once(3).status(429).header("retry-after", "1"));
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("config.toml");
     let profile = |region: &runtail_sim::Region| {

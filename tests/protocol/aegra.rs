@@ -1,8 +1,10 @@
-//! Aegra since 0.9.25, which runs stop at breakpoints on, and before, from captured records.
+//! Aegra since 0.9.25, which runs stop at breakpoints on, and before, which lists, histories and the store work differently on.
 
 use runtail_api::{PlanError, ThreadIntent};
+use runtail_core::model::{ThreadSearch, ThreadSort};
 use runtail_testkit::common::{Server, json};
 use serde_json::{Value, json as value};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 const THREAD: &str = "28bcbf4c-e07d-45a4-bc79-89791bcf829c";
@@ -120,4 +122,118 @@ async fn a_cron_is_found_where_none_can_be_read() {
             .detail
             .contains("there is no cron c")
     );
+}
+
+/// An early Aegra with threads that changed a minute apart: it lists at most 100, ignores `sort_by`, `select` and values, and finds
+/// no nested metadata.
+async fn early(threads: usize) -> Server {
+    let now = jiff::Timestamp::now();
+    let rows: Vec<Value> = (0..threads)
+        .map(|n| {
+            let at = now - jiff::SignedDuration::from_mins(n as i64);
+            let id = format!("00000000-0000-4000-8000-{n:012}");
+            value!({"thread_id": id, "status": "idle", "metadata": {"deep": {"id": n}}, "user_id": "anonymous",
+                    "created_at": at, "updated_at": at})
+        })
+        .collect();
+    Server::start(move |seen| match &*seen.path {
+        "/info" => json(200, value!({"name": "Aegra", "version": "0.9.24"})),
+        "/threads/search" => {
+            let body = seen.json();
+            let at = |field: &str, usual: u64| body[field].as_u64().unwrap_or(usual) as usize;
+            let is_nested = body["metadata"]["deep"].is_object();
+            match at("limit", 20) {
+                101.. => json(422, r#"{"detail":[{"loc":["body","limit"],"msg":"Input should be less than or equal to 100"}]}"#),
+                _ if is_nested => json(200, "[]"),
+                limit => {
+                    let page = rows.iter().skip(at("offset", 0)).take(limit);
+                    json(200, value!(page.collect::<Vec<_>>()))
+                }
+            }
+        }
+        _ => json(404, r#"{"detail":"Not Found"}"#),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn lists_that_may_be_unsorted_are_read_to_their_end_in_small_pages() {
+    let agent = early(250).await.agent();
+    let search = |text: &str| ThreadSearch::parse(text).unwrap();
+    let (mut seen, mut offset) = (BTreeSet::new(), 0);
+    loop {
+        let page = agent
+            .find_threads(&search(""), ThreadSort::Updated, (offset, 500))
+            .await
+            .unwrap();
+        let ids = page.threads.iter().map(|found| &found.thread.thread_id);
+        seen.extend(ids.cloned());
+        assert!(!page.is_sorted, "its rows are in this order by chance");
+        assert!(page.next_offset > offset || page.is_last);
+        offset = page.next_offset;
+        if page.is_last {
+            break;
+        }
+    }
+    assert_eq!(seen.len(), 250);
+    assert_eq!(agent.count_found(&search("status:idle")).await, Ok(None));
+    let found = async |text: &str| {
+        let now = jiff::Timestamp::now();
+        let found = agent.find_all_threads(&search(text), usize::MAX, now).await;
+        let found = found.unwrap();
+        (found.threads.len(), found.scanned, found.unchecked)
+    };
+    assert_eq!(found("age<1h").await, (60, 250, 0), "all are read");
+    assert_eq!(found("meta.deep.id=7").await, (1, 250, 0));
+    assert_eq!(found("values.order=7").await, (0, 250, 250));
+}
+
+#[tokio::test]
+async fn states_before_a_checkpoint_are_found_where_before_fails() {
+    let server = Server::start(|seen| match &*seen.path {
+        "/info" => json(200, value!({"name": "Aegra", "version": "0.9.24"})),
+        "/threads/t/history" if seen.query.contains("before=") => {
+            json(500, r#"{"error":"internal_error"}"#)
+        }
+        "/threads/t/history" => {
+            let states =
+                ["d", "c", "b", "a"].map(|id| value!({"checkpoint": {"checkpoint_id": id}}));
+            json(200, value!(states))
+        }
+        _ => json(404, r#"{"detail":"Not Found"}"#),
+    })
+    .await;
+    let states = server.agent().thread_history("t", 2, Some("d")).await;
+    let ids: Vec<Value> = states
+        .unwrap()
+        .items
+        .iter()
+        .map(|state| state["checkpoint"]["checkpoint_id"].clone())
+        .collect();
+    assert_eq!(ids, ["c", "b"]);
+}
+
+#[tokio::test]
+async fn an_item_is_read_where_dots_in_a_namespace_fail() {
+    let server = Server::start(|seen| match &*seen.path {
+        "/info" => json(200, value!({"name": "Aegra", "version": "0.11.0"})),
+        "/store/items" if seen.query.contains("namespace=memo.u1") => {
+            json(500, r#"{"error":"internal_error"}"#)
+        }
+        "/store/items" if seen.query == "namespace=memo&namespace=u1&key=k" => json(
+            200,
+            value!({"namespace": ["memo", "u1"], "key": "k", "value": {"n": 1}}),
+        ),
+        _ => json(404, r#"{"error":"not_found"}"#),
+    })
+    .await;
+    let agent = server.agent();
+    let namespace = ["memo".to_string(), "u1".to_string()];
+    for _ in 0..2 {
+        let item = agent.store_item(&namespace, "k").await.unwrap();
+        assert_eq!(item["value"], value!({"n": 1}));
+    }
+    assert_eq!(agent.store_item(&namespace, "x").await, Ok(Value::Null));
+    let tried = |seen: &&runtail_testkit::common::Seen| seen.query.contains("memo.u1");
+    assert_eq!(server.seen().iter().filter(tried).count(), 1);
 }

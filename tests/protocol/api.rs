@@ -950,3 +950,26 @@ async fn health_is_asked_where_a_server_offers_it() {
     }
     assert_eq!(server.seen().len(), 2);
 }
+
+#[tokio::test]
+async fn calls_that_a_javascript_server_fails_at_are_not_offered() {
+    let info =
+        value!({"version": "1.5.1", "langgraph_js_version": "1.4.18", "flags": {"crons": false}});
+    let server = Server::start(move |seen| match &*seen.path {
+        "/info" => json(200, &info),
+        "/assistants/a/schemas" => response(400, "text/plain", "Malformed JSON in request body"),
+        "/assistants/a" => json(200, r#"{"assistant_id":"a","graph_id":"agent"}"#),
+        _ => response(500, "text/plain", "Not implemented"),
+    })
+    .await;
+    let agent = server.agent();
+    let schemas = agent.assistant_schemas("a").await.unwrap_err();
+    let crons = agent.crons(10, 0).await.unwrap_err();
+    for (error, what) in [(schemas, "schemas"), (crons, "crons")] {
+        assert_eq!(error.kind, Kind::NotOffered, "{error}");
+        assert!(
+            error.detail.contains(&format!("doesn't offer {what}")),
+            "{error}"
+        );
+    }
+}

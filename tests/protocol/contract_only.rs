@@ -3,7 +3,7 @@
 use axum::response::Response;
 use runtail_api::{Kind, RunStart, StartFailure, StartGuard, ThreadQuery};
 use runtail_core::model::RunCreate;
-use runtail_sim::{Options, Scenario, Sim};
+use runtail_sim::{Ids, Options, Scenario, Sim};
 use runtail_stream::{
     Item, JoinTransport, Outcome, Record, RunFollowing, RunTransport, SourceOptions, Target,
     follow_run_and_thread, follow_thread,
@@ -388,8 +388,14 @@ fn client(sim: &Sim) -> runtail_api::AgentServer {
 
 #[tokio::test]
 async fn runs_succeed_on_a_server_that_refuses_other_fields() {
-    let sim = Sim::start(contract()).await.unwrap();
-    for target in [Target::NewThread, Target::Stateless] {
+    for (target, ids) in [
+        (Target::NewThread, None),
+        (Target::Stateless, None),
+        (Target::NewThread, Some(Ids::Absent)),
+        (Target::Stateless, Some(Ids::Absent)),
+    ] {
+        let options = Options { ids, ..contract() };
+        let sim = Sim::start(options).await.unwrap();
         let items = collect(RunTransport::new(client(&sim), target, agent()), None).await;
         assert_eq!(
             (end(&items).outcome, end(&items).gaps),

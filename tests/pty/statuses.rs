@@ -637,18 +637,8 @@ fn real(variable: &str, kind: Kind) {
 }
 
 #[test]
-fn thread_statuses_with_simulated_python() {
+fn thread_statuses_with_the_simulator() {
     simulated(Scenario::Empty, Python);
-}
-
-#[test]
-fn thread_statuses_with_simulated_javascript() {
-    simulated(Scenario::JavaScript, JavaScript);
-}
-
-#[test]
-fn thread_statuses_with_simulated_aegra() {
-    simulated(Scenario::Aegra, Aegra);
 }
 
 #[test]

@@ -471,9 +471,10 @@ async fn official_cli_fails_as_with_the_real_service() {
         "Error: GET /v2/deployments failed with status 401: Invalid API key.\n"
     );
     sim.rule(
-        "GET /v2 times=1 status=429 retry-after=1"
-            .parse::<Rule>()
-            .expect("a rule"),
+        Rule::on("GET", "/v2")
+            .times(1)
+            .status(429)
+            .header("retry-after", "1"),
     );
     assert_eq!(
         failed(&to, &["list"]),

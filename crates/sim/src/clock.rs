@@ -2,11 +2,12 @@
 //! running graphs in the past, where time passes instantly, so run records, checkpoints and event ids agree.
 
 use super::ids::IdClock;
+use crate::values::locked;
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -72,7 +73,7 @@ impl Clock {
     }
 
     fn state(&self) -> MutexGuard<'_, Option<Past>> {
-        self.past.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.past)
     }
 
     /// Whether runs on this clock publish no events.

@@ -1,7 +1,6 @@
-//! Fault injection: rules that select requests and their faults. A rule can be built in Rust or parsed from text.
+//! Fault injection: rules that select requests and their faults.
 
 use jiff::Timestamp;
-use std::str::FromStr;
 use std::time::Duration;
 
 /// A request that a server of the simulator received.
@@ -64,7 +63,7 @@ pub struct Answer {
 /// ```
 /// use runtail_sim::Rule;
 /// let rule = Rule::on("GET", "/v2/deployments").times(2).status(429).header("retry-after", "1");
-/// assert_eq!(rule, "GET /v2/deployments times=2 status=429 retry-after=1".parse().unwrap());
+/// assert_eq!(rule.times, Some(2));
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rule {
@@ -233,84 +232,6 @@ fn reason(status: u16) -> &'static str {
     }
 }
 
-/// Named rules, for the command line.
-pub const NAMED: [(&str, &str); 9] = [
-    ("unauthorized", "* * status=401"),
-    ("forbidden", "* * status=403"),
-    ("rate-limited", "GET * times=3 status=429 retry-after=2"),
-    ("flaky", "GET * skip=2 times=2 status=503"),
-    ("proxy-page", "GET * times=3 html=502"),
-    ("slow-network", "* * delay=1500"),
-    ("hanging", "GET /v2 hang"),
-    ("cut-streams", "* /stream cut-events=25"),
-    ("drip", "* /stream chunk=7"),
-];
-
-impl FromStr for Rule {
-    type Err = String;
-
-    /// `METHOD PATH [key=value …]`, or the name of one of [`NAMED`]. The keys: `server`, `skip`, `times`, `status`, `body`,
-    /// `retry-after`, `location`, `html`, `redirect`, `delay` (ms), `hang`, `cut` and `close` (bytes), `cut-events`, `chunk`,
-    /// `pause` (`BYTES:MS`).
-    fn from_str(text: &str) -> Result<Self, String> {
-        if let Some((_, rule)) = NAMED.iter().find(|(name, _)| *name == text.trim()) {
-            return rule.parse();
-        }
-        let mut words = text.split_whitespace();
-        let (Some(method), Some(path)) = (words.next(), words.next()) else {
-            let names: Vec<&str> = NAMED.iter().map(|(name, _)| *name).collect();
-            return Err(format!(
-                "'{text}' is neither METHOD PATH [key=value …] nor one of {}",
-                names.join(", ")
-            ));
-        };
-        let mut rule = Rule::on(method, if path == "*" { "" } else { path });
-        for word in words {
-            let (key, value) = word.split_once('=').unwrap_or((word, ""));
-            let number = || {
-                value
-                    .parse::<usize>()
-                    .map_err(|_| format!("'{word}': expected a number"))
-            };
-            let status = || {
-                value
-                    .parse::<u16>()
-                    .map_err(|_| format!("'{word}': expected a status"))
-            };
-            rule = match key {
-                "server" => rule.server(value),
-                "skip" => rule.skip(number()?),
-                "times" => rule.times(number()?),
-                "status" => rule.status(status()?),
-                "body" => rule.body(value),
-                "retry-after" | "location" => rule.header(key, value),
-                "html" => rule.html(status()?),
-                "redirect" => rule.redirect(value),
-                "delay" => rule.delay(Duration::from_millis(number()? as u64)),
-                "hang" => rule.hang(),
-                "cut" => rule.cut_after_bytes(number()?),
-                "close" => rule.close_after_bytes(number()?),
-                "cut-events" => rule.cut_after_events(number()?),
-                "chunk" => rule.rechunk(number()?),
-                "pause" => {
-                    let (bytes, millis) = value
-                        .split_once(':')
-                        .ok_or(format!("'{word}': expected BYTES:MS"))?;
-                    let bytes = bytes
-                        .parse()
-                        .map_err(|_| format!("'{word}': expected BYTES:MS"))?;
-                    let millis = millis
-                        .parse()
-                        .map_err(|_| format!("'{word}': expected BYTES:MS"))?;
-                    rule.pause_after_bytes(bytes, Duration::from_millis(millis))
-                }
-                _ => return Err(format!("'{key}' is not a key of a rule")),
-            };
-        }
-        Ok(rule)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -339,31 +260,5 @@ mod tests {
             (sent.header("X-Api-Key"), &sent.json()["a"]),
             (Some("k"), &serde_json::json!(1))
         );
-    }
-
-    #[test]
-    fn rules_are_parsed_from_text() {
-        for (name, _) in NAMED {
-            assert!(name.parse::<Rule>().is_ok(), "{name}");
-        }
-        let rule: Rule = "POST /runs/stream skip=1 cut-events=3 chunk=5 pause=10:20"
-            .parse()
-            .expect("a rule");
-        assert_eq!(
-            (rule.skip, rule.body.cut_events, rule.body.chunk),
-            (1, Some(3), Some(5))
-        );
-        assert_eq!(rule.body.pause, Some((10, Duration::from_millis(20))));
-        assert!(
-            "GET /x wrong=1"
-                .parse::<Rule>()
-                .is_err_and(|error| error.contains("wrong"))
-        );
-        assert!(
-            "nonsense"
-                .parse::<Rule>()
-                .is_err_and(|error| error.contains("flaky"))
-        );
-        assert!("GET / times=x".parse::<Rule>().is_err());
     }
 }

@@ -1,5 +1,6 @@
 //! Ids and times in the formats of the real services.
 
+use crate::values::locked;
 use jiff::Timestamp;
 use std::sync::Mutex;
 use uuid::{Builder, Uuid};
@@ -10,14 +11,8 @@ pub enum Ids {
     /// `<unix ms>-0`: all events that are published together share one id.
     #[default]
     PerMillisecond,
-    /// `<unix ms>-<n>`: no id occurs twice.
-    Unique,
     /// `1-0`, `2-0`…: counted by the server, no times.
     Ordinal,
-    /// `0`, `1`, `2`…, counted for each run.
-    Count,
-    /// `<run>_event_1`, `<run>_event_2`…
-    RunCount,
     /// No ids at all, on no stream.
     Absent,
 }
@@ -107,12 +102,7 @@ pub fn iso(at: Timestamp) -> String {
     format!("{}+00:00", text.trim_end_matches('Z'))
 }
 
-/// A time as the JavaScript server writes it: milliseconds and `Z`.
-pub fn iso_millis(at: Timestamp) -> String {
-    format!("{at:.3}")
-}
-
-/// A time as the control plane and Aegra write it: microseconds and `Z`.
+/// A time as the control plane writes it: microseconds and `Z`.
 pub fn iso_z(at: Timestamp) -> String {
     format!("{at:.6}")
 }
@@ -123,7 +113,7 @@ pub fn before(at: Timestamp, seconds: f64) -> Timestamp {
     Timestamp::from_nanosecond(nanos).unwrap_or(at)
 }
 
-/// Hands out ids that are times. Sequential ids are assigned by the run's stream ([`crate::agent::feed`]).
+/// Hands out ids.
 #[derive(Debug)]
 pub struct IdClock {
     ids: Ids,
@@ -141,30 +131,19 @@ impl IdClock {
 
     /// The ids of `count` events that are published together at a time. Two calls never share a millisecond.
     pub fn burst(&self, at: Timestamp, count: usize) -> Vec<String> {
-        if self.ids == Ids::Ordinal {
-            let mut last = self
-                .last
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
-            let first = *last + 1;
-            *last += count as i64;
-            return (first..=*last).map(|n| format!("{n}-0")).collect();
+        let mut last = locked(&self.last);
+        match self.ids {
+            Ids::PerMillisecond => {
+                *last = at.as_millisecond().max(*last + 1);
+                vec![format!("{last}-0"); count]
+            }
+            Ids::Ordinal => {
+                let first = *last + 1;
+                *last += count as i64;
+                (first..=*last).map(|n| format!("{n}-0")).collect()
+            }
+            Ids::Absent => vec![String::new(); count],
         }
-        let millis = {
-            let mut last = self
-                .last
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
-            *last = at.as_millisecond().max(*last + 1);
-            *last
-        };
-        (0..count)
-            .map(|n| match self.ids {
-                Ids::PerMillisecond => format!("{millis}-0"),
-                Ids::Unique => format!("{millis}-{n}"),
-                Ids::Ordinal | Ids::Count | Ids::RunCount | Ids::Absent => String::new(),
-            })
-            .collect()
     }
 
     /// The kind of ids.
@@ -201,8 +180,7 @@ mod tests {
         let (first, second) = (clock.burst(now, 3), clock.burst(now, 2));
         assert_eq!(first[0], first[2]);
         assert!(second[0] > first[0]);
-        let unique = IdClock::new(Ids::Unique).burst(now, 3);
-        assert!(unique[0] != unique[1] && unique[1] != unique[2]);
+        assert_eq!(IdClock::new(Ids::Ordinal).burst(now, 2), ["1-0", "2-0"]);
         assert_eq!(stable_uuid("a"), stable_uuid("a"));
         assert_ne!(stable_uuid("a"), stable_uuid("b"));
     }

@@ -3,6 +3,7 @@
 use super::agent::Agent;
 use super::fault::{Answer, BodyFault, Request, Rule};
 use super::world::History;
+use crate::values::locked;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -12,7 +13,7 @@ use futures::{Stream, StreamExt, stream};
 use jiff::Timestamp;
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -35,7 +36,7 @@ pub struct Script {
 
 impl Script {
     fn book(&self) -> MutexGuard<'_, Recorder> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.book)
     }
 
     /// All requests so far.

@@ -6,19 +6,19 @@
 pub mod agent;
 pub mod clock;
 pub mod control;
-pub mod dialect;
 pub mod fault;
+mod http;
 pub mod ids;
 mod layer;
 pub mod options;
+mod values;
 mod world;
 
 pub use agent::Agent;
 pub use control::ControlServer;
-pub use dialect::Dialect;
 pub use fault::{Request, Rule};
 pub use ids::Ids;
-pub use options::{Interrupt, Logs, Options, Scenario, Wire};
+pub use options::{Logs, Options, Scenario};
 
 use layer::{Gate, Script};
 use std::io;
@@ -80,8 +80,7 @@ impl Sim {
         Ok(sim)
     }
 
-    async fn listen(mut options: Options) -> io::Result<(Sim, Vec<History>)> {
-        options.dialect = options.scenario.dialect().unwrap_or(options.dialect);
+    async fn listen(options: Options) -> io::Result<(Sim, Vec<History>)> {
         let names: &[(&str, &str)] = match options.scenario {
             Scenario::Demo => &[("prod-us", "us"), ("prod-eu", "eu")],
             _ => &[("local", "local")],
@@ -130,7 +129,6 @@ impl Sim {
             sim.agents.push(agent);
             agents.push(listener);
         }
-        options.rules.iter().for_each(|rule| sim.rule(rule.clone()));
         let histories = world::fill(&options, &sim.planes, &sim.agents, &stop);
         let servers = sim.agents.iter().zip(&sim.addresses).zip(&histories);
         for (((agent, AgentAddr { name, .. }), history), listener) in servers.zip(agents) {

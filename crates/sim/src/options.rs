@@ -1,7 +1,5 @@
-//! What to simulate: the world, whose rules the servers follow, and how their streams look on the wire.
+//! What to simulate: the world, and how its services differ from the usual.
 
-use super::dialect::Dialect;
-use super::fault::Rule;
 use super::ids::Ids;
 use std::str::FromStr;
 use std::time::Duration;
@@ -14,12 +12,9 @@ pub enum Scenario {
     /// One region and one agent server, both empty.
     #[default]
     Empty,
-    /// Like `Empty`, in the dialect of the written contract.
+    /// Like `Empty`, but the services have only the calls of the written contract and read it hostilely: unknown fields are
+    /// refused, ids of events are no times, and each stream has a connection of its own.
     Contract,
-    /// Like `Empty`, with a JavaScript agent server.
-    JavaScript,
-    /// Like `Empty`, with an Aegra agent server.
-    Aegra,
     /// One region with this many deployments.
     Fleet {
         /// Number of deployments.
@@ -37,22 +32,6 @@ pub enum Scenario {
     },
 }
 
-impl Scenario {
-    /// The dialect that this scenario implies, if any.
-    pub fn dialect(self) -> Option<Dialect> {
-        match self {
-            Scenario::Contract => Some(Dialect::Contract),
-            Scenario::JavaScript => Some(Dialect::JavaScript),
-            Scenario::Aegra => Some(Dialect::Aegra),
-            Scenario::Demo
-            | Scenario::Empty
-            | Scenario::Fleet { .. }
-            | Scenario::History { .. }
-            | Scenario::Threads { .. } => None,
-        }
-    }
-}
-
 impl FromStr for Scenario {
     type Err = String;
 
@@ -61,8 +40,6 @@ impl FromStr for Scenario {
             "demo" => Ok(Scenario::Demo),
             "empty" => Ok(Scenario::Empty),
             "contract" => Ok(Scenario::Contract),
-            "javascript" | "js" => Ok(Scenario::JavaScript),
-            "aegra" => Ok(Scenario::Aegra),
             "fleet" => Ok(Scenario::Fleet { deployments: 250 }),
             "history" => Ok(Scenario::History { checkpoints: 1000 }),
             "threads" => Ok(Scenario::Threads { threads: 10_000 }),
@@ -78,25 +55,13 @@ impl FromStr for Scenario {
                 let threads = count("threads:").map(|threads| Scenario::Threads { threads });
                 fleet.or(history).or(threads).ok_or_else(|| {
                     format!(
-                        "unknown scenario '{other}' (known: demo, empty, contract, javascript, aegra, fleet, fleet:N, \
-                         history, history:N, threads, threads:N)"
+                        "unknown scenario '{other}' (known: demo, empty, contract, fleet, fleet:N, history, \
+                         history:N, threads, threads:N)"
                     )
                 })
             }
         }
     }
-}
-
-/// Differences of the streams' wire format from the dialect's own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Wire {
-    /// Another kind of ids.
-    pub ids: Option<Ids>,
-    /// LF instead of CRLF.
-    pub lf: bool,
-    /// A run's stream ends with an `end` event.
-    pub end_event: bool,
-    pub no_heartbeats: bool,
 }
 
 /// Which log calls control planes offer, and what their lines contain.
@@ -120,18 +85,6 @@ impl Default for Logs {
     }
 }
 
-/// How a control plane spells the call that interrupts a revision; sources disagree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Interrupt {
-    /// Both ways.
-    #[default]
-    Both,
-    /// Only `…/interruption`.
-    Interruption,
-    /// Only `…/interrupt`.
-    Interrupt,
-}
-
 /// What to start. The default suits most tests: one empty region and agent server, a hundred times faster than life.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -139,10 +92,8 @@ pub struct Options {
     pub port: Option<u16>,
     /// The world.
     pub scenario: Scenario,
-    /// Whose rules the servers follow; some scenarios imply it ([`Scenario::dialect`]).
-    pub dialect: Dialect,
-    /// How streams differ on the wire.
-    pub wire: Wire,
+    /// Another kind of ids of events than the scenario's.
+    pub ids: Option<Ids>,
     /// How many times faster than life everything is.
     pub speed: f64,
     /// Time between heartbeats; zero means none.
@@ -159,8 +110,6 @@ pub struct Options {
     pub no_listeners: bool,
     /// The control plane runs in AWS, where nothing scales to zero.
     pub aws: bool,
-    /// How control planes spell the call that interrupts a revision.
-    pub interrupt: Interrupt,
     /// How control planes show logs.
     pub logs: Logs,
     /// The key that agent servers require.
@@ -169,8 +118,6 @@ pub struct Options {
     pub kept_bytes: usize,
     /// How long after its end a run can be replayed; production servers keep two minutes.
     pub replay_window: Duration,
-    /// Faults from the start.
-    pub rules: Vec<Rule>,
 }
 
 impl Default for Options {
@@ -178,8 +125,7 @@ impl Default for Options {
         Options {
             port: None,
             scenario: Scenario::Empty,
-            dialect: Dialect::Python,
-            wire: Wire::default(),
+            ids: None,
             speed: 100.0,
             heartbeat: Duration::from_secs(5),
             prefix_only: false,
@@ -188,12 +134,10 @@ impl Default for Options {
             needs_listener: false,
             no_listeners: false,
             aws: false,
-            interrupt: Interrupt::Both,
             logs: Logs::default(),
             agent_key: None,
             kept_bytes: 256 << 20,
             replay_window: Duration::from_secs(120),
-            rules: Vec::new(),
         }
     }
 }
@@ -215,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scenarios_and_dialects_are_parsed() {
+    fn scenarios_are_parsed() {
         assert_eq!("fleet:3".parse(), Ok(Scenario::Fleet { deployments: 3 }));
         assert_eq!(
             "history:40".parse(),
@@ -226,14 +170,11 @@ mod tests {
             Ok(Scenario::Threads { threads: 500 })
         );
         assert_eq!("demo".parse(), Ok(Scenario::Demo));
-        assert_eq!("js".parse(), Ok(Scenario::JavaScript));
         assert!(
             "fleet:x"
                 .parse::<Scenario>()
                 .is_err_and(|error| error.contains("fleet:N"))
         );
-        assert_eq!("contract".parse(), Ok(Dialect::Contract));
-        assert_eq!("aegra".parse(), Ok(Dialect::Aegra));
-        assert!("c".parse::<Dialect>().is_err());
+        assert_eq!("contract".parse(), Ok(Scenario::Contract));
     }
 }

@@ -1,7 +1,7 @@
 //! `state set --editor`: what is sent, and what is refused.
 
 use super::{World, id};
-use runtail_sim::Dialect;
+use runtail_sim::Scenario;
 use runtail_testkit::common::{Server, json as respond};
 use runtail_testkit::process::{Done, command, launch};
 use serde_json::json;
@@ -35,75 +35,67 @@ fn kept(done: &Done) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_changed_keys_are_sent_after_a_yes() {
-    for dialect in [Dialect::Python, Dialect::JavaScript, Dialect::Aegra] {
-        let world = World::start(dialect, 1000.0).await;
-        let thread = world
-            .ran("approval", json!({"amount": 5, "to": "Ana"}))
-            .await;
-        let before = world.records(&thread).await;
-        let change = r#"sed -i s/5\ EUR/6\ EUR/ "$1""#;
-        // Nothing is sent without a yes, and the text is kept.
-        let done = edit(&world.url, &thread, change, &[]).expect(2);
-        assert!(
-            done.stderr
-                .contains("draft: send 5 EUR to Ana → send 6 EUR to Ana"),
-            "{dialect:?}: {}",
-            done.stderr
-        );
-        assert!(
-            done.stderr.contains("add --yes to confirm"),
-            "{dialect:?}: {}",
-            done.stderr
-        );
-        assert!(kept(&done).contains("\"draft\": \"send 6 EUR to Ana\""));
-        let done = edit(&world.url, &thread, change, &["--dry-run", "-o", "json"]).expect(0);
-        assert_eq!(
-            done.json()["request"]["body"]["values"],
-            json!({"draft": "send 6 EUR to Ana"}),
-            "{dialect:?}"
-        );
-        assert_eq!(world.records(&thread).await, before, "{dialect:?}");
-        let done = edit(&world.url, &thread, change, &["--yes"]).expect(0);
-        assert!(
-            done.stderr
-                .contains("reducers apply the edit on the server"),
-            "{dialect:?}: {}",
-            done.stderr
-        );
-        let state = world.get(&format!("/threads/{thread}/state")).await;
-        assert_eq!(state["values"]["draft"], "send 6 EUR to Ana", "{dialect:?}");
-        assert_eq!(
-            done.json()["checkpoint_id"],
-            json!(id(&state)),
-            "{dialect:?}"
-        );
-        // An older checkpoint, in the name of a node.
-        let first = world.before(&thread, "draft").await;
-        let add = r#"sed -i "s/^{/{\"draft\": \"none\",/" "$1""#;
-        let done = edit(
-            &world.url,
-            &thread,
-            add,
-            &["--yes", "--checkpoint", &first, "--as-node", "ask"],
-        )
-        .expect(0);
-        assert!(
-            done.stderr.contains("Counts as a write of ask. Next: act."),
-            "{dialect:?}: {}",
-            done.stderr
-        );
-        let state = world.get(&format!("/threads/{thread}/state")).await;
-        assert_eq!(
-            (&state["values"]["draft"], &state["next"]),
-            (&json!("none"), &json!(["act"])),
-            "{dialect:?}"
-        );
-    }
+    let world = World::start(Scenario::Empty, 1000.0).await;
+    let thread = world
+        .ran("approval", json!({"amount": 5, "to": "Ana"}))
+        .await;
+    let before = world.records(&thread).await;
+    let change = r#"sed -i s/5\ EUR/6\ EUR/ "$1""#;
+    // Nothing is sent without a yes, and the text is kept.
+    let done = edit(&world.url, &thread, change, &[]).expect(2);
+    assert!(
+        done.stderr
+            .contains("draft: send 5 EUR to Ana → send 6 EUR to Ana"),
+        "{}",
+        done.stderr
+    );
+    assert!(
+        done.stderr.contains("add --yes to confirm"),
+        "{}",
+        done.stderr
+    );
+    assert!(kept(&done).contains("\"draft\": \"send 6 EUR to Ana\""));
+    let done = edit(&world.url, &thread, change, &["--dry-run", "-o", "json"]).expect(0);
+    assert_eq!(
+        done.json()["request"]["body"]["values"],
+        json!({"draft": "send 6 EUR to Ana"})
+    );
+    assert_eq!(world.records(&thread).await, before);
+    let done = edit(&world.url, &thread, change, &["--yes"]).expect(0);
+    assert!(
+        done.stderr
+            .contains("reducers apply the edit on the server"),
+        "{}",
+        done.stderr
+    );
+    let state = world.get(&format!("/threads/{thread}/state")).await;
+    assert_eq!(state["values"]["draft"], "send 6 EUR to Ana");
+    assert_eq!(done.json()["checkpoint_id"], json!(id(&state)));
+    // An older checkpoint, in the name of a node.
+    let first = world.before(&thread, "draft").await;
+    let add = r#"sed -i "s/^{/{\"draft\": \"none\",/" "$1""#;
+    let done = edit(
+        &world.url,
+        &thread,
+        add,
+        &["--yes", "--checkpoint", &first, "--as-node", "ask"],
+    )
+    .expect(0);
+    assert!(
+        done.stderr.contains("Counts as a write of ask. Next: act."),
+        "{}",
+        done.stderr
+    );
+    let state = world.get(&format!("/threads/{thread}/state")).await;
+    assert_eq!(
+        (&state["values"]["draft"], &state["next"]),
+        (&json!("none"), &json!(["act"]))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn texts_that_cannot_be_sent_are_kept() {
-    let world = World::start(Dialect::Python, 1000.0).await;
+    let world = World::start(Scenario::Empty, 1000.0).await;
     let thread = world
         .ran("approval", json!({"amount": 5, "to": "Ana"}))
         .await;
@@ -187,7 +179,7 @@ async fn texts_that_cannot_be_sent_are_kept() {
         done.stderr
     );
     assert_eq!(world.records(&thread).await, before);
-    let world = World::start(Dialect::Contract, 1000.0).await;
+    let world = World::start(Scenario::Contract, 1000.0).await;
     let thread = world.released().await;
     let done = edit(&world.url, &thread, "true", &["--yes"]).expect(1);
     assert!(

@@ -1,4 +1,4 @@
-//! The simulator behaves as the servers did in the recorded exchanges of `tests/captures/acting/`: the same requests on its
+//! The simulator behaves as the Python server did in the recorded exchanges of `tests/captures/acting/`: the same requests on its
 //! own graphs get the same kind of response. Compared are facts and shapes, not ids, times or texts.
 
 mod facts;
@@ -6,7 +6,7 @@ mod facts;
 use crate::sim::{World, fast, world};
 use facts::{Own, differences, facts};
 use reqwest::Method;
-use runtail_sim::{Options, Scenario};
+use runtail_sim::Options;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -473,36 +473,6 @@ async fn agent_inbox_answers_have_the_recorded_effects() {
         again["__error__"]["error"], "KeyError",
         "the wrong answer was kept"
     );
-}
-
-#[tokio::test]
-async fn javascript_forks_and_edits_make_the_recorded_tree() {
-    let mut replay = Replay::new(
-        "javascript",
-        Options {
-            scenario: Scenario::JavaScript,
-            ..fast()
-        },
-    )
-    .await;
-    replay.begin("release", json!({"log": ["in"]})).await;
-    replay.pair("js-history").await;
-    for name in [
-        "js-history",
-        "js-history-before-str",
-        "js-history-before-config",
-        "js-fork-null",
-        "js-fork-goto",
-        "js-fork-state-update",
-        "js-state-as-node",
-        "js-state-bad-node",
-        "js-state-as-end",
-        "js-fork-history",
-    ] {
-        replay.send(name).await;
-    }
-    replay.begin("approval", json!({})).await;
-    replay.send("js-resume-other-assistant").await;
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use crate::sim::{World, call, fast, github, world};
 use reqwest::Method as M;
-use runtail_sim::{Interrupt, Options, Scenario};
+use runtail_sim::{Options, Scenario};
 use serde_json::{Value, json};
 
 /// At this speed no status changes during a test.
@@ -463,43 +463,6 @@ async fn deployments_can_be_created_for_an_agent() {
 }
 
 #[tokio::test]
-async fn changed_tiers_create_a_revision() {
-    let world = world(nearly_stopped()).await;
-    let path = create_path(&world, github("bot")).await;
-    let tiers = async |body: Value| {
-        call(
-            &world,
-            M::PATCH,
-            &format!("{path}/resource-tiers"),
-            Some(body),
-        )
-        .await
-    };
-    assert_eq!(tiers(json!({})).await.0, 400);
-    assert_eq!(tiers(json!({"compute_tier": "HUGE"})).await.0, 422);
-    assert_eq!(
-        tiers(json!({"database_tier": "DEDICATED_S"})).await.0,
-        400,
-        "a serverless database has no tier"
-    );
-    let (status, changed) =
-        tiers(json!({"compute_tier": "DEDICATED_M", "database_tier": "DEDICATED_S"})).await;
-    assert_eq!(
-        (
-            status,
-            &changed["database_tier"],
-            revisions(&world, &path).await
-        ),
-        (200, &json!("DEDICATED_S"), 2)
-    );
-    let (_, changed) = tiers(json!({"database_tier": "DEDICATED_L"})).await;
-    assert_eq!(
-        (&changed["compute_tier"], &changed["database_tier"]),
-        (&json!("DEDICATED_M"), &json!("DEDICATED_L"))
-    );
-}
-
-#[tokio::test]
 async fn earlier_revisions_can_be_rebuilt() {
     let world = world(nearly_stopped()).await;
     let path = create_path(&world, github("bot")).await;
@@ -550,36 +513,21 @@ async fn single_revision_can_use_another_source() {
 }
 
 #[tokio::test]
-async fn interrupt_endpoints_match_the_configured_spelling() {
-    for (interrupt, spellings) in [
-        (Interrupt::Both, &["interruption", "interrupt"][..]),
-        (Interrupt::Interruption, &["interruption"]),
-        (Interrupt::Interrupt, &["interrupt"]),
-    ] {
-        let world = world(Options {
-            interrupt,
-            ..nearly_stopped()
-        })
-        .await;
-        for word in ["interruption", "interrupt"] {
-            let path = create_path(&world, github(word)).await;
-            let (_, one) = call(&world, M::GET, &path, None).await;
-            let revision = format!(
-                "{path}/revisions/{}",
-                one["latest_revision_id"].as_str().expect("an id")
-            );
-            let exists = spellings.contains(&word);
-            let (status, response) =
-                call(&world, M::POST, &format!("{revision}/{word}"), None).await;
-            assert_eq!(
-                (status, response.is_null()),
-                if exists { (204, true) } else { (404, false) }
-            );
-            let status = call(&world, M::GET, &revision, None).await.1["status"].clone();
-            assert_eq!(status, if exists { "INTERRUPTED" } else { "CREATING" });
-        }
+async fn revisions_are_interrupted_by_both_spellings() {
+    let world = world(nearly_stopped()).await;
+    for word in ["interruption", "interrupt"] {
+        let path = create_path(&world, github(word)).await;
+        let (_, one) = call(&world, M::GET, &path, None).await;
+        let revision = format!(
+            "{path}/revisions/{}",
+            one["latest_revision_id"].as_str().expect("an id")
+        );
+        let (status, response) = call(&world, M::POST, &format!("{revision}/{word}"), None).await;
+        assert_eq!((status, response.is_null()), (204, true));
+        let status = call(&world, M::GET, &revision, None).await.1["status"].clone();
+        assert_eq!(status, "INTERRUPTED");
     }
-    let world = world(Options {
+    let world = crate::sim::world(Options {
         speed: 1000.0,
         ..fast()
     })

@@ -1,7 +1,7 @@
-//! The contract-only dialect.
+//! The contract-only server.
 
 use crate::sim::{Live, events, keys, names, world};
-use runtail_sim::{Dialect, KEY, Options, Scenario};
+use runtail_sim::{Ids, KEY, Options, Scenario};
 use serde_json::{Value, json};
 
 fn strict() -> Options {
@@ -23,7 +23,15 @@ async fn endpoints_outside_the_contract_are_missing() {
     ] {
         assert_eq!(world.get(path).await.status(), 404, "{path}");
     }
-    assert_eq!(world.post("/threads/search", json!({})).await.status(), 404);
+    let thread = format!("/threads/{}", world.thread().await);
+    for path in ["", "/state", "/history", "/runs"] {
+        let path = format!("{thread}{path}");
+        assert_eq!(world.get(&path).await.status(), 404, "{path}");
+    }
+    let run = "00000000-0000-4000-8000-000000000000";
+    for path in ["/threads/search", &format!("{thread}/runs/{run}/cancel")] {
+        assert_eq!(world.post(path, json!({})).await.status(), 404, "{path}");
+    }
     for path in [
         "/v2/listeners",
         "/v2/deployments/free-count/logs",
@@ -59,6 +67,22 @@ async fn ids_are_unique_and_resuming_loses_nothing() {
         [],
         "a joined run sends only later events"
     );
+    let ids = all.iter().map(|event| event.id.clone().expect("an id"));
+    let numbers: Vec<String> = (1..=all.len()).map(|n| format!("{n}-0")).collect();
+    assert!(ids.eq(numbers), "ids are no times");
+}
+
+#[tokio::test]
+async fn a_server_may_send_no_ids() {
+    let world = world(Options {
+        ids: Some(Ids::Absent),
+        ..strict()
+    })
+    .await;
+    let thread = world.thread().await;
+    let body = json!({"assistant_id": "firehose", "input": {"n": 21}, "stream_mode": ["custom"]});
+    let (_, all) = world.run(&thread, body).await;
+    assert!(all.len() > 21 && all.iter().all(|event| event.id.is_none()));
 }
 
 #[tokio::test]
@@ -108,11 +132,7 @@ async fn repeated_mode_parameters_are_combined_and_commas_do_not_split() {
 
 #[tokio::test]
 async fn control_plane_uses_the_contract_field_names() {
-    let world = world(Options {
-        dialect: Dialect::Contract,
-        ..strict()
-    })
-    .await;
+    let world = world(strict()).await;
     let call = |method: reqwest::Method, path: &str, body: Value| {
         let request = world
             .http
@@ -199,5 +219,39 @@ async fn control_plane_uses_the_contract_field_names() {
             .expect("a response")
             .status(),
         404
+    );
+}
+
+#[tokio::test]
+async fn streams_have_a_connection_of_their_own_and_no_location() {
+    let world = world(strict()).await;
+    let thread = world.thread().await;
+    let body = json!({"assistant_id": "slow", "input": {"seconds": 0}});
+    let response = world
+        .post(&format!("/threads/{thread}/runs/stream"), body.clone())
+        .await;
+    let is_bare = |response: &reqwest::Response| {
+        let headers = response.headers();
+        headers["connection"] == "close"
+            && !headers.contains_key("content-location")
+            && !headers.contains_key("location")
+            && !headers.contains_key("content-length")
+    };
+    assert!(is_bare(&response), "{response:?}");
+    let run = events(&response.text().await.expect("text"))[0].data["run_id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    let joined = world
+        .get(&format!("/threads/{thread}/runs/{run}/stream"))
+        .await;
+    assert!(joined.status() == 200 && is_bare(&joined), "{joined:?}");
+    assert!(is_bare(&world.post("/runs/stream", body).await));
+    let (_, failed) = world
+        .run(&thread, json!({"assistant_id": "broken", "input": {}}))
+        .await;
+    assert_eq!(
+        failed.last().map(|event| event.name.as_str()),
+        Some("error")
     );
 }

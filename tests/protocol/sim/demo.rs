@@ -1,7 +1,7 @@
 //! The demo: its deployments, threads and runs, and that it responds like the other scenarios.
 
 use crate::sim::{Live, World, world};
-use runtail_sim::{Dialect, KEY, Options, Scenario, Sim};
+use runtail_sim::{KEY, Options, Scenario, Sim};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -781,34 +781,4 @@ async fn active_demo_run_is_replayable_and_an_old_one_is_not() {
         [],
         "the run ended more than two minutes ago"
     );
-}
-
-#[tokio::test]
-async fn demo_supports_every_dialect() {
-    for dialect in [Dialect::JavaScript, Dialect::Aegra] {
-        let mut world = world(Options {
-            dialect,
-            ..Options::demo()
-        })
-        .await;
-        let mut statuses = BTreeSet::new();
-        for agent in world
-            .sim
-            .agents()
-            .iter()
-            .map(|agent| agent.url.clone())
-            .collect::<Vec<_>>()
-        {
-            world.agent = agent;
-            let search = world.post("/threads/search", json!({"limit": 100})).await;
-            let threads: Value = search.json().await.expect("JSON");
-            let of_threads = threads.as_array().expect("a list").iter();
-            statuses.extend(
-                of_threads.filter_map(|thread| thread["status"].as_str().map(str::to_owned)),
-            );
-        }
-        for status in ["idle", "busy", "interrupted", "error"] {
-            assert!(statuses.contains(status), "{status} with {dialect:?}");
-        }
-    }
 }

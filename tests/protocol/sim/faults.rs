@@ -2,7 +2,7 @@
 
 use crate::sim::{Live, events, fast, names, world};
 use futures::StreamExt;
-use runtail_sim::{KEY, Options, Rule};
+use runtail_sim::{KEY, Rule};
 use serde_json::json;
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ async fn responses_can_be_replaced_temporarily() {
         seen.push(world.get("/info").await.status().as_u16());
     }
     assert_eq!(seen, [200, 429, 429, 200]);
-    world.sim.rule("* /ok html=502".parse().expect("a rule"));
+    world.sim.rule(Rule::on("*", "/ok").html(502));
     let page = world.get("/ok").await;
     assert_eq!(
         (page.status().as_u16(), &page.headers()["content-type"]),
@@ -175,12 +175,12 @@ async fn a_cut_post_does_not_stop_the_run() {
 
 #[tokio::test]
 async fn every_request_is_logged() {
-    let rules = vec![
+    let world = world(fast()).await;
+    world.sim.rule(
         Rule::on("GET", "/v2/deployments")
             .server("local")
             .status(401),
-    ];
-    let world = world(Options { rules, ..fast() }).await;
+    );
     world.post("/threads/search?x=1", json!({"limit": 1})).await;
     let refused = world
         .http

@@ -10,7 +10,6 @@ mod demo;
 mod faults;
 mod find;
 mod real_requests;
-mod real_streams;
 mod rest;
 mod run;
 mod services;

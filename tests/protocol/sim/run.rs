@@ -149,11 +149,12 @@ async fn a_static_interrupt_stops_before_a_node() {
 async fn wait_returns_the_state_the_question_or_the_error() {
     let world = world(fast()).await;
     let thread = world.thread().await;
-    let wait = |assistant: &str| {
-        world.post(
-            "/runs/wait",
-            json!({"assistant_id": assistant, "input": {"seconds": 0, "amount": 5}}),
-        )
+    let wait = async |assistant: &str| {
+        let body = json!({"assistant_id": assistant, "input": {"seconds": 0, "amount": 5}});
+        let thread = world.thread().await;
+        world
+            .post(&format!("/threads/{thread}/runs/wait"), body)
+            .await
     };
     let value =
         |response: reqwest::Response| async { response.json::<Value>().await.expect("JSON") };

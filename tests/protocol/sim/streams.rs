@@ -1,7 +1,7 @@
-//! Run streams and thread streams of the Python dialect: ids, replay, joining, tailing.
+//! Run streams and thread streams: ids, replay, joining, tailing.
 
-use crate::sim::{Live, events, fast, names, world};
-use runtail_sim::{Ids, Options, Wire};
+use crate::sim::{Live, fast, names, world};
+use runtail_sim::Options;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -289,14 +289,14 @@ async fn thread_stream_modes_select_events() {
 }
 
 #[tokio::test]
-async fn wire_format_is_python_by_default_and_configurable() {
+async fn wire_format_is_that_of_the_python_server() {
     let heartbeat = Duration::from_millis(5);
-    let mut options = Options {
+    let options = Options {
         heartbeat,
         ..fast()
     };
     let nap = json!({"assistant_id": "slow", "input": {"hold": "x"}, "stream_mode": "custom", "stream_resumable": true});
-    let one = world(options.clone()).await;
+    let one = world(options).await;
     let thread = one.thread().await;
     let response = one
         .post(&format!("/threads/{thread}/runs/stream"), nap.clone())
@@ -327,43 +327,6 @@ async fn wire_format_is_python_by_default_and_configurable() {
     assert_eq!(lines, ["event", "data", "id"]);
     one.sim.release("x");
     drop(live);
-
-    options.wire = Wire {
-        ids: Some(Ids::Unique),
-        lf: true,
-        end_event: true,
-        no_heartbeats: true,
-    };
-    let two = world(options).await;
-    let thread = two.thread().await;
-    let response = two
-        .post(&format!("/threads/{thread}/runs/stream"), burst())
-        .await;
-    let text = response.text().await.expect("a clean end");
-    assert!(!text.contains('\r') && !text.contains("heartbeat"));
-    let all = events(&text);
-    assert_eq!(all.last().map(|event| event.name.as_str()), Some("end"));
-    let mut ids: Vec<&str> = all.iter().filter_map(|event| event.id.as_deref()).collect();
-    assert_eq!(ids.len(), 22);
-    ids.sort_unstable();
-    ids.dedup();
-    assert_eq!(ids.len(), 22);
-    let bare = world(Options {
-        wire: Wire {
-            ids: Some(Ids::Absent),
-            ..Wire::default()
-        },
-        ..fast()
-    })
-    .await;
-    let thread = bare.thread().await;
-    assert!(
-        bare.run(&thread, burst())
-            .await
-            .1
-            .iter()
-            .all(|event| event.id.is_none())
-    );
 }
 
 #[tokio::test]

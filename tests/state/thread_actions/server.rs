@@ -2,8 +2,8 @@
 
 use super::{THREAD, fixture, run};
 use runtail_api::{
-    Acted, CancelAction, CancelState, Choice, PlanError, RunStart, StartFailure, StartGuard,
-    ThreadIntent,
+    Acted, CancelAction, CancelState, Choice, ForkChange, PlanError, RunStart, StartFailure,
+    StartGuard, ThreadIntent,
 };
 use runtail_core::model::{
     BranchStepKind, Consent, GivenAnswer, Question, Reply, RunCreate, resume,
@@ -473,6 +473,49 @@ async fn rejected_answers_are_retried_from_the_questions_checkpoint() {
     assert_eq!(
         (&run["input"], &run["checkpoint_id"]),
         (&Value::Null, &json!("(from 1)"))
+    );
+}
+
+#[tokio::test]
+async fn a_fork_loses_given_answers_or_uses_them_again() {
+    let state = state("interrupted", "questions-parallel-one-answered", vec![]);
+    {
+        let state = &mut state.lock().unwrap().state;
+        state["metadata"] = json!({"source": "loop", "step": 1});
+        // As in a history: an answered question stays with its task.
+        state["tasks"][1]["interrupts"] =
+            json!([{"id": "eed08126d2d10f0d44151e8941df6221", "value": "Keep green?"}]);
+    }
+    let fork = ThreadIntent::Fork {
+        thread: THREAD.into(),
+        checkpoint: None,
+        change: ForkChange::Nothing,
+    };
+    for (info, says) in [
+        (
+            json!({"langgraph_py_version": "1"}),
+            "The answer given to ask_one is lost: its question is asked again.",
+        ),
+        (
+            json!({"langgraph_js_version": "1"}),
+            "ask_one runs again with the answer that it received, and doesn't ask again.",
+        ),
+    ] {
+        state.lock().unwrap().info = info;
+        let server = serve(&state).await;
+        let plan = server.agent().plan_on_thread(&fork).await.unwrap();
+        assert!(
+            notes(&plan.preview).contains(says),
+            "{}",
+            notes(&plan.preview)
+        );
+    }
+    state.lock().unwrap().info = json!({"name": "Aegra", "version": "0.9.24"});
+    let refused = serve(&state).await.agent().plan_on_thread(&fork).await;
+    assert!(
+        matches!(&refused, Err(PlanError::Unfit(why)) if why.contains("the nodes of a checkpoint can't run again")),
+        "{:?}",
+        refused.map(|_| ())
     );
 }
 

@@ -1,84 +1,40 @@
 //! Changing assistants, their versions and their schemas (acting reference §8).
 
 use super::ThisAgent;
-use super::refuse::{Problem, Refusal};
+use super::check::{BOTH_SETTINGS, body, check_assistant_id, number, optional_body};
 use super::state::{Assistant, Version};
-use super::{Agent, empty, json_response, rows, text_response};
-use crate::Dialect;
-use crate::ids::{uuid4, uuid7};
+use super::{Agent, rows};
+use crate::http::{Handled, Refusal, bad, done, missing, ok};
+use crate::ids::uuid4;
+use crate::values::text_of;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
-use axum::response::Response;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-fn answer(result: Result<Response, Refusal>) -> Response {
-    result.unwrap_or_else(|refusal| *refusal)
+fn missing_assistant(id: &str) -> Refusal {
+    missing(&format!("Assistant {id} not found"))
 }
 
 impl Agent {
-    fn missing_assistant(&self, id: &str) -> Refusal {
-        match self.dialect {
-            Dialect::Python | Dialect::Contract => self.refuse(Problem::Python(
-                StatusCode::NOT_FOUND,
-                format!("Assistant {id} not found"),
-            )),
-            Dialect::JavaScript => Box::new(text_response(
-                StatusCode::NOT_FOUND,
-                "text/plain;charset=UTF-8",
-                &format!("Assistant \"{id}\" not found."),
-            )),
-            Dialect::Aegra => Box::new(json_response(
-                StatusCode::NOT_FOUND,
-                &json!({"error": "not_found", "message": format!("Assistant '{id}' not found"), "details": null}),
-            )),
-        }
-    }
-
-    fn missing_version(&self, id: &str, version: &Value) -> Refusal {
-        let (status, aegra) = (
-            StatusCode::NOT_FOUND,
-            format!("Version '{version}' for Assistant '{id}' not found"),
-        );
-        match self.dialect {
-            Dialect::Python | Dialect::Contract => self.refuse(Problem::Python(
-                status,
-                format!("Version {version} not found for assistant {id}"),
-            )),
-            Dialect::JavaScript => Box::new(text_response(
-                status,
-                "text/plain;charset=UTF-8",
-                "Assistant version not found",
-            )),
-            Dialect::Aegra => Box::new(json_response(
-                status,
-                &json!({"error": "not_found", "message": aegra, "details": null}),
-            )),
-        }
-    }
-
     /// Changes an assistant and returns its row.
     fn change_assistant(
         &self,
         id: &str,
         change: impl FnOnce(&mut Assistant) -> Result<(), Refusal>,
-    ) -> Result<Response, Refusal> {
+    ) -> Handled {
         let mut memory = self.memory();
         let Some(assistant) = memory.assistants.iter_mut().find(|one| one.id == id) else {
-            return Err(self.missing_assistant(id));
+            return Err(missing_assistant(id));
         };
         change(assistant)?;
         assistant.updated_at = Timestamp::now();
-        Ok(json_response(
-            StatusCode::OK,
-            &rows::assistant(self.dialect, assistant),
-        ))
+        Ok(ok(&rows::assistant(assistant)))
     }
 }
 
-/// The configuration and the context of a request. Python and Aegra mirror the context into the configuration.
-fn settings(dialect: Dialect, body: &Value, config: &Value, context: &Value) -> (Value, Value) {
+/// The configuration and the context of a request. The context is mirrored into the configuration.
+fn settings(body: &Value, config: &Value, context: &Value) -> (Value, Value) {
     let object = |value: &Value, old: &Value| {
         if value.is_object() {
             value.clone()
@@ -93,156 +49,131 @@ fn settings(dialect: Dialect, body: &Value, config: &Value, context: &Value) -> 
     let is_empty = new_context
         .as_object()
         .is_none_or(serde_json::Map::is_empty);
-    if body["context"].is_object() && !is_empty && dialect != Dialect::JavaScript {
+    if body["context"].is_object() && !is_empty {
         new_config["configurable"] = new_context.clone();
     }
     (new_config, new_context)
 }
 
 /// `POST /assistants`.
-pub async fn create(State(agent): ThisAgent, bytes: Bytes) -> Response {
-    answer(agent.body(&bytes).and_then(|body| {
-        let graph = body["graph_id"].as_str().unwrap_or_default();
-        let own = agent
-            .memory()
-            .assistants
-            .iter()
-            .find(|one| one.graph.name() == graph)
-            .map(|one| one.graph);
-        let Some(graph) = own else {
-            return Err(agent.refuse(Problem::Python(
-                StatusCode::NOT_FOUND,
-                format!("Graph '{graph}' not found"),
-            )));
-        };
-        let now = Timestamp::now();
-        let (config, context) = settings(agent.dialect, &body, &json!({}), &json!({}));
-        let id = if agent.dialect == Dialect::JavaScript {
-            uuid7(now)
+pub async fn create(State(agent): ThisAgent, bytes: Bytes) -> Handled {
+    let body = body(&bytes)?;
+    let graph = text_of(&body["graph_id"]);
+    let own = agent
+        .memory()
+        .assistants
+        .iter()
+        .find(|one| one.graph.name() == graph)
+        .map(|one| one.graph);
+    let Some(graph) = own else {
+        return Err(missing(&format!("Graph '{graph}' not found")));
+    };
+    let now = Timestamp::now();
+    let (config, context) = settings(&body, &json!({}), &json!({}));
+    let version = Version {
+        number: 1,
+        name: body["name"].as_str().unwrap_or("Untitled").to_owned(),
+        description: body["description"].as_str().map(str::to_owned),
+        config,
+        context,
+        metadata: if body["metadata"].is_object() {
+            body["metadata"].clone()
         } else {
-            uuid4()
-        };
-        let version = Version {
-            number: 1,
-            name: body["name"].as_str().unwrap_or("Untitled").to_owned(),
-            description: body["description"].as_str().map(str::to_owned),
-            config,
-            context,
-            metadata: if body["metadata"].is_object() {
-                body["metadata"].clone()
-            } else {
-                json!({})
-            },
-            created_at: now,
-        };
-        let assistant = Assistant::new(id, graph, version);
-        let row = rows::assistant(agent.dialect, &assistant);
-        agent.memory().assistants.push(assistant);
-        Ok(json_response(StatusCode::OK, &row))
-    }))
+            json!({})
+        },
+        created_at: now,
+    };
+    let assistant = Assistant::new(uuid4(), graph, version);
+    let row = rows::assistant(&assistant);
+    agent.memory().assistants.push(assistant);
+    Ok(ok(&row))
 }
 
 /// `PATCH /assistants/{id}`: every change makes a version, whatever it changes.
-pub async fn patch(State(agent): ThisAgent, Path(id): Path<String>, bytes: Bytes) -> Response {
-    answer(agent.body(&bytes).and_then(|body| {
-        if body["config"]["configurable"].is_object() && body["context"].is_object() && agent.dialect != Dialect::JavaScript {
-            let text = "Cannot specify both configurable and context. Prefer setting context alone. Context was introduced in \
-                        LangGraph 0.6.0 and is the long term planned replacement for configurable.";
-            return Err(agent.refuse(Problem::Python(StatusCode::BAD_REQUEST, text.into())));
+pub async fn patch(State(agent): ThisAgent, Path(id): Path<String>, bytes: Bytes) -> Handled {
+    let body = body(&bytes)?;
+    if body["config"]["configurable"].is_object() && body["context"].is_object() {
+        return Err(bad(BOTH_SETTINGS));
+    }
+    agent.change_assistant(&id, |assistant| {
+        let mut version = assistant.current.clone();
+        (version.config, version.context) = settings(&body, &version.config, &version.context);
+        for (key, value) in body["metadata"].as_object().into_iter().flatten() {
+            version.metadata[key] = value.clone();
         }
-        agent.change_assistant(&id, |assistant| {
-            let (config, context) = settings(agent.dialect, &body, &assistant.config, &assistant.context);
-            let mut metadata = assistant.metadata.clone();
-            if agent.dialect == Dialect::Aegra {
-                // Aegra replaces the metadata, also by nothing.
-                metadata = json!({});
-            }
-            for (key, value) in body["metadata"].as_object().into_iter().flatten() {
-                metadata[key] = value.clone();
-            }
-            let newest = assistant.versions.iter().map(|version| version.number).max().unwrap_or_default();
-            assistant.take(Version {
-                number: newest + 1,
-                name: body["name"].as_str().unwrap_or(&assistant.name).to_owned(),
-                description: body["description"].as_str().map(str::to_owned).or(assistant.description.clone()),
-                config,
-                context,
-                metadata,
-                created_at: Timestamp::now(),
-            });
-            Ok(())
-        })
-    }))
+        if let Some(name) = body["name"].as_str() {
+            version.name = name.to_owned();
+        }
+        if let Some(description) = body["description"].as_str() {
+            version.description = Some(description.to_owned());
+        }
+        let newest = assistant
+            .versions
+            .iter()
+            .map(|version| version.number)
+            .max();
+        version.number = newest.unwrap_or_default() + 1;
+        version.created_at = Timestamp::now();
+        assistant.add(version);
+        Ok(())
+    })
 }
 
 /// `DELETE /assistants/{id}`: also of the assistant that a graph gets.
-pub async fn delete(State(agent): ThisAgent, Path(id): Path<String>) -> Response {
+pub async fn delete(State(agent): ThisAgent, Path(id): Path<String>) -> Handled {
     let mut memory = agent.memory();
     let all = memory.assistants.len();
     memory.assistants.retain(|one| one.id != id);
     if memory.assistants.len() == all {
-        return *agent.missing_assistant(&id);
+        return Err(missing_assistant(&id));
     }
-    match agent.dialect {
-        Dialect::JavaScript => json_response(StatusCode::OK, &json!([id])),
-        Dialect::Aegra => json_response(StatusCode::OK, &json!({"status": "deleted"})),
-        Dialect::Python | Dialect::Contract => empty(StatusCode::NO_CONTENT),
-    }
+    Ok(done())
 }
 
 /// `POST /assistants/{id}/versions`, newest first.
-pub async fn versions(State(agent): ThisAgent, Path(id): Path<String>, bytes: Bytes) -> Response {
-    answer(agent.optional_body(&bytes).and_then(|body| {
-        let number = |field: &str, usual: u64| body[field].as_u64().unwrap_or(usual) as usize;
-        let (limit, offset) = (number("limit", 10), number("offset", 0));
-        let memory = agent.memory();
-        let Some(assistant) = memory.assistants.iter().find(|one| one.id == id) else {
-            return Err(agent.missing_assistant(&id));
-        };
-        let rows: Vec<Value> = assistant
-            .versions
-            .iter()
-            .rev()
-            .skip(offset)
-            .take(limit)
-            .map(|one| rows::version(agent.dialect, assistant, one))
-            .collect();
-        Ok(json_response(StatusCode::OK, &json!(rows)))
-    }))
+pub async fn versions(State(agent): ThisAgent, Path(id): Path<String>, bytes: Bytes) -> Handled {
+    let body = optional_body(&bytes)?;
+    let (limit, offset) = (number(&body, "limit", 10), number(&body, "offset", 0));
+    let memory = agent.memory();
+    let Some(assistant) = memory.assistants.iter().find(|one| one.id == id) else {
+        return Err(missing_assistant(&id));
+    };
+    let rows: Vec<Value> = assistant
+        .versions
+        .iter()
+        .rev()
+        .skip(offset)
+        .take(limit)
+        .map(|one| rows::version(assistant, one))
+        .collect();
+    Ok(ok(&json!(rows)))
 }
 
-/// `POST /assistants/{id}/latest`: makes an older version the current one. Python and JavaScript don't restore its context.
-pub async fn latest(State(agent): ThisAgent, Path(id): Path<String>, bytes: Bytes) -> Response {
-    answer(agent.body(&bytes).and_then(|body| {
-        agent.change_assistant(&id, |assistant| {
-            let wanted = assistant
-                .versions
-                .iter()
-                .find(|version| body["version"] == version.number)
-                .cloned();
-            let Some(version) = wanted else {
-                return Err(agent.missing_version(&id, &body["version"]));
-            };
-            let context = assistant.context.clone();
-            assistant.show(&version);
-            if agent.dialect != Dialect::Aegra {
-                assistant.context = context;
-            }
-            Ok(())
-        })
-    }))
+/// `POST /assistants/{id}/latest`: makes an older version the current one. Its context is not restored.
+pub async fn latest(State(agent): ThisAgent, Path(id): Path<String>, bytes: Bytes) -> Handled {
+    let body = body(&bytes)?;
+    agent.change_assistant(&id, |assistant| {
+        let wanted = assistant
+            .versions
+            .iter()
+            .find(|version| body["version"] == version.number)
+            .cloned();
+        let Some(version) = wanted else {
+            let version = &body["version"];
+            return Err(missing(&format!(
+                "Version {version} not found for assistant {id}"
+            )));
+        };
+        let context = assistant.current.context.clone();
+        assistant.current = Version { context, ..version };
+        Ok(())
+    })
 }
 
 /// `GET /assistants/{id}/schemas`, by id only.
-pub async fn schemas(State(agent): ThisAgent, Path(id): Path<String>) -> Response {
-    if uuid::Uuid::try_parse(&id).is_err() {
-        return match agent.dialect {
-            Dialect::Aegra => *agent.missing_assistant(&id),
-            _ => *agent.refuse(Problem::NotAnAssistantId(id)),
-        };
-    }
-    let Some(assistant) = agent.assistant(&id) else {
-        return *agent.missing_assistant(&id);
-    };
-    json_response(StatusCode::OK, &assistant.graph.schemas())
+pub async fn schemas(State(agent): ThisAgent, Path(id): Path<String>) -> Handled {
+    check_assistant_id(&id)?;
+    let assistant = agent.assistant(&id);
+    let assistant = assistant.ok_or_else(|| missing_assistant(&id))?;
+    Ok(ok(&assistant.graph.schemas()))
 }

@@ -3,8 +3,7 @@
 use super::Agent;
 use super::exec::{Answers, Begin, Continue, NO_INPUT, Start, Stop};
 use super::state::{Checkpoint, Run};
-use crate::Dialect;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Returns the start of the run: its input, an answer, or a checkpoint.
 pub fn beginning(agent: &Agent, run: &Run) -> Start {
@@ -23,21 +22,13 @@ pub fn beginning(agent: &Agent, run: &Run) -> Start {
     let command = Some(&kwargs["command"])
         .filter(|command| command.as_object().is_some_and(|map| !map.is_empty()));
     let begin = match command {
-        Some(command) => continued(
-            agent.dialect,
-            command,
+        None if !kwargs["input"].is_null() => Begin::Input(kwargs["input"].clone()),
+        command => continued(
+            command.unwrap_or(&Value::Null),
             base.as_ref(),
             asked.is_some(),
             superseded,
         ),
-        None if kwargs["input"].is_null() => continued(
-            agent.dialect,
-            &Value::Null,
-            base.as_ref(),
-            asked.is_some(),
-            superseded,
-        ),
-        None => Begin::Input(kwargs["input"].clone()),
     };
     let names = |value: &Value| match value {
         Value::String(one) => vec![one.clone()],
@@ -47,19 +38,11 @@ pub fn beginning(agent: &Agent, run: &Run) -> Start {
             .collect(),
         _ => Vec::new(),
     };
-    // Aegra stores them in a place that LangGraph does not read.
-    let breakpoints = |key: &str| {
-        if agent.dialect == Dialect::Aegra {
-            Vec::new()
-        } else {
-            names(&kwargs[key])
-        }
-    };
     Start {
         base,
         begin,
-        hold_before: breakpoints("interrupt_before"),
-        hold_after: breakpoints("interrupt_after"),
+        hold_before: names(&kwargs["interrupt_before"]),
+        hold_after: names(&kwargs["interrupt_after"]),
         limit: kwargs["config"]["recursion_limit"]
             .as_i64()
             .unwrap_or(25)
@@ -68,7 +51,6 @@ pub fn beginning(agent: &Agent, run: &Run) -> Start {
 }
 
 fn continued(
-    dialect: Dialect,
     command: &Value,
     base: Option<&Checkpoint>,
     addressed: bool,
@@ -83,33 +65,21 @@ fn continued(
             .collect(),
         _ => Vec::new(),
     };
-    let javascript = dialect == Dialect::JavaScript;
-    // JavaScript treats every falsy answer as none.
-    let falsy = [json!(false), json!(0), json!("")].contains(resume);
-    let unanswered = resume.is_null() || (javascript && falsy);
-    if command.is_object() && unanswered && goto.is_empty() && !command["update"].is_object() {
-        let stop = if javascript {
-            Stop::failed("EmptyInputError", "Received empty Command input")
-        } else {
-            Stop::failed("UnboundLocalError", "An internal error occurred")
-        };
+    if command.is_object() && resume.is_null() && goto.is_empty() && !command["update"].is_object()
+    {
+        let stop = Stop::failed("UnboundLocalError", "An internal error occurred");
         return Begin::Fail(stop);
     }
     if command.is_object() && base.is_none() {
-        if javascript {
-            return Begin::Nothing;
-        }
         return Begin::FailInput(("TypeError".into(), NO_INPUT.into()));
     }
     // Without an answer, a run at a checkpoint's id is time travel: it forks, and questions are asked again.
     let travels = addressed && resume.is_null();
     let edited = base.is_some_and(|base| matches!(base.source(), "update" | "fork"));
-    // At its newest checkpoint, JavaScript runs all tasks again with the answers that it stored for them.
-    let keeps_answers = javascript && travels && !superseded && !edited;
     Begin::Continue(Continue {
-        fork: travels && !keeps_answers && (superseded || !edited),
+        fork: travels && (superseded || !edited),
         rerun: (addressed && superseded) || travels,
-        forget: travels && !keeps_answers,
+        forget: travels,
         answers: Answers::read(resume),
         update: command["update"].clone(),
         goto,

@@ -2,9 +2,7 @@
 
 use super::Agent;
 use super::python::python_repr;
-use super::state::Cancel;
-use crate::Dialect;
-use jiff::Timestamp;
+use super::state::{Cancel, Thread};
 use serde_json::json;
 
 /// The result of a cancellation.
@@ -28,60 +26,31 @@ impl Agent {
         reason: &str,
         waited: bool,
     ) -> Cancelled {
-        let dialect = self.dialect;
         let done = self.with_thread(thread, |thread| {
             let Some(row) = thread.run_mut(run) else {
                 return Cancelled::Unknown;
             };
-            let now = if row.is_active() {
-                row.clock.now()
-            } else {
-                Timestamp::now()
-            };
             if !row.is_active() {
-                if dialect == Dialect::Aegra {
-                    row.status = "interrupted".into();
-                    row.updated_at = now;
-                }
                 return Cancelled::TooLate;
             }
+            let now = row.clock.now();
             let (pending, read) = (row.status == "pending", row.feed.is_read() || waited);
             row.cancelled = Some(Cancel {
                 rollback,
                 reason: reason.to_owned(),
             });
             let stop = row.stop.clone();
-            match dialect {
-                Dialect::Python | Dialect::Contract => {
-                    row.status = "interrupted".into();
-                    row.updated_at = now;
-                    if pending {
-                        // Also while another run of the thread is running.
-                        thread.status = "idle".into();
-                        thread.updated_at = now;
-                    }
-                    if rollback && !read {
-                        // If no client listens, the row is deleted at once. A running run then finds no row at its end, so the
-                        // thread stays busy.
-                        thread.remove_run(run);
-                    }
-                }
-                Dialect::JavaScript if pending => {
-                    row.status = "interrupted".into();
-                    row.updated_at = now;
-                    if rollback {
-                        thread.remove_run(run);
-                    } else {
-                        thread.status = "idle".into();
-                        thread.updated_at = now;
-                    }
-                }
-                // The worker sets the status.
-                Dialect::JavaScript => {}
-                Dialect::Aegra => {
-                    row.status = "interrupted".into();
-                    row.updated_at = now;
-                }
+            row.status = "interrupted".into();
+            row.updated_at = now;
+            if pending {
+                // Also while another run of the thread is running.
+                thread.status = "idle".into();
+                thread.updated_at = now;
+            }
+            if rollback && !read {
+                // If no client listens, the row is deleted at once. A running run then finds no row at its end, so the thread
+                // stays busy.
+                thread.remove_run(run);
             }
             stop.cancel();
             Cancelled::Yes
@@ -116,37 +85,35 @@ impl Agent {
         gone.unwrap_or(false)
     }
 
-    /// Cancels the active runs of a thread that is deleted.
-    pub fn stop_runs(&self, runs: &[super::state::Run]) {
-        runs.iter()
-            .filter(|run| run.is_active())
-            .for_each(|run| run.stop.cancel());
+    /// Deletes a thread and cancels its active runs. Returns whether it existed.
+    pub fn delete_thread(&self, id: &str) -> bool {
+        let removed = self.memory().threads.remove(id);
+        for run in removed.iter().flat_map(|thread| &thread.runs) {
+            if run.is_active() {
+                run.stop.cancel();
+            }
+        }
+        self.wake();
+        removed.is_some()
     }
+}
 
-    /// The rows of a thread's active runs as a Python error shows them, with all parameters.
-    pub fn active_runs(&self, thread: &str) -> String {
-        let memory = self.memory();
-        let runs = memory
-            .threads
-            .get(thread)
-            .map(|thread| thread.runs.as_slice())
-            .unwrap_or_default();
-        let shown: Vec<String> = runs
-            .iter()
-            .filter(|run| run.is_active())
-            .map(|run| {
-                let uuid = |id: &str| format!("UUID('{id}')");
-                format!(
-                    "{{'run_id': {}, 'thread_id': {}, 'assistant_id': {}, 'metadata': {}, 'status': '{}', 'kwargs': {}}}",
-                    uuid(&run.id),
-                    uuid(&run.thread),
-                    uuid(&run.assistant),
-                    python_repr(&json!(run.metadata)),
-                    run.status,
-                    python_repr(&run.kwargs)
-                )
-            })
-            .collect();
-        format!("[{}]", shown.join(", "))
-    }
+/// The rows of a thread's active runs as a Python error shows them, with all parameters.
+pub fn active_runs(thread: &Thread) -> String {
+    let active = thread.runs.iter().filter(|run| run.is_active());
+    let shown: Vec<String> = active
+        .map(|run| {
+            let uuid = |id: &str| format!("UUID('{id}')");
+            format!(
+                "{{'run_id': {}, 'thread_id': {}, 'assistant_id': {}, 'metadata': {}, 'status': '{}', 'kwargs': {}}}",
+                uuid(&run.id),
+                uuid(&run.thread),
+                uuid(&run.assistant),
+                python_repr(&json!(run.metadata)),
+                run.status,
+                python_repr(&run.kwargs)
+            )
+        })
+        .collect();
+    format!("[{}]", shown.join(", "))
 }

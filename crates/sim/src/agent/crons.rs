@@ -1,20 +1,19 @@
-//! Crons: runs that a schedule starts (acting reference §9). Only the Python server has them.
+//! Crons: runs that a schedule starts (acting reference §9).
 
+use super::Agent;
 use super::ThisAgent;
-use super::life::{Origin, start};
-use super::refuse::{Problem, Refusal};
-use super::state::{Object, Thread, contains};
-use super::{Agent, empty, json_response};
+use super::check::{body, check_cron_id, number, optional_body};
+use super::life::start;
+use super::state::{Cron, Thread, contains};
+use crate::http::{Handled, Refusal, bad, bad_json, done, invalid, missing, ok};
 use crate::ids::{iso, uuid7};
+use crate::values::{Object, text_of};
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
-use axum::response::Response;
 use jiff::{Timestamp, ToSpan, Zoned, tz::TimeZone};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
-use uuid::Uuid;
 
 /// How often schedules are checked.
 const TICK: Duration = Duration::from_secs(1);
@@ -28,20 +27,6 @@ const FIELDS: [&str; 5] = [
     "on_run_completed",
     "enabled",
 ];
-
-/// A cron.
-#[derive(Debug, Clone)]
-pub struct Cron {
-    pub id: String,
-    pub assistant: String,
-    pub thread: Option<String>,
-    /// What was sent, which its runs get.
-    pub payload: Value,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
-    /// When its next run starts.
-    pub next: Option<Timestamp>,
-}
 
 /// A schedule: the allowed values of each of its five fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,10 +123,6 @@ fn values(field: &str, least: i8, greatest: i8) -> Option<Vec<i8>> {
     Some(all)
 }
 
-fn answer(result: Result<Response, Refusal>) -> Response {
-    result.unwrap_or_else(|refusal| *refusal)
-}
-
 impl Cron {
     fn row(&self) -> Value {
         let metadata = if self.payload["metadata"].is_object() {
@@ -165,9 +146,9 @@ impl Cron {
     }
 
     /// Computes the next run after another time, for the past of the demo.
-    pub fn replan(&mut self, agent: &Agent, now: Timestamp) {
+    pub fn replan(&mut self, now: Timestamp) {
         // The schedule was valid when it was created.
-        let _ = self.plan(agent, now);
+        let _ = self.plan(now);
     }
 
     fn is_enabled(&self) -> bool {
@@ -175,12 +156,10 @@ impl Cron {
     }
 
     /// Computes the next run, unless the schedule or its time zone is invalid.
-    fn plan(&mut self, agent: &Agent, now: Timestamp) -> Result<(), Refusal> {
-        let text = self.payload["schedule"].as_str().unwrap_or_default();
-        let invalid =
-            |text: String| agent.refuse(Problem::Python(StatusCode::UNPROCESSABLE_ENTITY, text));
+    fn plan(&mut self, now: Timestamp) -> Result<(), Refusal> {
+        let text = text_of(&self.payload["schedule"]);
         let Some(schedule) = Schedule::parse(text) else {
-            return Err(invalid(format!(
+            return Err(invalid(&format!(
                 "Invalid cron schedule: '{text}'. Reason: Invalid cron schedule. Ensure the schedule uses the standard cron \
                  format (minute hour day_of_month month day_of_week). Example: '*/5 * * * *' for every 5 minutes."
             )));
@@ -188,7 +167,7 @@ impl Cron {
         let zone = match self.payload["timezone"].as_str() {
             None => TimeZone::UTC,
             Some(name) => TimeZone::get(name).map_err(|_| {
-                invalid(format!("Invalid timezone: '{name}'. Use IANA timezone format (e.g. 'America/New_York')."))
+                invalid(&format!("Invalid timezone: '{name}'. Use IANA timezone format (e.g. 'America/New_York')."))
             })?,
         };
         self.next = schedule.next(now, zone);
@@ -203,13 +182,12 @@ pub fn create(
     body: &Value,
     now: Timestamp,
 ) -> Result<Value, Refusal> {
-    let asked = body["assistant_id"].as_str().unwrap_or_default();
+    let asked = text_of(&body["assistant_id"]);
     let Some(assistant) = agent.assistant(asked) else {
-        let text = format!("Assistant '{asked}' not found");
-        return Err(agent.refuse(Problem::Python(StatusCode::NOT_FOUND, text)));
+        return Err(missing(&format!("Assistant '{asked}' not found")));
     };
     if !body["config"].is_null() && !body["config"].is_object() {
-        return Err(agent.refuse(Problem::BadJson));
+        return Err(bad_json());
     }
     let id = uuid7(now);
     let mut payload = body.clone();
@@ -224,7 +202,7 @@ pub fn create(
         updated_at: now,
         next: None,
     };
-    cron.plan(agent, now)?;
+    cron.plan(now)?;
     let row = cron.row();
     let is_first = {
         let mut memory = agent.memory();
@@ -264,7 +242,7 @@ fn start_due(agent: &Arc<Agent>, now: Timestamp) -> bool {
                 due.push(cron.clone());
             }
             // The schedule was valid before.
-            let _ = cron.plan(agent, now);
+            let _ = cron.plan(now);
         }
         if memory.crons.is_empty() {
             return false;
@@ -285,17 +263,13 @@ fn run(agent: &Arc<Agent>, cron: &Cron, now: Timestamp) {
         id
     });
     // A run that is refused, because its assistant or its thread was deleted, leaves no trace on the real server either.
-    let _ = start(agent, &thread, &cron.payload, stateless, Origin::Background);
+    let _ = start(agent, &thread, &cron.payload, stateless);
 }
 
 /// `POST /runs/crons`.
-pub async fn post(State(agent): ThisAgent, bytes: Bytes) -> Response {
-    answer(agent.body(&bytes).and_then(|body| {
-        Ok(json_response(
-            StatusCode::OK,
-            &create(&agent, None, &body, Timestamp::now())?,
-        ))
-    }))
+pub async fn post(State(agent): ThisAgent, bytes: Bytes) -> Handled {
+    let body = body(&bytes)?;
+    Ok(ok(&create(&agent, None, &body, Timestamp::now())?))
 }
 
 /// `POST /threads/{thread}/runs/crons`.
@@ -303,116 +277,78 @@ pub async fn post_on_thread(
     State(agent): ThisAgent,
     Path(thread): Path<String>,
     bytes: Bytes,
-) -> Response {
-    answer(
-        agent
-            .check_thread(&thread)
-            .and_then(|()| agent.body(&bytes))
-            .and_then(|body| {
-                Ok(json_response(
-                    StatusCode::OK,
-                    &create(&agent, Some(thread), &body, Timestamp::now())?,
-                ))
-            }),
-    )
+) -> Handled {
+    agent.check_thread(&thread)?;
+    let body = body(&bytes)?;
+    Ok(ok(&create(&agent, Some(thread), &body, Timestamp::now())?))
 }
 
 /// `POST /runs/crons/search`.
-pub async fn search(State(agent): ThisAgent, bytes: Bytes) -> Response {
-    answer(agent.optional_body(&bytes).map(|body| {
-        let number = |field: &str, usual: u64| body[field].as_u64().unwrap_or(usual) as usize;
-        let mut rows: Vec<Value> = agent.memory().crons.iter().map(Cron::row).collect();
-        for field in ["assistant_id", "thread_id", "enabled"] {
-            rows.retain(|row| body[field].is_null() || row[field] == body[field]);
-        }
-        rows.retain(|row| {
-            body["metadata"].is_null() || contains(&row["metadata"], &body["metadata"])
-        });
-        let key = body["sort_by"].as_str().unwrap_or("created_at").to_owned();
-        rows.sort_by_key(|row| row[&key].as_str().unwrap_or_default().to_owned());
-        if body["sort_order"] != "asc" {
-            rows.reverse();
-        }
-        let page: Vec<Value> = rows
-            .into_iter()
-            .skip(number("offset", 0))
-            .take(number("limit", 10))
-            .collect();
-        json_response(StatusCode::OK, &json!(page))
-    }))
-}
-
-/// `POST /runs/crons/count`.
-pub async fn count(State(agent): ThisAgent) -> Response {
-    json_response(StatusCode::OK, &json!(agent.memory().crons.len()))
-}
-
-fn check_id(agent: &Agent, id: &str) -> Result<(), Refusal> {
-    let text = || "Invalid cron ID: must be a UUID".to_owned();
-    let refused = |_| agent.refuse(Problem::Python(StatusCode::UNPROCESSABLE_ENTITY, text()));
-    Uuid::try_parse(id).map(drop).map_err(refused)
+pub async fn search(State(agent): ThisAgent, bytes: Bytes) -> Handled {
+    let body = optional_body(&bytes)?;
+    let mut rows: Vec<Value> = agent.memory().crons.iter().map(Cron::row).collect();
+    for field in ["assistant_id", "thread_id", "enabled"] {
+        rows.retain(|row| body[field].is_null() || row[field] == body[field]);
+    }
+    rows.retain(|row| body["metadata"].is_null() || contains(&row["metadata"], &body["metadata"]));
+    let key = body["sort_by"].as_str().unwrap_or("created_at").to_owned();
+    rows.sort_by_key(|row| text_of(&row[&key]).to_owned());
+    if body["sort_order"] != "asc" {
+        rows.reverse();
+    }
+    let page: Vec<Value> = rows
+        .into_iter()
+        .skip(number(&body, "offset", 0))
+        .take(number(&body, "limit", 10))
+        .collect();
+    Ok(ok(&json!(page)))
 }
 
 /// `GET /runs/crons/{cron}`.
-pub async fn get(State(agent): ThisAgent, Path(id): Path<String>) -> Response {
-    answer(check_id(&agent, &id).and_then(|()| {
-        let row = agent
-            .memory()
-            .crons
-            .iter()
-            .find(|cron| cron.id == id)
-            .map(Cron::row);
-        Ok(json_response(
-            StatusCode::OK,
-            &row.ok_or_else(|| agent.refuse(Problem::NoRun(id)))?,
-        ))
-    }))
+pub async fn get(State(agent): ThisAgent, Path(id): Path<String>) -> Handled {
+    check_cron_id(&id)?;
+    let row = agent
+        .memory()
+        .crons
+        .iter()
+        .find(|cron| cron.id == id)
+        .map(Cron::row);
+    Ok(ok(&row.ok_or_else(|| missing("Not Found"))?))
 }
 
 /// `PATCH /runs/crons/{cron}`. Unknown fields, and another assistant, are accepted and ignored.
-pub async fn patch(State(agent): ThisAgent, Path(id): Path<String>, bytes: Bytes) -> Response {
-    answer(
-        check_id(&agent, &id)
-            .and_then(|()| agent.body(&bytes))
-            .and_then(|body| {
-                let fields = body
-                    .as_object()
-                    .filter(|fields| !fields.is_empty())
-                    .ok_or_else(|| {
-                        agent.refuse(Problem::Python(
-                            StatusCode::BAD_REQUEST,
-                            "Request body cannot be empty".into(),
-                        ))
-                    })?;
-                let now = Timestamp::now();
-                let mut memory = agent.memory();
-                let Some(cron) = memory.crons.iter_mut().find(|cron| cron.id == id) else {
-                    let text = format!("Cron '{id}' not found");
-                    return Err(agent.refuse(Problem::Python(StatusCode::NOT_FOUND, text)));
-                };
-                let mut changed = cron.clone();
-                for (name, value) in fields.iter().filter(|(name, _)| *name != "assistant_id") {
-                    changed.payload[name] = value.clone();
-                }
-                changed.plan(&agent, now)?;
-                changed.updated_at = now;
-                *cron = changed;
-                Ok(json_response(StatusCode::OK, &cron.row()))
-            }),
-    )
+pub async fn patch(State(agent): ThisAgent, Path(id): Path<String>, bytes: Bytes) -> Handled {
+    check_cron_id(&id)?;
+    let body = body(&bytes)?;
+    let fields = body
+        .as_object()
+        .filter(|fields| !fields.is_empty())
+        .ok_or_else(|| bad("Request body cannot be empty"))?;
+    let now = Timestamp::now();
+    let mut memory = agent.memory();
+    let Some(cron) = memory.crons.iter_mut().find(|cron| cron.id == id) else {
+        return Err(missing(&format!("Cron '{id}' not found")));
+    };
+    let mut changed = cron.clone();
+    for (name, value) in fields.iter().filter(|(name, _)| *name != "assistant_id") {
+        changed.payload[name] = value.clone();
+    }
+    changed.plan(now)?;
+    changed.updated_at = now;
+    *cron = changed;
+    Ok(ok(&cron.row()))
 }
 
 /// `DELETE /runs/crons/{cron}`.
-pub async fn delete(State(agent): ThisAgent, Path(id): Path<String>) -> Response {
-    answer(check_id(&agent, &id).and_then(|()| {
-        let mut memory = agent.memory();
-        let all = memory.crons.len();
-        memory.crons.retain(|cron| cron.id != id);
-        match memory.crons.len() == all {
-            true => Err(agent.refuse(Problem::NoRun(id))),
-            false => Ok(empty(StatusCode::NO_CONTENT)),
-        }
-    }))
+pub async fn delete(State(agent): ThisAgent, Path(id): Path<String>) -> Handled {
+    check_cron_id(&id)?;
+    let mut memory = agent.memory();
+    let all = memory.crons.len();
+    memory.crons.retain(|cron| cron.id != id);
+    match memory.crons.len() == all {
+        true => Err(missing("Not Found")),
+        false => Ok(done()),
+    }
 }
 
 #[cfg(test)]

@@ -1,16 +1,15 @@
 //! What one run publishes: its stream modes, the contents of its events, and the streams that get them.
 
 use super::feed::{Ended, Feed, Item, Kind};
-use super::message;
 use super::rows;
-use super::state::{Interrupt, Object, Task};
+use super::state::{Interrupt, Task};
 use super::{Agent, graphs::Graph};
-use crate::Dialect;
 use crate::clock::Clock;
-use crate::ids::{Ids, iso, iso_millis};
+use crate::ids::iso;
+use crate::values::{Object, items_of, locked};
 use serde_json::{Value, json};
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The requested stream modes of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -41,19 +40,18 @@ pub const MODES: [&str; 9] = [
 ];
 
 impl Modes {
-    /// Reads the list of a new run. Of the two messages modes Python sends only the tuples, JavaScript both.
-    pub fn new(asked: &Value, dialect: Dialect) -> Self {
+    /// Reads the list of a new run. Of the two messages modes only the tuples are sent.
+    pub fn new(asked: &Value) -> Self {
         let has = |name: &str| {
             asked
                 .as_array()
                 .is_some_and(|asked| asked.iter().any(|mode| mode == name))
         };
-        let both = dialect == Dialect::JavaScript;
         Modes {
             values: has("values"),
             updates: has("updates"),
             tuple: has("messages-tuple"),
-            legacy: has("messages") && (both || !has("messages-tuple")),
+            legacy: has("messages") && !has("messages-tuple"),
             custom: has("custom"),
             tasks: has("tasks"),
             checkpoints: has("checkpoints"),
@@ -108,8 +106,6 @@ pub struct Output {
     pub reported: Mutex<Option<Reported>>,
     /// The run's questions, in the order of their events.
     pub asked: Mutex<Vec<Interrupt>>,
-    /// The data of the last `values` event; Aegra's rows show it.
-    pub last_values: Mutex<Option<Value>>,
 }
 
 /// A task's position in the graph.
@@ -133,10 +129,6 @@ impl Position {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Events that are published together and share a millisecond.
 #[derive(Debug)]
 pub struct Burst<'a> {
@@ -147,9 +139,6 @@ pub struct Burst<'a> {
 impl Burst<'_> {
     /// Adds an event, unless it belongs to a subgraph and the run streams none.
     pub fn add(&mut self, name: &str, ns: &[String], data: &Value) -> &mut Self {
-        if name == "values" && ns.is_empty() {
-            *locked(&self.out.last_values) = Some(data.clone());
-        }
         self.raw(name, ns, || data.to_string())
     }
 
@@ -182,7 +171,7 @@ impl Burst<'_> {
             return;
         }
         let out = self.out;
-        let ids = out.ids(self.events.len());
+        let ids = out.clock.ids(self.events.len());
         let items: Vec<Arc<Item>> = std::mem::take(&mut self.events)
             .into_iter()
             .zip(ids)
@@ -198,9 +187,7 @@ impl Burst<'_> {
             })
             .collect();
         out.feed.push(&items);
-        if matches!(out.agent.dialect, Dialect::Python | Dialect::Contract) {
-            out.thread_feed.push(&items);
-        }
+        out.thread_feed.push(&items);
     }
 }
 
@@ -211,23 +198,6 @@ impl Output {
             out: self,
             events: Vec::new(),
         }
-    }
-
-    /// Ids for events that are published together.
-    pub fn ids(&self, count: usize) -> Vec<String> {
-        match self.agent.ids.kind() {
-            Ids::Count => self.feed.count(count).map(|n| n.to_string()).collect(),
-            Ids::RunCount => self
-                .feed
-                .count(count)
-                .map(|n| format!("{}_event_{}", self.run, n + 1))
-                .collect(),
-            _ => self.clock.ids(count),
-        }
-    }
-
-    pub(super) fn dialect(&self) -> Dialect {
-        self.agent.dialect
     }
 
     /// Whether the run sends messages in any way.
@@ -260,13 +230,10 @@ impl Output {
     /// Adds the event of a task that starts.
     pub fn task_starts(&self, burst: &mut Burst<'_>, position: &Position, input: &Value) {
         let more = json!({"run_id": self.run});
-        let mut event = json!({
+        let event = json!({
             "id": position.task, "name": position.node, "input": input,
             "triggers": [format!("branch:to:{}", position.node)], "metadata": self.with(more),
         });
-        if self.dialect() == Dialect::JavaScript {
-            event["interrupts"] = json!([]);
-        }
         if self.modes.tasks {
             burst.add("tasks", &position.ns, &event);
         }
@@ -296,32 +263,17 @@ impl Output {
             return;
         }
         let raised: Vec<Value> = raised
-            .map(|one| self.task_interrupt(one))
+            .map(|one| rows::interrupt(one, true))
             .into_iter()
             .collect();
-        let mut event = json!({"id": position.task, "name": position.node, "result": result, "interrupts": raised});
-        match self.dialect() {
-            Dialect::JavaScript => {}
-            Dialect::Aegra => event["error"] = json!(failure.map(|(_, message)| message)),
-            Dialect::Python | Dialect::Contract => {
-                event["error"] = json!(
-                    failure.map(|(error, message)| json!({"error": error, "message": message}))
-                );
-            }
-        }
+        let error = failure.map(|(error, message)| json!({"error": error, "message": message}));
+        let event = json!({
+            "id": position.task, "name": position.node, "result": result, "interrupts": raised, "error": error,
+        });
         if self.modes.tasks {
             burst.add("tasks", &position.ns, &event);
         }
         self.debug(burst, &position.ns, position.step, "task_result", &event);
-    }
-
-    /// An interrupt in a `tasks` event; Aegra shows the schema there and nowhere else.
-    fn task_interrupt(&self, raised: &Interrupt) -> Value {
-        let mut row = rows::interrupt(self.dialect(), raised, true);
-        if self.dialect() == Dialect::Aegra {
-            row["response_schema"] = raised.schema.clone().unwrap_or_default();
-        }
-        row
     }
 
     /// Adds the events of a task's question.
@@ -333,43 +285,21 @@ impl Output {
         raised: &Interrupt,
     ) {
         locked(&self.asked).push(raised.clone());
-        let question = json!({"__interrupt__": [rows::interrupt(self.dialect(), raised, true)]});
-        let state = || {
-            let mut state = values.clone();
-            state.insert("__interrupt__".into(), question["__interrupt__"].clone());
-            Value::Object(state)
-        };
-        match self.dialect() {
-            Dialect::Aegra if self.modes.events => {}
-            Dialect::Aegra => {
-                burst.add("values", ns, &question);
-            }
-            _ if self.modes.updates => {
-                burst.add("updates", ns, &question);
-            }
-            _ => {}
+        let question = json!([rows::interrupt(raised, true)]);
+        if self.modes.updates {
+            burst.add("updates", ns, &json!({"__interrupt__": question}));
         }
         if self.modes.values {
-            burst.add(
-                "values",
-                ns,
-                &if self.dialect() == Dialect::JavaScript {
-                    question.clone()
-                } else {
-                    state()
-                },
-            );
+            let mut state = values.clone();
+            state.insert("__interrupt__".into(), question);
+            burst.add("values", ns, &Value::Object(state));
         }
     }
 
     /// Adds the event of a breakpoint.
     pub fn held(&self, burst: &mut Burst<'_>, ns: &[String]) {
-        let nothing = json!({"__interrupt__": []});
         if self.modes.updates {
-            burst.add("updates", ns, &nothing);
-        }
-        if self.modes.values && self.dialect() == Dialect::JavaScript {
-            burst.add("values", ns, &nothing);
+            burst.add("updates", ns, &json!({"__interrupt__": []}));
         }
     }
 
@@ -383,12 +313,7 @@ impl Output {
         payload: &Value,
     ) {
         if self.modes.debug {
-            let now = self.clock.now();
-            let timestamp = if self.dialect() == Dialect::JavaScript {
-                iso_millis(now)
-            } else {
-                iso(now)
-            };
+            let timestamp = iso(self.clock.now());
             let event =
                 json!({"step": step, "timestamp": timestamp, "type": kind, "payload": payload});
             burst.add("debug", ns, &event);
@@ -446,43 +371,27 @@ impl Output {
         }
     }
 
-    /// Adds the messages of a node's result that were not sent as tokens. The JavaScript server also sends those of the input.
+    /// Adds the messages of a node's result that were not sent as tokens.
     pub fn whole_messages(&self, burst: &mut Burst<'_>, position: &Position, update: &Value) {
         if !self.messages() || !(position.ns.is_empty() || self.subgraphs) {
             return;
         }
-        for message in update["messages"].as_array().into_iter().flatten() {
+        for message in items_of(&update["messages"]) {
             let Some(id) = message["id"].as_str() else {
                 continue;
             };
-            let fresh = locked(&self.streamed).insert(id.to_owned());
-            // The JavaScript server completes the messages of the old mode, including those that it sent as tokens.
-            let completes = self.modes.legacy && self.dialect() == Dialect::JavaScript;
-            if !(fresh || completes) {
+            if !locked(&self.streamed).insert(id.to_owned()) {
                 continue;
             }
             let metadata = self.node_metadata(position);
-            if self.modes.tuple && fresh {
-                let ns = self.message_ns(position);
-                burst.add(
-                    "messages",
-                    &ns,
-                    &json!([message, self.tuple_metadata(position, false)]),
-                );
+            if self.modes.tuple {
+                burst.add("messages", &position.ns, &json!([message, metadata]));
             }
             if self.modes.legacy {
-                if self.dialect() != Dialect::JavaScript {
-                    let introduced = json!({id: {"metadata": metadata}});
-                    burst.plain("messages/metadata", &introduced, Kind::Output, true);
-                }
+                let introduced = json!({id: {"metadata": metadata}});
+                burst.plain("messages/metadata", &introduced, Kind::Output, true);
                 burst.plain("messages/complete", &json!([message]), Kind::Output, true);
             }
         }
-    }
-
-    /// A node's result in this server's format.
-    pub fn restyle(&self, mut update: Value) -> Value {
-        message::restyle(self.dialect(), &mut update);
-        update
     }
 }

@@ -1,13 +1,12 @@
 //! The events of one stream on the server: published events, readers, and replay.
 
+use crate::values::locked;
+use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
-
-/// How long a reader may delay its turn.
-const TURN: Duration = Duration::from_millis(20);
 
 /// The type of an event on a thread's stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +39,20 @@ pub struct Item {
     pub ended: Ended,
 }
 
+impl Item {
+    /// An event without an id that is not stored.
+    pub fn new(name: impl Into<String>, data: &Value, kind: Kind) -> Self {
+        Item {
+            id: String::new(),
+            name: name.into(),
+            data: data.to_string(),
+            kind,
+            stored: false,
+            ended: Ended::default(),
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Log {
     items: VecDeque<Arc<Item>>,
@@ -48,14 +61,6 @@ struct Log {
     closed: bool,
     readers: HashMap<u64, u64>,
     next_reader: u64,
-    /// Readers of a shared log that wait for an event, in order.
-    waiting: VecDeque<u64>,
-    /// When the current first event of a shared log became the first.
-    front_since: Option<Instant>,
-    counted: u64,
-    /// Stored copies of a shared log's events, because reading removes them from the log.
-    archive: VecDeque<Arc<Item>>,
-    archived: usize,
 }
 
 /// Limits on what a feed stores.
@@ -67,13 +72,11 @@ pub struct ReplayLimits {
     pub window: Duration,
 }
 
-/// An append-only log with any number of readers. Each reader gets every event, unless the log is shared: then each event goes to
-/// one reader.
+/// An append-only log with any number of readers.
 #[derive(Debug)]
 pub struct Feed {
     log: Mutex<Log>,
     kept: ReplayLimits,
-    shared: OnceLock<bool>,
     bell: watch::Sender<u64>,
     read: watch::Sender<u64>,
 }
@@ -81,53 +84,25 @@ pub struct Feed {
 impl Feed {
     /// An empty feed.
     pub fn new(kept: ReplayLimits) -> Self {
-        let shared = OnceLock::new();
         Feed {
             log: Mutex::default(),
             kept,
-            shared,
             bell: watch::channel(0).0,
             read: watch::channel(0).0,
         }
     }
 
     fn log(&self) -> MutexGuard<'_, Log> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Sets whether each event goes to one reader only. The first call decides.
-    pub fn share(&self, shared: bool) {
-        self.shared.get_or_init(|| shared);
-    }
-
-    fn is_shared(&self) -> bool {
-        *self.shared.get_or_init(|| false)
-    }
-
-    /// Sequence numbers for this many events, on servers with sequential ids.
-    pub fn count(&self, events: usize) -> std::ops::Range<u64> {
-        let mut log = self.log();
-        let first = log.counted;
-        log.counted += events as u64;
-        first..log.counted
+        locked(&self.log)
     }
 
     /// Appends events.
     pub fn push(&self, items: &[Arc<Item>]) {
-        let shared = self.is_shared();
         {
             let mut log = self.log();
-            if log.items.is_empty() {
-                log.front_since = Some(Instant::now());
-            }
-            for item in items {
-                log.bytes += item.data.len();
-                log.items.push_back(item.clone());
-                if shared && item.stored {
-                    log.store(item, self.kept.bytes);
-                }
-            }
-            log.trim(self.kept, shared);
+            log.bytes += items.iter().map(|item| item.data.len()).sum::<usize>();
+            log.items.extend(items.iter().cloned());
+            log.trim(self.kept);
         }
         self.ring();
     }
@@ -136,39 +111,18 @@ impl Feed {
         self.bell.send_modify(|n| *n += 1);
     }
 
-    /// Ends the feed. A shared feed is not replayed after that.
+    /// Ends the feed.
     pub fn close(&self) {
-        {
-            let mut log = self.log();
-            log.closed = true;
-            log.archive = VecDeque::new();
-            log.archived = 0;
-        }
+        self.log().closed = true;
         self.ring();
     }
 
     /// Returns a reader of new events, after the stored ones if `replay` is set.
     pub fn reader(self: &Arc<Self>, replay: impl Fn(&Item) -> bool) -> Reader {
-        let past = {
-            let log = self.log();
-            let expired = |item: &Item| {
-                item.ended
-                    .get()
-                    .is_some_and(|at| at.elapsed() >= self.kept.window)
-            };
-            log.items
-                .iter()
-                .filter(|item| item.stored && !expired(item) && replay(item))
-                .cloned()
-                .collect()
-        };
-        self.reader_after(past)
-    }
-
-    /// Returns a reader of these events and then of new ones.
-    pub fn reader_after(self: &Arc<Self>, past: VecDeque<Arc<Item>>) -> Reader {
         let bell = self.bell.subscribe();
         let mut log = self.log();
+        let replayed = |item: &&Arc<Item>| item.stored && !self.kept.expired(item) && replay(item);
+        let past = log.items.iter().filter(replayed).cloned().collect();
         let position = log.first + log.items.len() as u64;
         let id = log.next_reader;
         log.next_reader += 1;
@@ -182,19 +136,6 @@ impl Feed {
         }
     }
 
-    /// The stored events of a shared feed.
-    pub fn archive(&self) -> Vec<Arc<Item>> {
-        self.log().archive.iter().cloned().collect()
-    }
-
-    /// Whether an event with this id is stored.
-    pub fn knows(&self, id: &str) -> bool {
-        self.log()
-            .items
-            .iter()
-            .any(|item| item.stored && item.id == id)
-    }
-
     /// Whether it has readers.
     pub fn is_read(&self) -> bool {
         !self.log().readers.is_empty()
@@ -202,26 +143,15 @@ impl Feed {
 
     /// Drops the events of runs that ended too long ago to be replayed.
     pub fn expire(&self) {
-        let shared = self.is_shared();
-        self.log().trim(self.kept, shared);
+        self.log().trim(self.kept);
     }
 
     /// Number of events that the slowest reader still has to read.
     pub fn lag(&self) -> u64 {
         let log = self.log();
-        if self.is_shared() {
-            return if log.readers.is_empty() {
-                0
-            } else {
-                log.items.len() as u64
-            };
-        }
         let end = log.first + log.items.len() as u64;
-        log.readers
-            .values()
-            .map(|position| end - position)
-            .max()
-            .unwrap_or(0)
+        let behind = log.readers.values().map(|position| end - position);
+        behind.max().unwrap_or(0)
     }
 
     /// Waits until the slowest reader is less than `limit` events behind.
@@ -235,43 +165,27 @@ impl Feed {
     }
 }
 
+impl ReplayLimits {
+    fn expired(&self, item: &Item) -> bool {
+        item.ended
+            .get()
+            .is_some_and(|at| at.elapsed() >= self.window)
+    }
+}
+
 impl Log {
     /// Drops events that every reader has read and no client may replay.
-    fn trim(&mut self, kept: ReplayLimits, shared: bool) {
-        let needed = if shared {
-            u64::MAX
-        } else {
-            self.readers.values().min().copied().unwrap_or(u64::MAX)
-        };
+    fn trim(&mut self, kept: ReplayLimits) {
+        let needed = self.readers.values().min().copied().unwrap_or(u64::MAX);
         while let Some(front) = self.items.front() {
-            let expired = front
-                .ended
-                .get()
-                .is_some_and(|at| at.elapsed() >= kept.window);
-            let wanted = (front.stored || shared) && !expired && self.bytes <= kept.bytes;
+            let wanted = front.stored && !kept.expired(front) && self.bytes <= kept.bytes;
             if self.first >= needed || wanted {
                 break;
             }
-            self.pop();
+            self.bytes -= front.data.len();
+            self.items.pop_front();
+            self.first += 1;
         }
-    }
-
-    fn store(&mut self, item: &Arc<Item>, limit: usize) {
-        self.archived += item.data.len();
-        self.archive.push_back(item.clone());
-        while self.archived > limit
-            && let Some(oldest) = self.archive.pop_front()
-        {
-            self.archived -= oldest.data.len();
-        }
-    }
-
-    fn pop(&mut self) -> Option<Arc<Item>> {
-        let item = self.items.pop_front()?;
-        self.bytes -= item.data.len();
-        self.first += 1;
-        self.front_since = Some(Instant::now());
-        Some(item)
     }
 }
 
@@ -282,13 +196,6 @@ pub enum Read {
     Items(Vec<Arc<Item>>),
     /// There are no more events.
     End,
-}
-
-enum Taken {
-    Read(Read),
-    Nothing,
-    /// Another reader has been waiting longer and gets the next event.
-    NotYet,
 }
 
 /// One connection's position in a feed.
@@ -308,83 +215,40 @@ impl Reader {
                 return Read::Items(self.past.drain(..).collect());
             }
             self.bell.mark_unchanged();
-            let taken = if self.feed.is_shared() {
-                self.take_shared()
-            } else {
-                self.take()
-            };
-            match taken {
-                Taken::Read(read) => return read,
-                Taken::Nothing => {
-                    if self.bell.changed().await.is_err() {
-                        return Read::End;
-                    }
-                }
-                // The other reader may have stopped reading without closing its connection.
-                Taken::NotYet => {
-                    let _ = tokio::time::timeout(TURN, self.bell.changed()).await;
-                }
+            if let Some(read) = self.take() {
+                return read;
+            }
+            if self.bell.changed().await.is_err() {
+                return Read::End;
             }
         }
     }
 
-    fn take(&self) -> Taken {
+    /// Returns the next events, or `None` if there are none yet.
+    fn take(&self) -> Option<Read> {
         const BATCH: usize = 512;
         let mut log = self.feed.log();
         let Some(position) = log.readers.get(&self.id).copied() else {
-            return Taken::Read(Read::End);
+            return Some(Read::End);
         };
         let skip = position.saturating_sub(log.first) as usize;
         let items: Vec<_> = log.items.iter().skip(skip).take(BATCH).cloned().collect();
         if items.is_empty() {
-            return if log.closed {
-                Taken::Read(Read::End)
-            } else {
-                Taken::Nothing
-            };
+            return log.closed.then_some(Read::End);
         }
         log.readers.insert(self.id, position + items.len() as u64);
-        log.trim(self.feed.kept, false);
+        log.trim(self.feed.kept);
         drop(log);
         self.feed.read.send_modify(|n| *n += 1);
-        Taken::Read(Read::Items(items))
-    }
-
-    /// Takes one event from the shared log, if it is this reader's turn.
-    fn take_shared(&self) -> Taken {
-        let mut log = self.feed.log();
-        let first = log.waiting.front().copied();
-        let stalled = log.front_since.is_some_and(|since| since.elapsed() >= TURN);
-        let turn = first.is_none_or(|id| id == self.id) || stalled;
-        if log.items.is_empty() || !turn {
-            if log.items.is_empty() && log.closed {
-                return Taken::Read(Read::End);
-            }
-            if !log.waiting.contains(&self.id) {
-                log.waiting.push_back(self.id);
-            }
-            return if log.items.is_empty() {
-                Taken::Nothing
-            } else {
-                Taken::NotYet
-            };
-        }
-        log.waiting.retain(|id| *id != self.id);
-        let item = log.pop();
-        drop(log);
-        self.feed.read.send_modify(|n| *n += 1);
-        self.feed.ring();
-        Taken::Read(Read::Items(item.into_iter().collect()))
+        Some(Read::Items(items))
     }
 }
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        let shared = self.feed.is_shared();
         let mut log = self.feed.log();
         log.readers.remove(&self.id);
-        log.waiting.retain(|id| *id != self.id);
-        log.trim(self.feed.kept, shared);
+        log.trim(self.feed.kept);
         drop(log);
         self.feed.read.send_modify(|n| *n += 1);
         self.feed.ring();
@@ -466,31 +330,5 @@ mod tests {
         assert_eq!(ids(feed.reader(|_| true).next().await), ["2"]);
         feed.expire();
         assert_eq!(feed.log().items.len(), 1, "the expired event is dropped");
-    }
-
-    #[tokio::test]
-    async fn readers_of_a_shared_feed_take_turns() {
-        let feed = Arc::new(Feed::new(limits()));
-        feed.share(true);
-        feed.push(&[item("0", false)]);
-        let (mut one, mut two) = (feed.reader(|_| false), feed.reader(|_| false));
-        assert_eq!(
-            ids(one.next().await),
-            ["0"],
-            "the first reader receives the backlog"
-        );
-        assert!(futures::poll!(std::pin::pin!(two.next())).is_pending());
-        assert!(futures::poll!(std::pin::pin!(one.next())).is_pending());
-        feed.push(&[item("1", false), item("2", false), item("3", false)]);
-        feed.close();
-        assert_eq!(ids(two.next().await), ["1"]);
-        assert_eq!(ids(one.next().await), ["2"]);
-        drop(one);
-        assert_eq!(
-            ids(two.next().await),
-            ["3"],
-            "a disconnected reader is skipped"
-        );
-        assert_eq!(ids(two.next().await), ["end"]);
     }
 }

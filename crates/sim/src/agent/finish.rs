@@ -5,8 +5,8 @@ use super::emit::{Output, Reported};
 use super::exec::Stop;
 use super::feed::{Item, Kind};
 use super::rows;
-use super::state::{Interrupt, Object, Run, Thread};
-use crate::Dialect;
+use super::state::{Interrupt, Run, Thread};
+use crate::values::Object;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -40,21 +40,11 @@ impl Ending {
     }
 
     /// The error as the server shows it in streams and threads.
-    fn failure(&self, dialect: Dialect) -> Option<Value> {
-        let Ending::Failed { error, message } = self else {
-            return None;
-        };
-        // JavaScript nodes throw plain errors.
-        let own = matches!(
-            error.as_str(),
-            "GraphRecursionError" | "EmptyInputError" | "InvalidUpdateError"
-        );
-        let error = if dialect == Dialect::JavaScript && !own {
-            "Error"
-        } else {
-            error
-        };
-        Some(json!({"error": error, "message": message}))
+    fn failure(&self) -> Option<Value> {
+        match self {
+            Ending::Failed { error, message } => Some(json!({"error": error, "message": message})),
+            _ => None,
+        }
     }
 }
 
@@ -64,80 +54,38 @@ fn taken<T: Default>(mutex: &Mutex<T>) -> T {
 
 /// What is known when a run ends.
 struct End<'a> {
-    agent: &'a Agent,
     run: &'a Run,
     ending: Ending,
     failure: Option<Value>,
     reported: Option<Reported>,
     asked: Vec<Interrupt>,
-    last_values: Option<Value>,
-    /// Whether an event reported the interrupt; Aegra has no other source for it.
-    told: bool,
 }
 
 /// Ends a run: rows first, then the last events, so that a client that reads the end also finds the result.
 pub fn finish(agent: &Arc<Agent>, run: &Run, out: &Output, ending: Ending) {
     let end = End {
-        agent,
         run,
-        failure: ending.failure(agent.dialect),
-        told: !out.modes.events,
+        failure: ending.failure(),
         ending,
         reported: taken(&out.reported),
         asked: taken(&out.asked),
-        last_values: taken(&out.last_values),
     };
-    let (state, cancelled) = agent
-        .with_thread(&run.thread, |thread| {
-            // The row of a deleted run is gone.
-            let cancelled = thread.run(&run.id).and_then(|run| run.cancelled.clone());
-            let outcome = end.outcome(thread);
-            match agent.dialect {
-                Dialect::Python | Dialect::Contract => end.python(thread),
-                Dialect::JavaScript => end.javascript(thread),
-                Dialect::Aegra => end.aegra(thread),
-            }
-            // Only this task sets it.
-            let _ = run.outcome.set(outcome);
-            let state = thread
-                .checkpoint(None)
-                .map(|newest| rows::state(agent.dialect, thread, newest, true));
-            (state, cancelled)
-        })
-        .unwrap_or_default();
+    let state = agent.with_thread(&run.thread, |thread| {
+        let outcome = end.outcome(thread);
+        end.apply(thread);
+        // Only this task sets it.
+        let _ = run.outcome.set(outcome);
+        let newest = thread.checkpoint(None);
+        newest.map(|newest| rows::state(thread, newest, true))
+    });
     // A deleted thread has no outcome.
     let _ = run.outcome.set(json!({}));
     let mut burst = out.burst();
-    let rolled_back = cancelled.as_ref().is_some_and(|cancel| cancel.rollback);
-    match (&end.failure, agent.dialect) {
-        (Some(failure), Dialect::JavaScript) => {
-            burst.plain("error", failure, Kind::Output, true);
-        }
-        (Some(failure), _) => {
-            burst.plain("error", failure, Kind::Output, false);
-        }
-        (None, Dialect::JavaScript) if rolled_back => {
-            burst.plain(
-                "error",
-                &json!({"error": "AbortError", "message": "Abort"}),
-                Kind::Output,
-                true,
-            );
-        }
-        _ => {}
-    }
-    if agent.dialect == Dialect::Aegra && (end.failure.is_some() || end.ending == Ending::Cancelled)
-    {
-        let interrupts = cancelled.is_some_and(|cancel| cancel.reason.starts_with("interrupt"));
-        if end.ending == Ending::Cancelled && interrupts {
-            let error = json!({"error": "Error", "message": "Run was interrupted"});
-            burst.plain("error", &error, Kind::Output, false);
-        }
-        // It reports success however the run ended.
-        burst.plain("end", &json!({"status": "success"}), Kind::Output, false);
+    if let Some(failure) = &end.failure {
+        burst.plain("error", failure, Kind::Output, false);
     }
     burst.send();
-    finish_thread_stream(agent, run, out, &state.unwrap_or_default());
+    finish_thread_stream(agent, run, out, &json!(state.flatten()));
     // It is set once.
     let _ = out.ended.set(out.clock.instant());
     run.feed.close();
@@ -150,12 +98,12 @@ pub fn finish(agent: &Arc<Agent>, run: &Run, out: &Output, ending: Ending) {
 
 /// Publishes the end of the run on the thread's stream.
 fn finish_thread_stream(agent: &Agent, run: &Run, out: &Output, state: &Value) {
-    if out.clock.is_silent() || !matches!(agent.dialect, Dialect::Python | Dialect::Contract) {
+    if out.clock.is_silent() {
         return;
     }
     let done = json!({"status": "run_done", "run_id": run.id});
     let mut events = vec![("metadata", done, Kind::Lifecycle)];
-    if agent.dialect == Dialect::Contract {
+    if agent.contract {
         events.push((
             "state_update",
             json!({"state": state, "thread_id": run.thread}),
@@ -163,52 +111,21 @@ fn finish_thread_stream(agent: &Agent, run: &Run, out: &Output, state: &Value) {
         ));
     }
     let ids = out.clock.ids(events.len());
-    let items: Vec<Arc<Item>> = events
-        .into_iter()
-        .zip(ids)
-        .map(|((name, data, kind), id)| {
-            let (name, data, stored, ended) = (
-                name.to_owned(),
-                data.to_string(),
-                out.stored,
-                out.ended.clone(),
-            );
-            Arc::new(Item {
-                id,
-                name,
-                data,
-                kind,
-                stored,
-                ended,
-            })
+    let item = |((name, data, kind), id): ((&str, Value, Kind), String)| {
+        Arc::new(Item {
+            id,
+            stored: out.stored,
+            ended: out.ended.clone(),
+            ..Item::new(name, &data, kind)
         })
-        .collect();
+    };
+    let items: Vec<Arc<Item>> = events.into_iter().zip(ids).map(item).collect();
     agent.thread_feed(&run.thread).push(&items);
 }
 
 impl End<'_> {
     /// The response for clients that wait for the run.
     fn outcome(&self, thread: &Thread) -> Value {
-        match self.agent.dialect {
-            Dialect::Aegra => match self.ending {
-                Ending::Failed { .. } | Ending::Cancelled => json!({}),
-                _ => self.last_values.clone().unwrap_or_else(|| json!({})),
-            },
-            Dialect::JavaScript => match &self.failure {
-                // The message contains JSON as a string.
-                Some(failure) => {
-                    json!({"__error__": {"error": "Error", "message": failure.to_string()}})
-                }
-                None => self
-                    .last_values
-                    .clone()
-                    .unwrap_or_else(|| json!(thread.values)),
-            },
-            Dialect::Python | Dialect::Contract => self.python_outcome(thread),
-        }
-    }
-
-    fn python_outcome(&self, thread: &Thread) -> Value {
         if let Some(failure) = &self.failure {
             return json!({"__error__": failure});
         }
@@ -222,10 +139,7 @@ impl End<'_> {
         match (&self.ending, self.asked.as_slice()) {
             (Ending::Success(values), _) => json!(values),
             (Ending::Asked, asked) => {
-                let all: Vec<Value> = asked
-                    .iter()
-                    .map(|one| rows::interrupt(self.agent.dialect, one, true))
-                    .collect();
+                let all: Vec<Value> = asked.iter().map(|one| rows::interrupt(one, true)).collect();
                 // The state when the question was asked; with several questions it is left out.
                 let state = self
                     .reported
@@ -242,18 +156,10 @@ impl End<'_> {
 
     /// Copies the last checkpoint into the thread's row.
     fn report(&self, thread: &mut Thread) {
-        let Some(reported) = &self.reported else {
-            if self.agent.dialect == Dialect::JavaScript {
-                (thread.values, thread.interrupts) = (None, None);
-            }
-            return;
-        };
-        thread.values = Some(reported.values.clone());
-        let tasks = reported
-            .tasks
-            .iter()
-            .map(|(id, raised)| (id.as_str(), raised.as_ref()));
-        thread.interrupts = Some(rows::thread_interrupts(self.agent.dialect, tasks));
+        if let Some(reported) = &self.reported {
+            thread.values = Some(reported.values.clone());
+            thread.interrupts = Some(rows::thread_interrupts(&reported.tasks));
+        }
     }
 
     fn has_next(&self) -> bool {
@@ -270,7 +176,8 @@ impl End<'_> {
         }
     }
 
-    fn python(&self, thread: &mut Thread) {
+    /// Updates the rows of the run and its thread.
+    fn apply(&self, thread: &mut Thread) {
         let now = self.run.clock.now();
         let Some(row) = thread.run_mut(&self.run.id) else {
             // The run was deleted while it ran. The thread stays busy.
@@ -309,69 +216,5 @@ impl End<'_> {
         thread.touched = true;
         thread.updated_at = now;
         thread.state_updated_at = now;
-    }
-
-    fn javascript(&self, thread: &mut Thread) {
-        let now = self.run.clock.now();
-        let cancelled = self.ending == Ending::Cancelled;
-        let rolled_back = cancelled
-            && thread
-                .run(&self.run.id)
-                .and_then(|run| run.cancelled.as_ref())
-                .is_some_and(|cancel| cancel.rollback);
-        // A run that was deleted while running counts as failed, and so does one that was rolled back.
-        let mut failed = self.failure.is_some() || rolled_back;
-        match thread.run_mut(&self.run.id) {
-            Some(row) => {
-                row.status = if rolled_back { "error" } else { self.status() }.into();
-                row.updated_at = now;
-            }
-            None => failed = true,
-        }
-        let forgotten = cancelled && !rolled_back;
-        if forgotten {
-            thread.values = None;
-            thread.interrupts = None;
-        } else {
-            self.report(thread);
-        }
-        let pending = thread.runs.iter().any(|run| run.status == "pending");
-        thread.status = match (failed, self.has_next() && !forgotten, pending) {
-            (true, ..) => "error",
-            (_, true, _) => "interrupted",
-            (.., true) => "busy",
-            _ => "idle",
-        }
-        .into();
-        thread.updated_at = now;
-    }
-
-    fn aegra(&self, thread: &mut Thread) {
-        let now = self.run.clock.now();
-        let interrupted = self.ending == Ending::Asked && self.told;
-        if let Some(row) = thread.run_mut(&self.run.id) {
-            row.status = if interrupted {
-                "interrupted"
-            } else {
-                self.status()
-            }
-            .into();
-            row.updated_at = now;
-            row.output = Some(match self.ending {
-                Ending::Failed { .. } | Ending::Cancelled => json!({}),
-                _ => self.last_values.clone().unwrap_or_else(|| json!({})),
-            });
-            if let Ending::Failed { message, .. } = &self.ending {
-                row.failure = Some(message.clone());
-            }
-        }
-        // Any run that ends sets the status, even while others are running.
-        thread.status = match self.ending {
-            Ending::Failed { .. } => "error",
-            _ if interrupted => "interrupted",
-            _ => "idle",
-        }
-        .into();
-        thread.updated_at = now;
     }
 }

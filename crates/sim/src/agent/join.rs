@@ -1,19 +1,17 @@
 //! Joining a run, and following a thread.
 
+use super::Agent;
 use super::ThisAgent;
-use super::feed::{Ended, Feed, Item, Kind, Reader};
-use super::refuse::{Problem, Refusal};
+use super::check::{check_run_ids, check_thread_id};
+use super::feed::{Feed, Item, Kind};
 use super::runs::cancel_on_leave;
-use super::state::Run;
-use super::streams::{Filter, Source, count_of, locate, respond, run_ids};
-use super::{Agent, query_pairs};
-use crate::Dialect;
+use super::streams::{Filter, Source, locate, respond, run_ids};
+use crate::http::{Handled, invalid, missing, query_pairs};
 use crate::ids::Ids;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 use serde_json::{Value, json};
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,190 +28,50 @@ pub async fn run(
     Path((thread, run)): Path<(String, String)>,
     uri: Uri,
     headers: HeaderMap,
-) -> Response {
-    let joined = agent
-        .check_run_ids(&thread, &run)
-        .and_then(|()| join(&agent, &thread, &run, &uri, &headers));
-    match joined {
-        Ok(mut response) => {
-            if agent.dialect != Dialect::JavaScript {
-                locate(&agent, &mut response, &thread, &run, "stream");
-            }
-            response
-        }
-        Err(refusal) => *refusal,
-    }
+) -> Handled {
+    check_run_ids(&thread, &run)?;
+    let mut response = join(&agent, &thread, &run, &uri, &headers)?;
+    locate(&agent, &mut response, &thread, &run, "stream");
+    Ok(response)
 }
 
-/// `GET /runs/{r}/stream`. The JavaScript server only.
-pub async fn stateless(
-    State(agent): ThisAgent,
-    Path(run): Path<String>,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Response {
-    let thread = agent
-        .memory()
-        .threads
-        .values()
-        .find(|thread| thread.run(&run).is_some())
-        .map_or_else(String::new, |thread| thread.id.clone());
-    let joined = agent
-        .check_run_id(&run)
-        .and_then(|()| join(&agent, &thread, &run, &uri, &headers));
-    joined.unwrap_or_else(|refusal| *refusal)
-}
-
-fn join(
-    agent: &Arc<Agent>,
-    thread: &str,
-    run: &str,
-    uri: &Uri,
-    headers: &HeaderMap,
-) -> Result<Response, Refusal> {
+fn join(agent: &Arc<Agent>, thread: &str, run: &str, uri: &Uri, headers: &HeaderMap) -> Handled {
     let pairs = query_pairs(uri);
-    let found = agent
-        .memory()
-        .threads
-        .get(thread)
-        .and_then(|thread| thread.run(run))
-        .cloned();
-    let Some(found) = found else {
-        return unknown_run(agent, run);
+    let Some(found) = agent.run(thread, run) else {
+        // The Python server reports it inside the stream and not by the status code.
+        let error = json!({"error": "HTTPException", "message": "404: Run not found"});
+        return match agent.contract {
+            true => Err(missing("Not Found")),
+            false => Ok(single(agent, "error", &error)),
+        };
     };
     let after = last_event_id(headers);
     let wants = |(key, value): &(String, String)| {
         key == "cancel_on_disconnect"
             && matches!(value.to_lowercase().as_str(), "true" | "yes" | "1")
     };
-    let cancels = agent.dialect != Dialect::Aegra && pairs.iter().any(wants);
-    let (reader, filter) = match agent.dialect {
-        Dialect::Python => (python(agent, &found.feed, after), join_filter(&pairs)),
-        // The contract: joining a run sends later events only.
-        Dialect::Contract => (found.feed.reader(|_| false), join_filter(&pairs)),
-        Dialect::JavaScript => (javascript(&found.feed, after), Filter::All),
-        Dialect::Aegra if !found.is_active() => return Ok(aegra_end(agent)),
-        Dialect::Aegra => (
-            aegra(&found, after),
-            Filter::After(after.map_or(0, count_of)),
-        ),
+    let cancels = pairs.iter().any(wants);
+    // The contract: joining a run sends later events only.
+    let replayed = |item: &Item| {
+        !agent.contract && after.is_some_and(|after| after == "-" || item.id.as_str() > after)
     };
+    let reader = found.feed.reader(replayed);
     let source = Source {
         ids: run_ids(agent, found.resumable()),
         leave: cancels.then(|| cancel_on_leave(agent, thread, run)),
         linger: Duration::from_millis(500),
-        run: true,
-        ..Source::new(reader, filter)
+        ..Source::new(reader, join_filter(&pairs))
     };
     Ok(respond(agent, source))
-}
-
-fn python(agent: &Agent, feed: &Arc<Feed>, after: Option<&str>) -> Reader {
-    feed.reader(|item| {
-        after.is_some_and(|after| after == "-" || later(agent, feed, &item.id, after))
-    })
-}
-
-/// A resumable run replays from an index on; the log of another run hands each event to one reader.
-fn javascript(feed: &Arc<Feed>, after: Option<&str>) -> Reader {
-    // The first client creates the log, and makes it resumable by sending an id.
-    feed.share(after.is_none());
-    let after: Option<i64> = after
-        .and_then(|after| after.parse().ok())
-        .filter(|after| *after >= -1);
-    feed.reader(|item| after.is_some_and(|after| item.id.parse::<i64>().is_ok_and(|id| id > after)))
-}
-
-/// Sends stored events first, then those waiting in the log, including some that were sent before.
-fn aegra(run: &Run, after: Option<&str>) -> Reader {
-    let after = after.map_or(0, count_of);
-    let stored = run.feed.archive();
-    let past: VecDeque<Arc<Item>> = stored
-        .iter()
-        .filter(|item| count_of(&item.id) > after)
-        .filter_map(|item| restored(item))
-        .collect();
-    run.feed.reader_after(past)
-}
-
-/// An event from Aegra's store: without its namespace, some types with an envelope, some missing.
-fn restored(item: &Item) -> Option<Arc<Item>> {
-    let base = item.name.split('|').next().unwrap_or_default();
-    let data = || serde_json::from_str(&item.data).unwrap_or(Value::Null);
-    let (name, data) = match base {
-        "values" | "updates" => ("values", item.data.clone()),
-        "messages" => ("messages", item.data.clone()),
-        "messages/metadata" => (
-            base,
-            json!({"type": "messages_metadata", "metadata": data(), "node_path": null}).to_string(),
-        ),
-        "messages/partial" | "messages/complete" => {
-            let kind = base.replace('/', "_");
-            (
-                base,
-                json!({"type": kind, "messages": data(), "node_path": null}).to_string(),
-            )
-        }
-        "events" => (
-            "events",
-            json!({"type": "langchain_event", "event": data()}).to_string(),
-        ),
-        _ => return None,
-    };
-    Some(Arc::new(Item {
-        id: item.id.clone(),
-        name: name.into(),
-        data,
-        kind: item.kind,
-        stored: true,
-        ended: item.ended.clone(),
-    }))
 }
 
 /// A stream of one event.
 fn single(agent: &Arc<Agent>, name: &str, data: &Value) -> Response {
     let feed = Arc::new(Feed::new(agent.kept));
     let reader = feed.reader(|_| false);
-    let (id, name, data) = (String::new(), name.to_owned(), data.to_string());
-    let item = Item {
-        id,
-        name,
-        data,
-        kind: Kind::Output,
-        stored: false,
-        ended: Ended::default(),
-    };
-    feed.push(&[Arc::new(item)]);
+    feed.push(&[Arc::new(Item::new(name, data, Kind::Output))]);
     feed.close();
     respond(agent, Source::new(reader, Filter::All))
-}
-
-/// Everything that Aegra sends about a finished run, however it ended.
-fn aegra_end(agent: &Arc<Agent>) -> Response {
-    single(agent, "end", &json!({"status": "success"}))
-}
-
-/// Most servers report an unknown run inside the stream and not by the status code.
-fn unknown_run(agent: &Arc<Agent>, run: &str) -> Result<Response, Refusal> {
-    match agent.dialect {
-        Dialect::Python => Ok(single(
-            agent,
-            "error",
-            &json!({"error": "HTTPException", "message": "404: Run not found"}),
-        )),
-        Dialect::JavaScript => Ok(single(agent, "error", &json!("Run not found"))),
-        Dialect::Contract | Dialect::Aegra => Err(agent.refuse(Problem::NoRun(run.to_owned()))),
-    }
-}
-
-/// Whether an event follows an id. Python compares text; on servers with unique ids the parts are numbers.
-fn later(agent: &Agent, feed: &Feed, id: &str, after: &str) -> bool {
-    match agent.ids.kind() {
-        Ids::PerMillisecond => id > after,
-        Ids::Unique | Ids::Ordinal if after == "-1" || after == "0" || after == "0-0" => true,
-        Ids::Unique | Ids::Ordinal => feed.knows(after) && parts(id) > parts(after),
-        Ids::Count | Ids::RunCount | Ids::Absent => false,
-    }
 }
 
 fn parts(id: &str) -> (u64, u64) {
@@ -246,24 +104,16 @@ pub async fn thread(
     Path(thread): Path<String>,
     uri: Uri,
     headers: HeaderMap,
-) -> Response {
-    follow(&agent, &thread, &uri, &headers).unwrap_or_else(|refusal| *refusal)
-}
-
-fn follow(
-    agent: &Arc<Agent>,
-    thread: &str,
-    uri: &Uri,
-    headers: &HeaderMap,
-) -> Result<Response, Refusal> {
-    agent.check_thread_id(thread, false)?;
-    let modes = agent.thread_modes(&query_pairs(uri))?;
+) -> Handled {
+    check_thread_id(&thread)?;
+    let modes = agent.thread_modes(&query_pairs(&uri))?;
     let after = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     if after.is_some_and(|after| !is_stream_id(after)) {
-        let text = "Invalid last-event-id: must be a valid Redis stream ID".to_owned();
-        return Err(agent.refuse(Problem::Python(StatusCode::UNPROCESSABLE_ENTITY, text)));
+        return Err(invalid(
+            "Invalid last-event-id: must be a valid Redis stream ID",
+        ));
     }
-    let feed = agent.thread_feed(thread);
+    let feed = agent.thread_feed(&thread);
     let reader = feed.reader(|item| match after {
         None => false,
         Some("-" | "0" | "0-0") => true,
@@ -272,7 +122,7 @@ fn follow(
     });
     let ids = agent.ids.kind() != Ids::Absent;
     Ok(respond(
-        agent,
+        &agent,
         Source {
             ids,
             ..Source::new(reader, Filter::Modes(modes))

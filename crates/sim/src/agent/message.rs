@@ -1,8 +1,7 @@
-//! Chat messages as the Python server writes them, whole or in the chunks of a streaming model, and as the JavaScript server writes
-//! them.
+//! Chat messages as the server writes them, whole or in the chunks of a streaming model.
 
-use crate::Dialect;
 use crate::ids::uuid4;
+use crate::values::text_of;
 use serde_json::{Value, json};
 
 /// A tool call.
@@ -227,7 +226,7 @@ pub fn coerce(message: &Value) -> Value {
         ),
         "tool" => tool(
             "tool",
-            message["tool_call_id"].as_str().unwrap_or_default(),
+            text_of(&message["tool_call_id"]),
             content.to_string(),
         ),
         _ => human(content),
@@ -274,76 +273,6 @@ pub fn open_calls(messages: Option<&Value>) -> usize {
     0
 }
 
-/// The messages of a state, an update or an input in a server's format.
-pub fn restyle(dialect: Dialect, values: &mut Value) {
-    if dialect == Dialect::JavaScript
-        && let Some(messages) = values.get_mut("messages").and_then(Value::as_array_mut)
-    {
-        messages.iter_mut().for_each(javascript);
-    }
-}
-
-/// A message or a chunk in the JavaScript server's format: without nulls, and a chunk has the type of a message.
-pub fn javascript(message: &mut Value) {
-    let chunk = message["type"] == "AIMessageChunk";
-    let ai = chunk || message["type"] == "ai";
-    let Some(fields) = message.as_object_mut() else {
-        return;
-    };
-    fields.retain(|_, value| !value.is_null());
-    for key in ["artifact", "status", "chunk_position"] {
-        fields.remove(key);
-    }
-    if ai {
-        fields.insert("type".into(), json!("ai"));
-        fields.insert("response_metadata".into(), json!({}));
-        let calls = fields
-            .get("tool_calls")
-            .and_then(Value::as_array)
-            .cloned()
-            .unwrap_or_default();
-        let chunks = calls.iter().enumerate().map(|(index, call)| {
-            json!({"name": call["name"], "args": call["args"].to_string(), "id": call["id"], "index": index,
-                "type": "tool_call_chunk"})
-        });
-        let chunks: Value = chunks.collect();
-        fields.entry("tool_call_chunks").or_insert(chunks);
-    }
-    if let Some(usage) = fields.get_mut("usage_metadata").filter(|_| !chunk) {
-        usage["input_token_details"] = json!({});
-        usage["output_token_details"] = json!({});
-    }
-    if let Some(id) = fields
-        .get("id")
-        .and_then(Value::as_str)
-        .and_then(|id| id.strip_prefix("lc_run--"))
-    {
-        let id = format!("run-{}", id.strip_suffix("-0").unwrap_or(id));
-        fields.insert("id".into(), json!(id));
-    }
-    for call in fields
-        .get_mut("invalid_tool_calls")
-        .and_then(Value::as_array_mut)
-        .into_iter()
-        .flatten()
-    {
-        call["name"] = json!(call["name"].as_str().unwrap_or_default());
-        call["error"] = json!("Malformed args.");
-    }
-    for key in ["tool_call_chunks", "invalid_tool_calls"] {
-        for piece in fields
-            .get_mut(key)
-            .and_then(Value::as_array_mut)
-            .into_iter()
-            .flatten()
-        {
-            if let Some(piece) = piece.as_object_mut() {
-                piece.retain(|_, value| !value.is_null());
-            }
-        }
-    }
-}
-
 /// The text of the last human message of a state.
 pub fn last_question(messages: &Value) -> String {
     messages
@@ -385,23 +314,6 @@ mod tests {
             .collect();
         assert_eq!(args, r#"{"city":"Kraków"}"#);
         assert!(matches!(script.last(), Some(Piece::Last)));
-    }
-
-    #[test]
-    fn javascript_messages_have_no_nulls() {
-        let piece = Piece::Args {
-            index: 0,
-            args: "x".into(),
-        };
-        let mut message = chunk("lc_run--1-0", &piece);
-        javascript(&mut message);
-        assert_eq!(message["type"], "ai");
-        assert_eq!(message["id"], "run-1");
-        assert_eq!(
-            message["tool_call_chunks"],
-            json!([{"args": "x", "index": 0, "type": "tool_call_chunk"}])
-        );
-        assert!(!message.to_string().contains("null"), "{message}");
     }
 
     #[test]

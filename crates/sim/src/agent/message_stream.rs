@@ -3,7 +3,6 @@
 use super::emit::{Burst, Output, Position};
 use super::feed::Kind;
 use super::message::{self, Piece};
-use crate::Dialect;
 use serde_json::{Value, json};
 
 /// A message that is being streamed.
@@ -13,7 +12,6 @@ pub struct MessageStream<'a> {
     position: &'a Position,
     id: String,
     metadata: String,
-    ns: Vec<String>,
     so_far: message::Reply,
     args: Vec<String>,
     introduced: bool,
@@ -23,52 +21,32 @@ impl<'a> MessageStream<'a> {
     /// Starts a message.
     pub fn new(out: &'a Output, position: &'a Position, id: String) -> Self {
         let metadata = if out.modes.tuple {
-            out.tuple_metadata(position, true).to_string()
+            out.model_metadata(position).to_string()
         } else {
             String::new()
         };
-        let (so_far, args, ns) = (
-            message::Reply::default(),
-            Vec::new(),
-            out.message_ns(position),
-        );
         MessageStream {
             out,
             position,
             id,
             metadata,
-            ns,
-            so_far,
-            args,
+            so_far: message::Reply::default(),
+            args: Vec::new(),
             introduced: false,
         }
     }
 
-    fn javascript(&self) -> bool {
-        self.out.agent.dialect == Dialect::JavaScript
-    }
-
     /// Adds the events of one chunk to a burst.
     pub fn piece(&mut self, burst: &mut Burst<'_>, piece: &Piece) {
-        // The JavaScript server sends no empty last chunk.
-        if self.javascript() && matches!(piece, Piece::Last) {
-            return;
-        }
         let (out, level) = (self.out, self.position.ns.as_slice());
-        let mut chunk = message::chunk(&self.id, piece);
-        if self.javascript() {
-            message::javascript(&mut chunk);
-        }
-        let shown = chunk["id"].as_str().unwrap_or(&self.id).to_owned();
+        let chunk = message::chunk(&self.id, piece);
         if out.modes.tuple {
-            out.note_streamed(&shown, level);
-            burst.raw("messages", &self.ns, || {
-                format!("[{chunk},{}]", self.metadata)
-            });
+            out.note_streamed(&self.id, level);
+            burst.raw("messages", level, || format!("[{chunk},{}]", self.metadata));
         }
         if out.modes.legacy && (level.is_empty() || out.subgraphs) {
-            out.note_streamed(&shown, level);
-            self.legacy(burst, piece, &shown);
+            out.note_streamed(&self.id, level);
+            self.legacy(burst, piece);
         }
         if out.modes.events {
             let data = json!({"chunk": chunk});
@@ -83,7 +61,8 @@ impl<'a> MessageStream<'a> {
     }
 
     /// The legacy mode repeats the message so far with each chunk.
-    fn legacy(&mut self, burst: &mut Burst<'_>, piece: &Piece, id: &str) {
+    fn legacy(&mut self, burst: &mut Burst<'_>, piece: &Piece) {
+        let id = self.id.as_str();
         if !self.introduced {
             self.introduced = true;
             let metadata = self.out.model_metadata(self.position);
@@ -124,9 +103,6 @@ impl<'a> MessageStream<'a> {
             })
             .collect();
         so_far["tool_calls"] = Value::Array(calls);
-        if self.javascript() {
-            message::javascript(&mut so_far);
-        }
         burst.plain("messages/partial", &json!([so_far]), Kind::Output, true);
     }
 }

@@ -11,14 +11,12 @@ pub mod exec;
 pub mod feed;
 pub mod finish;
 pub mod graphs;
-pub mod history;
 pub mod join;
 pub mod life;
 pub mod message;
 pub mod message_stream;
 pub mod metadata;
 pub mod python;
-pub mod refuse;
 mod routes;
 pub mod rows;
 pub mod runs;
@@ -30,22 +28,18 @@ pub mod streams;
 pub mod supersteps;
 pub mod threads;
 
-pub use refuse::detail;
-
+use crate::Scenario;
 use crate::clock::Clock;
 use crate::control::ControlServer;
 use crate::ids::{IdClock, Ids};
-use crate::{Dialect, Wire};
-use axum::body::Body;
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
-use axum::response::Response;
+use crate::values::locked;
 use feed::{Feed, ReplayLimits};
 use graphs::{Graph, graphs};
 use jiff::Timestamp;
-use serde_json::{Value, json};
-use state::{Assistant, Memory, Thread, Version};
+use serde_json::json;
+use state::{Assistant, Memory, Run, Thread, Version};
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -64,10 +58,8 @@ pub struct Agent {
     pub name: String,
     /// Its base URL.
     pub url: String,
-    /// The server whose behavior it copies.
-    pub dialect: Dialect,
-    /// Options for its streams on the wire.
-    pub wire: Wire,
+    /// Whether it has only the calls of the written contract.
+    pub contract: bool,
     /// Time between heartbeats.
     pub heartbeat: Duration,
     /// The key that it requires, if any.
@@ -133,35 +125,22 @@ impl Agent {
                 Assistant::new(graph.assistant().to_owned(), graph, first)
             })
             .collect();
-        let kind = options.wire.ids.unwrap_or(match options.dialect {
-            Dialect::Python => Ids::PerMillisecond,
-            Dialect::Contract => Ids::Ordinal,
-            Dialect::JavaScript => Ids::Count,
-            Dialect::Aegra => Ids::RunCount,
-        });
-        let own = matches!(options.dialect, Dialect::JavaScript | Dialect::Aegra);
-        let wire = Wire {
-            lf: options.wire.lf || own,
-            no_heartbeats: options.wire.no_heartbeats || own,
-            ..options.wire
+        let contract = options.scenario == Scenario::Contract;
+        let kind = match options.ids {
+            Some(kind) => kind,
+            None if contract => Ids::Ordinal,
+            None => Ids::PerMillisecond,
         };
         let ids = Arc::new(IdClock::new(kind));
-        // The JavaScript server keeps the events of finished runs until it is restarted.
-        let window = if options.dialect == Dialect::JavaScript {
-            Duration::MAX
-        } else {
-            options.replay_window
-        };
         Arc::new(Agent {
             name: name.to_owned(),
             url: url.to_owned(),
-            dialect: options.dialect,
-            wire,
+            contract,
             heartbeat: options.heartbeat,
             key: options.agent_key.clone(),
             kept: ReplayLimits {
                 bytes: options.kept_bytes,
-                window,
+                window: options.replay_window,
             },
             clock: Clock::live(options.speed, ids.clone()),
             ids,
@@ -180,7 +159,7 @@ impl Agent {
 
     /// Locks the storage. Never held across an await.
     pub fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.memory)
     }
 
     /// Changes a thread, if it exists, and wakes the tasks that wait for a change.
@@ -268,6 +247,11 @@ impl Agent {
         });
     }
 
+    /// Finds a run of a thread.
+    pub fn run(&self, thread: &str, run: &str) -> Option<Run> {
+        self.memory().threads.get(thread)?.run(run).cloned()
+    }
+
     /// Finds the assistant that a client names: by id, or by the name of its graph.
     pub fn assistant(&self, asked: &str) -> Option<Assistant> {
         let memory = self.memory();
@@ -278,72 +262,6 @@ impl Agent {
             .find(|one| one.id == asked || Some(one.id.as_str()) == own)
             .cloned()
     }
-}
-
-/// A JSON answer.
-pub fn json_response(status: StatusCode, body: &Value) -> Response {
-    let mut response = Response::new(Body::from(body.to_string()));
-    *response.status_mut() = status;
-    response.headers_mut().insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("application/json"),
-    );
-    response
-}
-
-pub fn text_response(status: StatusCode, content_type: &'static str, text: &str) -> Response {
-    let mut response = Response::new(Body::from(text.to_owned()));
-    *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response
-}
-
-/// An answer without a body.
-pub fn empty(status: StatusCode) -> Response {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = status;
-    response
-}
-
-/// Sets a header. An invalid value is skipped.
-pub fn set_header(response: &mut Response, name: &'static str, value: &str) {
-    if let Ok(value) = HeaderValue::from_str(value) {
-        response
-            .headers_mut()
-            .insert(HeaderName::from_static(name), value);
-    }
-}
-
-/// The decoded pairs of a query, in order.
-pub fn query_pairs(uri: &axum::http::Uri) -> Vec<(String, String)> {
-    let text = uri.query().unwrap_or_default();
-    text.split('&')
-        .filter(|pair| !pair.is_empty())
-        .map(|pair| {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            (decoded(key), decoded(value))
-        })
-        .collect()
-}
-
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = after;
-        let hex = |byte: u8| char::from(byte).to_digit(16);
-        match (byte, after) {
-            (b'+', _) => bytes.push(b' '),
-            (b'%', [high, low, ..]) if hex(*high).is_some() && hex(*low).is_some() => {
-                bytes.push((hex(*high).unwrap_or(0) * 16 + hex(*low).unwrap_or(0)) as u8);
-                rest = &after[2..];
-            }
-            _ => bytes.push(byte),
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

@@ -1,17 +1,14 @@
-//! The routes of each server. Calls that a dialect doesn't have are missing.
+//! The routes of the server. A contract-only one has a few of them.
 
 use super::ThisAgent;
-use super::refuse::Problem;
-use super::{
-    Agent, assistants, crons, join, json_response, runs, search, store, text_response, threads,
-};
-use crate::Dialect;
+use super::{Agent, assistants, crons, join, runs, search, store, threads};
+use crate::http::{detail, ok};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
-use axum::routing::{delete, get, post};
+use axum::routing::{get, post};
 use jiff::Timestamp;
 use serde_json::json;
 use std::sync::Arc;
@@ -21,43 +18,36 @@ type Routes = Router<Arc<Agent>>;
 impl Agent {
     /// Returns its routes.
     pub fn router(self: &Arc<Self>) -> Router {
-        let router = match self.dialect {
-            Dialect::Contract => contract(),
-            Dialect::Python => common(contract()).merge(stateless()).merge(python()),
-            Dialect::JavaScript => common(streams()).merge(stateless()).merge(javascript()),
-            Dialect::Aegra => common(streams())
-                .route("/health", get(health))
-                .route("/assistants/{assistant}/schemas", get(assistants::schemas)),
+        let router = if self.contract {
+            contract()
+        } else {
+            contract().merge(others())
         };
         router
-            .fallback(no_route)
-            .method_not_allowed_fallback(not_allowed)
+            .fallback(async || detail(StatusCode::NOT_FOUND, "Not Found"))
+            .method_not_allowed_fallback(async || {
+                detail(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")
+            })
             .layer(from_fn_with_state(self.clone(), guard))
             .with_state(self.clone())
     }
 }
 
-/// The streams that every server has.
-fn streams() -> Routes {
+/// The routes of the written contract.
+fn contract() -> Routes {
     Router::new()
         .route("/threads", post(threads::create))
         .route("/threads/{thread}/runs/stream", post(runs::stream))
         .route("/threads/{thread}/runs/{run}/stream", get(join::run))
-}
-
-/// The routes of the written contract.
-fn contract() -> Routes {
-    streams()
         .route("/threads/{thread}/stream", get(join::thread))
         .route("/runs/stream", post(runs::stateless_stream))
 }
 
-/// The routes that the Python, the JavaScript and the Aegra server have in common.
-fn common(routes: Routes) -> Routes {
-    routes
+/// The routes that the contract does not have.
+fn others() -> Routes {
+    Router::new()
         .route("/info", get(info))
         .route("/assistants/search", post(search::assistants))
-        .route("/assistants/count", post(search::count_assistants))
         .route("/assistants", post(assistants::create))
         .route(
             "/assistants/{assistant}",
@@ -96,10 +86,7 @@ fn common(routes: Routes) -> Routes {
             "/threads/{thread}/state/checkpoint",
             post(threads::state_at_post),
         )
-        .route(
-            "/threads/{thread}/history",
-            get(threads::history_get).post(threads::history_post),
-        )
+        .route("/threads/{thread}/history", get(threads::history))
         .route("/threads/{thread}/runs", post(runs::create).get(runs::list))
         .route("/threads/{thread}/runs/wait", post(runs::wait))
         .route(
@@ -108,41 +95,19 @@ fn common(routes: Routes) -> Routes {
         )
         .route("/threads/{thread}/runs/{run}/join", get(runs::join))
         .route("/threads/{thread}/runs/{run}/cancel", post(runs::cancel))
-}
-
-fn stateless() -> Routes {
-    Router::new()
-        .route("/ok", get(ok))
+        .route("/ok", get(is_ok))
         .route("/threads/count", post(search::count_threads))
-        .route("/threads/{thread}/copy", post(threads::copy))
-        .route("/runs", post(runs::stateless_create))
-        .route("/runs/wait", post(runs::stateless_wait))
-}
-
-fn python() -> Routes {
-    Router::new()
-        .route("/metrics", get(metrics))
-        .route("/runs/cancel", post(runs::cancel_many))
         .route("/threads/prune", post(threads::prune))
+        .route("/threads/{thread}/copy", post(threads::copy))
+        .route("/metrics", get(metrics))
         .route("/assistants/{assistant}/schemas", get(assistants::schemas))
         .route("/runs/crons", post(crons::post))
         .route("/runs/crons/search", post(crons::search))
-        .route("/runs/crons/count", post(crons::count))
         .route(
             "/runs/crons/{cron}",
             get(crons::get).patch(crons::patch).delete(crons::delete),
         )
         .route("/threads/{thread}/runs/crons", post(crons::post_on_thread))
-}
-
-fn javascript() -> Routes {
-    Router::new()
-        .route("/runs/stream", post(runs::stateless_stream))
-        .route("/runs/{run}/stream", get(join::stateless))
-        .route("/assistants/{assistant}/schemas", get(no_schemas))
-        .route("/runs/crons", post(not_implemented))
-        .route("/runs/crons/search", post(not_implemented))
-        .route("/runs/crons/{cron}", delete(not_implemented))
 }
 
 /// Checks the key if one is required, and adds the headers that the real server sends with every response.
@@ -152,35 +117,17 @@ async fn guard(State(agent): ThisAgent, request: Request, next: Next) -> Respons
         .get("x-api-key")
         .and_then(|key| key.to_str().ok());
     if agent.key.is_some() && agent.key.as_deref() != given && request.method() != Method::OPTIONS {
-        return super::detail(StatusCode::FORBIDDEN, "Missing authentication headers");
+        return detail(StatusCode::FORBIDDEN, "Missing authentication headers");
     }
     let mut response = next.run(request).await;
-    if agent.dialect != Dialect::JavaScript {
-        let headers = response.headers_mut();
-        headers.insert(header::SERVER, HeaderValue::from_static("uvicorn"));
-        headers.insert(header::VARY, HeaderValue::from_static("Origin"));
-    }
+    let headers = response.headers_mut();
+    headers.insert(header::SERVER, HeaderValue::from_static("uvicorn"));
+    headers.insert(header::VARY, HeaderValue::from_static("Origin"));
     response
 }
 
-async fn no_route(State(agent): ThisAgent) -> Response {
-    *agent.refuse(Problem::NoRoute)
-}
-
-async fn not_allowed(State(agent): ThisAgent) -> Response {
-    *agent.refuse(Problem::NoMethod)
-}
-
-async fn ok(State(agent): ThisAgent) -> Response {
-    let javascript = agent.dialect == Dialect::JavaScript;
-    json_response(
-        StatusCode::OK,
-        &if javascript {
-            json!({"ok": true})
-        } else {
-            json!({"ok": true, "services": {}})
-        },
-    )
+async fn is_ok() -> Response {
+    ok(&json!({"ok": true, "services": {}}))
 }
 
 /// The part of the metrics that describes the queue.
@@ -212,52 +159,18 @@ async fn metrics(State(agent): ThisAgent) -> Response {
         "api": {"http_requests_total": []},
         "workers": {"max": WORKERS, "active": active, "available": WORKERS - active},
     });
-    json_response(StatusCode::OK, &metrics)
-}
-
-async fn health() -> Response {
-    let fine = json!({"status": "healthy", "database": "connected", "langgraph_checkpointer": "connected",
-        "langgraph_store": "connected"});
-    json_response(StatusCode::OK, &fine)
+    ok(&metrics)
 }
 
 async fn info(State(agent): ThisAgent) -> Response {
-    let info = match agent.dialect {
-        Dialect::JavaScript => json!({
-            "version": "1.5.1", "langgraph_js_version": "1.4.18", "context": "js",
-            "flags": {"assistants": true, "crons": false, "langsmith": false, "langsmith_tracing_replicas": true},
-        }),
-        Dialect::Aegra => json!({
-            "name": "Aegra", "version": "0.1.0", "status": "running",
-            "description": "Production-ready Agent Protocol server built on LangGraph",
-            "flags": {"assistants": true, "crons": false},
-        }),
-        Dialect::Python | Dialect::Contract => {
-            let revision = agent
-                .host
-                .get()
-                .and_then(|host| host.revision(Timestamp::now()));
-            json!({
-            "version": "0.16.7", "langgraph_py_version": "1.2.22",
-            "flags": {"assistants": true, "crons": true, "langsmith": false, "langsmith_tracing_replicas": true,
-                "langsmith_tracing_session_on_runs": true},
-            "host": {"kind": if agent.host.get().is_some() { "saas" } else { "self-hosted" }, "project_id": null,
-                "host_revision_id": revision, "revision_id": null, "tenant_id": null},
-            })
-        }
-    };
-    json_response(StatusCode::OK, &info)
-}
-
-/// The JavaScript server requires a JSON body for this `GET`.
-async fn no_schemas(State(agent): ThisAgent) -> Response {
-    *agent.refuse(Problem::BadJson)
-}
-
-async fn not_implemented() -> Response {
-    text_response(
-        StatusCode::INTERNAL_SERVER_ERROR,
-        "text/plain;charset=UTF-8",
-        "Not implemented",
-    )
+    let host = agent.host.get();
+    let revision = host.and_then(|host| host.revision(Timestamp::now()));
+    let info = json!({
+        "version": "0.16.7", "langgraph_py_version": "1.2.22",
+        "flags": {"assistants": true, "crons": true, "langsmith": false, "langsmith_tracing_replicas": true,
+            "langsmith_tracing_session_on_runs": true},
+        "host": {"kind": if host.is_some() { "saas" } else { "self-hosted" }, "project_id": null,
+            "host_revision_id": revision, "revision_id": null, "tenant_id": null},
+    });
+    ok(&info)
 }

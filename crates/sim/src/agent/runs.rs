@@ -2,17 +2,19 @@
 
 use super::ThisAgent;
 use super::cancel::Cancelled;
+use super::check::{body, check_run, check_run_ids, check_thread_id};
 use super::feed::Read;
-use super::life::{Origin, Started, start};
-use super::refuse::{Problem, Refusal};
+use super::life::{Started, start};
 use super::state::{Run, select};
 use super::streams::{Filter, OnLeave, Source, locate, respond, run_ids};
-use super::{Agent, empty, json_response, query_pairs, rows, set_header};
-use crate::Dialect;
+use super::{Agent, rows};
+use crate::http::{
+    Handled, Refusal, bad, done, empty, invalid, last_of, missing, ok, query_pairs, set_header,
+};
 use crate::ids::uuid7;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
-use axum::http::{HeaderValue, StatusCode, Uri, header};
+use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use futures::stream as streams;
 use jiff::Timestamp;
@@ -29,8 +31,13 @@ pub fn cancel_on_leave(agent: &Arc<Agent>, thread: &str, run: &str) -> OnLeave {
     })
 }
 
-fn answer(result: Result<Response, Refusal>) -> Response {
-    result.unwrap_or_else(|refusal| *refusal)
+/// How a run was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// A client streams it from the start, or waits for its end.
+    Awaited,
+    /// It runs in the background.
+    Background,
 }
 
 fn is(pairs: &[(String, String)], key: &str, words: &[&str]) -> bool {
@@ -41,13 +48,7 @@ fn is(pairs: &[(String, String)], key: &str, words: &[&str]) -> bool {
 
 fn stream_of(agent: &Arc<Agent>, started: Started, body: &Value) -> Response {
     let run = &started.run;
-    // Aegra cancels a run whose client leaves, unless the run was created with `continue`.
-    let usual = if agent.dialect == Dialect::Aegra {
-        "cancel"
-    } else {
-        "continue"
-    };
-    let cancels = body["on_disconnect"].as_str().unwrap_or(usual) == "cancel";
+    let cancels = body["on_disconnect"] == "cancel";
     let leave = cancels.then(|| cancel_on_leave(agent, &run.thread, &run.id));
     let ids = run_ids(agent, run.resumable());
     respond(
@@ -55,189 +56,106 @@ fn stream_of(agent: &Arc<Agent>, started: Started, body: &Value) -> Response {
         Source {
             ids,
             leave,
-            run: true,
             ..Source::new(started.reader, Filter::All)
         },
     )
 }
 
-/// Creates a run on a thread.
 /// The fields of a start by the contract.
 const RUN_FIELDS: [&str; 4] = ["assistant_id", "input", "stream_mode", "stream_subgraphs"];
 
+/// Creates a run on a thread.
 fn create_on(
     agent: &Arc<Agent>,
     thread: &str,
     bytes: &[u8],
     origin: Origin,
 ) -> Result<(Started, Value), Refusal> {
-    let body = agent.body(bytes)?;
+    let body = body(bytes)?;
     agent.check_fields(&body, &RUN_FIELDS)?;
-    agent.check_run(&body)?;
-    let bad_id = agent.check_thread_id(thread, true).is_err();
-    if bad_id && agent.dialect == Dialect::Python && origin == Origin::Background {
-        let text = "Invalid thread ID".to_owned();
-        return Err(agent.refuse(Problem::Python(StatusCode::UNPROCESSABLE_ENTITY, text)));
+    check_run(&body)?;
+    if check_thread_id(thread).is_err() {
+        return Err(match origin {
+            Origin::Background => invalid("Invalid thread ID"),
+            Origin::Awaited => bad("badly formed hexadecimal UUID string"),
+        });
     }
-    agent.check_thread_id(thread, true)?;
-    let started = start(agent, thread, &body, false, origin)?;
-    Ok((started, body))
+    Ok((start(agent, thread, &body, false)?, body))
 }
 
 /// `POST /threads/{t}/runs/stream`.
-pub async fn stream(State(agent): ThisAgent, Path(thread): Path<String>, bytes: Bytes) -> Response {
-    answer(
-        create_on(&agent, &thread, &bytes, Origin::Streamed).map(|(started, body)| {
-            let run = started.run.id.clone();
-            let mut response = stream_of(&agent, started, &body);
-            locate(&agent, &mut response, &thread, &run, "stream");
-            response
-        }),
-    )
+pub async fn stream(State(agent): ThisAgent, Path(thread): Path<String>, bytes: Bytes) -> Handled {
+    let (started, body) = create_on(&agent, &thread, &bytes, Origin::Awaited)?;
+    let run = started.run.id.clone();
+    let mut response = stream_of(&agent, started, &body);
+    locate(&agent, &mut response, &thread, &run, "stream");
+    Ok(response)
 }
 
 /// `POST /threads/{t}/runs`.
-pub async fn create(State(agent): ThisAgent, Path(thread): Path<String>, bytes: Bytes) -> Response {
-    answer(
-        create_on(&agent, &thread, &bytes, Origin::Background).map(|(started, _)| {
-            let mut response =
-                json_response(StatusCode::OK, &rows::run(agent.dialect, &started.run));
-            if agent.dialect != Dialect::Aegra {
-                let place = format!("/threads/{thread}/runs/{}", started.run.id);
-                set_header(&mut response, "content-location", &place);
-            }
-            response
-        }),
-    )
+pub async fn create(State(agent): ThisAgent, Path(thread): Path<String>, bytes: Bytes) -> Handled {
+    let (started, _) = create_on(&agent, &thread, &bytes, Origin::Background)?;
+
+    Ok(created(
+        &started,
+        &format!("/threads/{thread}/runs/{}", started.run.id),
+    ))
+}
+
+fn created(started: &Started, place: &str) -> Response {
+    let mut response = ok(&rows::run(&started.run));
+    set_header(&mut response, "content-location", place);
+    response
 }
 
 /// `POST /threads/{t}/runs/wait`.
-pub async fn wait(State(agent): ThisAgent, Path(thread): Path<String>, bytes: Bytes) -> Response {
-    answer(
-        create_on(&agent, &thread, &bytes, Origin::Waited).map(|(started, _)| {
-            let run = started.run.id.clone();
-            let mut response = outcome_of(&agent, started);
-            if agent.dialect != Dialect::Aegra {
-                locate(&agent, &mut response, &thread, &run, "join");
-            }
-            response
-        }),
-    )
+pub async fn wait(State(agent): ThisAgent, Path(thread): Path<String>, bytes: Bytes) -> Handled {
+    let (started, _) = create_on(&agent, &thread, &bytes, Origin::Awaited)?;
+    Ok(outcome_of(&agent, started))
 }
 
-fn create_stateless(
-    agent: &Arc<Agent>,
-    bytes: &[u8],
-    origin: Origin,
-) -> Result<(Started, Value), Refusal> {
-    let body = agent.body(bytes)?;
+fn create_stateless(agent: &Arc<Agent>, bytes: &[u8]) -> Result<(Started, Value), Refusal> {
+    let body = body(bytes)?;
     agent.check_fields(&body, &RUN_FIELDS)?;
-    let started = start(agent, &uuid7(Timestamp::now()), &body, true, origin)?;
+    let started = start(agent, &uuid7(Timestamp::now()), &body, true)?;
     Ok((started, body))
 }
 
-/// `POST /runs/stream`. The Python server's `location` does not exist.
-pub async fn stateless_stream(State(agent): ThisAgent, bytes: Bytes) -> Response {
-    answer(
-        create_stateless(&agent, &bytes, Origin::Streamed).map(|(started, body)| {
-            let run = started.run.id.clone();
-            let javascript = agent.dialect == Dialect::JavaScript;
-            let mut response = if javascript {
-                respond(
-                    &agent,
-                    Source {
-                        run: true,
-                        ids: false,
-                        ..Source::new(started.reader, Filter::All)
-                    },
-                )
-            } else {
-                stream_of(&agent, started, &body)
-            };
-            if agent.dialect == Dialect::Python {
-                set_header(&mut response, "location", &format!("/runs/{run}/stream"));
-            }
-            if agent.dialect != Dialect::Contract {
-                set_header(&mut response, "content-location", &format!("/runs/{run}"));
-            }
-            response
-        }),
-    )
-}
-
-/// `POST /runs`.
-pub async fn stateless_create(State(agent): ThisAgent, bytes: Bytes) -> Response {
-    answer(
-        create_stateless(&agent, &bytes, Origin::Background).map(|(started, _)| {
-            let mut response =
-                json_response(StatusCode::OK, &rows::run(agent.dialect, &started.run));
-            set_header(
-                &mut response,
-                "content-location",
-                &format!("/runs/{}", started.run.id),
-            );
-            response
-        }),
-    )
-}
-
-/// `POST /runs/wait`.
-pub async fn stateless_wait(State(agent): ThisAgent, bytes: Bytes) -> Response {
-    answer(
-        create_stateless(&agent, &bytes, Origin::Waited).map(|(started, _)| {
-            let (thread, run) = (started.run.thread.clone(), started.run.id.clone());
-            let mut response = outcome_of(&agent, started);
-            if agent.dialect == Dialect::JavaScript {
-                set_header(&mut response, "content-location", &format!("/runs/{run}"));
-            } else {
-                locate(&agent, &mut response, &thread, &run, "join");
-            }
-            response
-        }),
-    )
+/// `POST /runs/stream`. The server's `location` does not exist.
+pub async fn stateless_stream(State(agent): ThisAgent, bytes: Bytes) -> Handled {
+    let (started, body) = create_stateless(&agent, &bytes)?;
+    let place = format!("/runs/{}", started.run.id);
+    let mut response = stream_of(&agent, started, &body);
+    if !agent.contract {
+        set_header(&mut response, "location", &format!("{place}/stream"));
+        set_header(&mut response, "content-location", &place);
+    }
+    Ok(response)
 }
 
 /// Responds with the final result of a run. Its thread may be gone by then, so the end is read from its stream.
 fn outcome_of(agent: &Arc<Agent>, started: Started) -> Response {
     let Started { run, mut reader } = started;
-    let ending = async move {
+    let (thread, id) = (run.thread.clone(), run.id.clone());
+    let mut response = patient(agent, async move {
         while let Read::Items(_) = reader.next().await {}
         run.outcome.get().cloned().unwrap_or_else(|| json!({}))
-    };
-    patient(agent, ending)
+    });
+    locate(agent, &mut response, &thread, &id, "join");
+    response
 }
 
 /// `GET /threads/{t}/runs/{r}/join`.
-pub async fn join(
-    State(agent): ThisAgent,
-    Path((thread, run)): Path<(String, String)>,
-) -> Response {
-    if let Err(refusal) = agent.check_run_ids(&thread, &run) {
-        return *refusal;
-    }
-    let found = agent
-        .memory()
-        .threads
-        .get(&thread)
-        .and_then(|thread| thread.run(&run))
-        .cloned();
-    if found.is_none() && agent.dialect == Dialect::Aegra {
-        return *agent.refuse(Problem::NoRun(run));
-    }
-    let mut response = match found {
+pub async fn join(State(agent): ThisAgent, Path((thread, run)): Path<(String, String)>) -> Handled {
+    check_run_ids(&thread, &run)?;
+    let mut response = match agent.run(&thread, &run) {
         Some(found) => patient(&agent, join_outcome(agent.clone(), found)),
         None => {
-            let error = match agent.dialect {
-                Dialect::JavaScript => json!({"error": "Error", "message": "\"Run not found\""}),
-                _ => json!({"error": "HTTPException", "message": "404: Run not found"}),
-            };
-            json_response(StatusCode::OK, &json!({"__error__": error}))
+            ok(&json!({"__error__": {"error": "HTTPException", "message": "404: Run not found"}}))
         }
     };
-    if agent.dialect == Dialect::Python {
-        locate(&agent, &mut response, &thread, &run, "join");
-    }
-    response
+    locate(&agent, &mut response, &thread, &run, "join");
+    Ok(response)
 }
 
 /// Joining a finished run returns the state of its thread.
@@ -251,33 +169,14 @@ async fn join_outcome(agent: Arc<Agent>, run: Run) -> Value {
     let Some(thread) = memory.threads.get(&run.thread) else {
         return json!({});
     };
-    match agent.dialect {
-        Dialect::Aegra => run.output.unwrap_or_else(|| json!({})),
-        Dialect::JavaScript => thread
-            .values
-            .as_ref()
-            .map(|values| json!(values))
-            .unwrap_or_default(),
-        Dialect::Python | Dialect::Contract => match thread.status.as_str() {
-            "error" => json!({"__error__": thread.error}),
-            "interrupted"
-                if thread
-                    .interrupts
-                    .as_ref()
-                    .is_some_and(|raised| !raised.is_empty()) =>
-            {
-                let raised = thread.interrupts.iter().flat_map(|raised| raised.values());
-                let all: Vec<&Value> = raised
-                    .flat_map(|raised| raised.as_array().into_iter().flatten())
-                    .collect();
-                json!({"__interrupt__": all})
-            }
-            _ => thread
-                .values
-                .as_ref()
-                .map(|values| json!(values))
-                .unwrap_or_default(),
-        },
+    let raised = thread.interrupts.iter().flat_map(|raised| raised.values());
+    let raised: Vec<&Value> = raised
+        .flat_map(|raised| raised.as_array().into_iter().flatten())
+        .collect();
+    match thread.status.as_str() {
+        "error" => json!({"__error__": thread.error}),
+        "interrupted" if !raised.is_empty() => json!({"__interrupt__": raised}),
+        _ => json!(thread.values),
     }
 }
 
@@ -297,240 +196,89 @@ fn patient(agent: &Arc<Agent>, ending: impl Future<Output = Value> + Send + 'sta
         Some((Ok(part), Some(ending)))
     });
     let mut response = Response::new(Body::from_stream(parts));
-    let kind = if agent.dialect == Dialect::JavaScript {
-        "text/plain; charset=UTF-8"
-    } else {
-        "application/json"
-    };
-    response
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    set_header(&mut response, "content-type", "application/json");
     response
 }
 
-/// `GET /threads/{t}/runs`: newest first; on the JavaScript server oldest first, where `limit` is the end index.
-pub async fn list(State(agent): ThisAgent, Path(thread): Path<String>, uri: Uri) -> Response {
-    if agent.dialect != Dialect::Aegra
-        && let Err(refusal) = agent.check_thread(&thread)
-    {
-        return *refusal;
-    }
+/// `GET /threads/{t}/runs`: newest first.
+pub async fn list(State(agent): ThisAgent, Path(thread): Path<String>, uri: Uri) -> Handled {
+    agent.check_thread(&thread)?;
     let pairs = query_pairs(&uri);
-    let value = |key: &str| {
-        pairs
-            .iter()
-            .rev()
-            .find(|(name, _)| name == key)
-            .map(|(_, value)| value.as_str())
-    };
-    let number = |key: &str, or: usize| match value(key) {
+    let number = |key: &str, or: usize| match last_of(&pairs, key) {
         None => Ok(or),
-        Some(text) => text.parse().map_err(|_| {
-            if agent.dialect == Dialect::JavaScript {
-                return agent.refuse(Problem::NotANumber(if key == "limit" {
-                    "limit"
-                } else {
-                    "offset"
-                }));
-            }
-            let text = format!("invalid literal for int() with base 10: '{text}'");
-            agent.refuse(Problem::Python(StatusCode::BAD_REQUEST, text))
-        }),
+        Some(text) => text
+            .parse()
+            .map_err(|_| bad(&format!("invalid literal for int() with base 10: '{text}'"))),
     };
-    let (offset, limit) =
-        match number("offset", 0).and_then(|offset| Ok((offset, number("limit", 10)?))) {
-            Ok(page) => page,
-            Err(refusal) => return *refusal,
-        };
-    let fields: Vec<String> = pairs
-        .iter()
-        .filter(|(key, _)| key == "select")
-        .map(|(_, value)| value.clone())
-        .collect();
+    let (offset, limit) = (number("offset", 0)?, number("limit", 10)?);
+    let fields = pairs.iter().filter(|(key, _)| key == "select");
+    let fields: Vec<String> = fields.map(|(_, value)| value.clone()).collect();
+    let wanted = last_of(&pairs, "status");
     let memory = agent.memory();
-    let runs = memory
-        .threads
-        .get(&thread)
-        .map(|thread| thread.runs.as_slice())
-        .unwrap_or_default();
-    let wanted = runs
-        .iter()
-        .filter(|run| value("status").is_none_or(|status| run.status == status));
-    let row = |run: &Run| rows::run(agent.dialect, run);
-    let shown: Vec<Value> = match agent.dialect {
-        Dialect::JavaScript => wanted.take(limit).skip(offset).map(row).collect(),
-        Dialect::Aegra => wanted.rev().skip(offset).take(limit).map(row).collect(),
-        _ => wanted
-            .rev()
-            .skip(offset)
-            .take(limit)
-            .map(|run| select(row(run), &fields))
-            .collect(),
-    };
-    json_response(StatusCode::OK, &json!(shown))
+    let thread = memory.threads.get(&thread);
+    let runs = thread
+        .into_iter()
+        .flat_map(|thread| thread.runs.iter().rev());
+    let shown: Vec<Value> = runs
+        .filter(|run| wanted.is_none_or(|status| run.status == status))
+        .skip(offset)
+        .take(limit)
+        .map(|run| select(rows::run(run), &fields))
+        .collect();
+    Ok(ok(&json!(shown)))
 }
 
 /// `GET /threads/{t}/runs/{r}`.
-pub async fn get(State(agent): ThisAgent, Path((thread, run)): Path<(String, String)>) -> Response {
-    if let Err(refusal) = agent.check_run_ids(&thread, &run) {
-        return *refusal;
-    }
-    let memory = agent.memory();
-    match memory
-        .threads
-        .get(&thread)
-        .and_then(|thread| thread.run(&run))
-    {
-        Some(run) => json_response(StatusCode::OK, &rows::run(agent.dialect, run)),
-        None => *agent.refuse(Problem::NoRun(run)),
-    }
+pub async fn get(State(agent): ThisAgent, Path((thread, run)): Path<(String, String)>) -> Handled {
+    check_run_ids(&thread, &run)?;
+    let found = agent.run(&thread, &run);
+    let found = found.ok_or_else(|| missing("Not Found"))?;
+    Ok(ok(&rows::run(&found)))
 }
 
-/// `DELETE /threads/{t}/runs/{r}`. A running run continues without its row; Aegra refuses.
+/// `DELETE /threads/{t}/runs/{r}`. A running run continues without its row.
 pub async fn delete(
     State(agent): ThisAgent,
     Path((thread, run)): Path<(String, String)>,
-    uri: Uri,
-) -> Response {
-    if let Err(refusal) = agent.check_run_ids(&thread, &run) {
-        return *refusal;
-    }
-    if agent.dialect == Dialect::Aegra {
-        let active = agent
-            .memory()
-            .threads
-            .get(&thread)
-            .and_then(|thread| thread.run(&run))
-            .is_some_and(Run::is_active);
-        if active && !is(&query_pairs(&uri), "force", &["1"]) {
-            return *agent.refuse(Problem::RunIsActive);
-        }
-        if active {
-            agent.cancel(&thread, &run, false, "cancel", true);
-            agent.ended(&thread, &run).await;
-        }
-    }
+) -> Handled {
+    check_run_ids(&thread, &run)?;
     if agent.delete_run(&thread, &run) {
-        empty(StatusCode::NO_CONTENT)
+        Ok(done())
     } else {
-        *agent.refuse(Problem::NoRunToDelete(run))
+        Err(missing("Run not found"))
     }
 }
+
+const NOTHING_TO_CANCEL: &str = "No runs found to cancel.";
+const TOO_LATE: &str = "No matching runs to cancel. Please verify the thread ID and run IDs are correct, and the runs haven't \
+                        been deleted or completed.";
 
 /// `POST /threads/{t}/runs/{r}/cancel`.
 pub async fn cancel(
     State(agent): ThisAgent,
     Path((thread, run)): Path<(String, String)>,
     uri: Uri,
-) -> Response {
-    if let Err(refusal) = agent.check_run_ids(&thread, &run) {
-        return *refusal;
-    }
+) -> Handled {
+    check_run_ids(&thread, &run)?;
     let pairs = query_pairs(&uri);
     let rollback = is(&pairs, "action", &["rollback"]);
     let waits = is(&pairs, "wait", &["1", "true", "yes"]);
-    if rollback && agent.dialect == Dialect::Aegra {
-        let says = "String should match pattern '^(cancel|interrupt)$'".to_owned();
-        let (place, value) = ("^(cancel|interrupt)$".to_owned(), json!("rollback"));
-        return *agent.refuse(Problem::Schema {
-            says,
-            rule: "pattern",
-            place,
-            at: "action",
-            value,
-        });
-    }
-    let action = match (rollback, agent.dialect) {
-        (true, _) => "rollback",
-        (_, Dialect::Aegra) if !is(&pairs, "action", &["interrupt"]) => "cancel",
-        _ => "interrupt",
-    };
+    let action = if rollback { "rollback" } else { "interrupt" };
     let reason =
         format!("{action} requested via POST /threads/{{thread_id}}/runs/{{run_id}}/cancel");
     let pending = agent
-        .memory()
-        .threads
-        .get(&thread)
-        .and_then(|thread| thread.run(&run))
+        .run(&thread, &run)
         .is_some_and(|run| run.status == "pending");
-    let done = agent.cancel(&thread, &run, rollback, &reason, waits);
-    match (agent.dialect, done) {
-        (_, Cancelled::Unknown) => return *agent.refuse(Problem::NothingToCancel(run)),
-        (Dialect::Python | Dialect::Contract, Cancelled::TooLate) => {
-            return *agent.refuse(Problem::CancelTooLate);
-        }
-        _ => {}
+    match agent.cancel(&thread, &run, rollback, &reason, waits) {
+        Cancelled::Unknown => return Err(missing(NOTHING_TO_CANCEL)),
+        Cancelled::TooLate => return Err(missing(TOO_LATE)),
+        Cancelled::Yes if !waits => return Ok(empty(StatusCode::ACCEPTED)),
+        Cancelled::Yes => agent.ended(&thread, &run).await,
     }
-    // Aegra reads the row before the run writes its end.
-    let row = agent
-        .memory()
-        .threads
-        .get(&thread)
-        .and_then(|thread| thread.run(&run))
-        .map(|run| rows::run(agent.dialect, run));
-    if waits && done == Cancelled::Yes {
-        agent.ended(&thread, &run).await;
-        if pending && agent.dialect != Dialect::Aegra {
-            agent.pause(Duration::from_millis(500)).await;
-        }
+    if pending {
+        agent.pause(Duration::from_millis(500)).await;
     }
-    match agent.dialect {
-        Dialect::Aegra => json_response(StatusCode::OK, &row.unwrap_or_default()),
-        Dialect::JavaScript => empty(if waits {
-            StatusCode::NO_CONTENT
-        } else {
-            StatusCode::ACCEPTED
-        }),
-        _ if !waits => empty(StatusCode::ACCEPTED),
-        _ => {
-            let mut response = json_response(StatusCode::OK, &json!({}));
-            locate(&agent, &mut response, &thread, &run, "join");
-            response
-        }
-    }
-}
-
-/// `POST /runs/cancel`: by thread and run ids, or by status on the whole server. The Python server only.
-pub async fn cancel_many(State(agent): ThisAgent, uri: Uri, bytes: Bytes) -> Response {
-    answer(agent.body(&bytes).and_then(|body| {
-        let wrong = |text: &str| agent.refuse(Problem::Python(StatusCode::UNPROCESSABLE_ENTITY, text.to_owned()));
-        let status = body["status"].as_str();
-        let ids = body["run_ids"].as_array();
-        if status.is_some() && (ids.is_some() || body["thread_id"].is_string()) {
-            return Err(wrong(
-                "When providing a 'status', 'thread_id' and 'run_ids' must be omitted. The 'status' parameter cancels \
-                 all runs with the given status, regardless of thread or run ID.",
-            ));
-        }
-        let chosen: Vec<(String, String)> = match (status, ids, body["thread_id"].as_str()) {
-            (Some(status), ..) => {
-                let memory = agent.memory();
-                let runs = memory.threads.values().flat_map(|thread| &thread.runs);
-                let wanted = runs.filter(|run| run.is_active() && (status == "all" || run.status == status));
-                wanted.map(|run| (run.thread.clone(), run.id.clone())).collect()
-            }
-            (None, Some(ids), Some(thread)) => {
-                ids.iter().filter_map(Value::as_str).map(|run| (thread.to_owned(), run.to_owned())).collect()
-            }
-            _ => {
-                return Err(wrong(&format!(
-                    "{body} is not valid under any of the schemas listed in the 'oneOf' keyword\n\nFailed validating \
-                     \"oneOf\" in schema\n\nOn instance:\n    {body}"
-                )));
-            }
-        };
-        let rollback = is(&query_pairs(&uri), "action", &["rollback"]);
-        let action = if rollback { "rollback" } else { "interrupt" };
-        let reason = format!("{action} requested via POST /runs/cancel");
-        let done: Vec<Cancelled> =
-            chosen.iter().map(|(thread, run)| agent.cancel(thread, run, rollback, &reason, false)).collect();
-        if done.contains(&Cancelled::Yes) {
-            return Ok(empty(StatusCode::NO_CONTENT));
-        }
-        Err(agent.refuse(if done.iter().all(|one| *one == Cancelled::Unknown) {
-            Problem::NothingToCancel(String::new())
-        } else {
-            Problem::CancelTooLate
-        }))
-    }))
+    let mut response = ok(&json!({}));
+    locate(&agent, &mut response, &thread, &run, "join");
+    Ok(response)
 }

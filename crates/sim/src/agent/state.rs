@@ -1,19 +1,15 @@
 //! What an agent server stores: assistants, threads, their runs and checkpoints. `rows` writes them as JSON.
 
-use super::crons::Cron;
 use super::feed::Feed;
 use super::graphs::Graph;
-use super::store::Item;
 use crate::clock::Clock;
-use crate::ids::stable_hex;
+use crate::ids::{checkpoint_id, stable_hex};
+use crate::values::{Object, text_of};
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 use tokio_util::sync::CancellationToken;
-
-/// A JSON object.
-pub type Object = Map<String, Value>;
 
 /// The data of one agent server.
 #[derive(Debug, Default)]
@@ -25,9 +21,33 @@ pub struct Memory {
     /// Crons, in the order of their creation.
     pub crons: Vec<Cron>,
     /// The items of the store, in the order of their creation.
-    pub items: Vec<Item>,
+    pub items: Vec<StoreItem>,
     /// Each thread's stream. It may have readers before the thread exists.
     pub feeds: HashMap<String, Arc<Feed>>,
+}
+
+/// A cron.
+#[derive(Debug, Clone)]
+pub struct Cron {
+    pub id: String,
+    pub assistant: String,
+    pub thread: Option<String>,
+    /// What was sent, which its runs get.
+    pub payload: Value,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    /// When its next run starts.
+    pub next: Option<Timestamp>,
+}
+
+/// An item of the store.
+#[derive(Debug, Clone)]
+pub struct StoreItem {
+    pub namespace: Vec<String>,
+    pub key: String,
+    pub value: Value,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
 }
 
 /// A graph under a name, optionally with its own configuration.
@@ -37,17 +57,10 @@ pub struct Assistant {
     pub id: String,
     /// The graph that it runs.
     pub graph: Graph,
-    pub name: String,
-    pub description: Option<String>,
-    /// Its configuration.
-    pub config: Value,
-    pub context: Value,
-    pub metadata: Value,
-    /// When it was created.
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    /// The current version.
-    pub version: u32,
+    /// The current version. Its context may be that of a later one.
+    pub current: Version,
     /// All versions, oldest first.
     pub versions: Vec<Version>,
 }
@@ -67,38 +80,21 @@ pub struct Version {
 impl Assistant {
     /// Creates an assistant with its first version.
     pub fn new(id: String, graph: Graph, first: Version) -> Assistant {
-        let mut assistant = Assistant {
+        Assistant {
             id,
             graph,
-            name: String::new(),
-            description: None,
-            config: Value::Null,
-            context: Value::Null,
-            metadata: Value::Null,
             created_at: first.created_at,
             updated_at: first.created_at,
-            version: 0,
-            versions: Vec::new(),
-        };
-        assistant.take(first);
-        assistant
+            current: first.clone(),
+            versions: vec![first],
+        }
     }
 
     /// Adds a version and makes it the current one.
-    pub fn take(&mut self, version: Version) {
-        self.show(&version);
+    pub fn add(&mut self, version: Version) {
         self.updated_at = version.created_at;
+        self.current = version.clone();
         self.versions.push(version);
-    }
-
-    /// Makes a version the current one.
-    pub fn show(&mut self, version: &Version) {
-        self.version = version.number;
-        self.name.clone_from(&version.name);
-        self.description.clone_from(&version.description);
-        self.config.clone_from(&version.config);
-        self.context.clone_from(&version.context);
-        self.metadata.clone_from(&version.metadata);
     }
 }
 
@@ -182,7 +178,7 @@ impl Checkpoint {
 
     /// `input`, `loop`, `update` or `fork`.
     pub fn source(&self) -> &str {
-        self.metadata["source"].as_str().unwrap_or_default()
+        text_of(&self.metadata["source"])
     }
 
     /// The open questions of all graphs.
@@ -197,7 +193,7 @@ impl Checkpoint {
             let own = self
                 .tasks
                 .iter()
-                .filter(|task| !task.added && graph.has(task));
+                .filter(|task| !task.added && graph.has(&task.name));
             own.filter_map(|task| task.result.as_ref())
                 .for_each(|result| graph.merge(&mut values, result));
         }
@@ -213,7 +209,7 @@ impl Checkpoint {
     pub fn tasks_for(&self, graph: Option<Graph>) -> impl Iterator<Item = &Task> {
         self.tasks
             .iter()
-            .filter(move |task| graph.is_none_or(|graph| graph.has(task)))
+            .filter(move |task| graph.is_none_or(|graph| graph.has(&task.name)))
     }
 }
 
@@ -288,13 +284,36 @@ impl Thread {
     }
 
     /// A time for a new checkpoint: later than all others, so that ids sort by age.
-    pub fn later(&self, at: Timestamp) -> Timestamp {
+    fn later(&self, at: Timestamp) -> Timestamp {
         let after = self.checkpoints.last().and_then(|last| {
             last.at
                 .checked_add(jiff::SignedDuration::from_micros(1))
                 .ok()
         });
         after.map_or(at, |after| after.max(at))
+    }
+
+    /// Saves a checkpoint and returns its id, which contains a step.
+    pub fn save(
+        &mut self,
+        parent: Option<String>,
+        values: Object,
+        tasks: Vec<Task>,
+        metadata: Value,
+        now: Timestamp,
+        step: i64,
+    ) -> String {
+        let at = self.later(now);
+        let id = checkpoint_id(at, step);
+        self.checkpoints.push(Checkpoint {
+            id: id.clone(),
+            parent,
+            values,
+            tasks,
+            metadata,
+            at,
+        });
+        id
     }
 
     pub fn run(&self, id: &str) -> Option<&Run> {
@@ -376,10 +395,6 @@ pub struct Run {
     pub kwargs: Value,
     /// What it does if the thread is busy.
     pub strategy: String,
-    /// Why it failed; only Aegra's rows show it.
-    pub failure: Option<String>,
-    /// Its last output; only Aegra's rows show it.
-    pub output: Option<Value>,
     /// Its stream.
     pub feed: Arc<Feed>,
     /// Its clock.

@@ -1,104 +1,60 @@
 //! Threads that a client creates with a history: each super-step is saved as one checkpoint.
 
-use super::edit::{edit, touch};
+use super::edit::{edit, graph_of, no_node, touch};
 use super::graphs::Graph;
-use super::refuse::Problem;
-use super::state::{Checkpoint, Object, Task, Thread};
-use crate::Dialect;
-use crate::ids::checkpoint_id;
+use super::state::{Checkpoint, Task, Thread};
+use crate::http::Refusal;
+use crate::values::text_of;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 /// Saves the super-steps of a new thread, oldest first.
-pub fn build(
-    dialect: Dialect,
-    thread: &mut Thread,
-    supersteps: &Value,
-    now: Timestamp,
-) -> Result<(), Problem> {
+pub fn build(thread: &mut Thread, supersteps: &Value, now: Timestamp) -> Result<(), Refusal> {
     for superstep in supersteps.as_array().into_iter().flatten() {
-        let graph = thread
-            .graph()
-            .ok_or_else(|| Problem::NoGraph(thread.id.clone()))?;
+        let graph = graph_of(thread)?;
         let updates = superstep["updates"]
             .as_array()
             .map(Vec::as_slice)
             .unwrap_or_default();
         match updates {
-            [one] if one["as_node"] == "__input__" => save_input(thread, graph, now),
-            [one] => drop(edit(dialect, thread, one, now)?),
-            several => save_parallel(thread, graph, several, now)?,
+            [one] if one["as_node"] != "__input__" => drop(edit(thread, one, now)?),
+            several => save(thread, graph, several, now)?,
         }
     }
     if !thread.checkpoints.is_empty() {
-        touch(dialect, thread, now);
+        touch(thread, now);
     }
     Ok(())
 }
 
-/// The input itself is lost, because the update that follows runs no node that would read it.
-fn save_input(thread: &mut Thread, graph: Graph, now: Timestamp) {
-    let values = thread
-        .checkpoint(None)
-        .map_or_else(|| graph.initial(), |last| last.values.clone());
-    save(
-        thread,
-        graph,
-        "input",
-        values,
-        vec![Task::new("__start__")],
-        now,
-    );
-}
-
-/// Several nodes wrote in the same step.
-fn save_parallel(
+/// Several nodes wrote in the same step. An input is lost, because the update that follows runs no node that would read it.
+fn save(
     thread: &mut Thread,
     graph: Graph,
     updates: &[Value],
     now: Timestamp,
-) -> Result<(), Problem> {
-    let mut values = thread
-        .checkpoint(None)
-        .map_or_else(|| graph.initial(), |last| last.values.clone());
+) -> Result<(), Refusal> {
+    let last = thread.checkpoint(None);
+    let step = last.map_or(-2, Checkpoint::step) + 1;
+    let parent = last.map(|last| last.id.clone());
+    let mut values = last.map_or_else(|| graph.initial(), |last| last.values.clone());
+    let is_input = matches!(updates, [one] if one["as_node"] == "__input__");
     let mut nodes = Vec::new();
-    for update in updates {
-        let node = update["as_node"].as_str().unwrap_or_default();
+    for update in updates.iter().filter(|_| !is_input) {
+        let node = text_of(&update["as_node"]);
         if !graph.nodes().contains(&node) {
-            return Err(Problem::NoNode(node.to_owned()));
+            return Err(no_node(node));
         }
         graph.merge(&mut values, &update["values"]);
         nodes.push(node);
     }
-    let tasks = graph
-        .next(&nodes, &values)
-        .into_iter()
-        .map(Task::new)
-        .collect();
-    save(thread, graph, "update", values, tasks, now);
-    Ok(())
-}
-
-fn save(
-    thread: &mut Thread,
-    graph: Graph,
-    source: &str,
-    values: Object,
-    tasks: Vec<Task>,
-    now: Timestamp,
-) {
-    let last = thread.checkpoint(None);
-    let step = last.map_or(-2, Checkpoint::step) + 1;
-    let parent = last.map(|last| last.id.clone());
+    let (source, next) = if is_input {
+        ("input", vec!["__start__"])
+    } else {
+        ("update", graph.next(&nodes, &values))
+    };
+    let tasks = next.into_iter().map(Task::new).collect();
     let metadata = json!({"graph_id": graph.name(), "thread_id": thread.id, "source": source, "step": step, "parents": {}});
-    let at = thread.later(now);
-    let id = checkpoint_id(at, step);
-    thread.checkpoints.push(Checkpoint {
-        id,
-        parent,
-        values,
-        tasks,
-        metadata,
-        at,
-    });
+    thread.save(parent, values, tasks, metadata, now, step);
+    Ok(())
 }

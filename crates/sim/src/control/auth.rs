@@ -6,15 +6,14 @@
 use super::ThisControl;
 use super::query::{required, text};
 use super::shape::{Field, Shape, body, may, must, null};
-use super::sign_in::SignIn;
-use super::timetable::Object;
-use super::{ControlServer, Refusal, answer, now, ok};
-use crate::agent::{detail, empty, query_pairs};
+use super::{ControlServer, now};
+use crate::http::{Handled, Refusal, bad, conflict, done, missing, ok, query_pairs};
 use crate::ids::{before, iso_z, stable_hex, stable_uuid, uuid4};
+use crate::values::{Object, object_of, text_of};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::http::{StatusCode, Uri};
+use axum::http::Uri;
 use axum::response::Response;
 use axum::routing::{delete, get, post};
 use jiff::Timestamp;
@@ -110,6 +109,17 @@ impl Token {
     }
 }
 
+/// A started sign-in.
+#[derive(Debug)]
+pub struct SignIn {
+    pub provider: String,
+    pub scopes: Value,
+    pub is_default: bool,
+    pub since: Timestamp,
+    /// The resulting token.
+    pub token: Option<String>,
+}
+
 /// The state of a region's auth service.
 #[derive(Debug)]
 pub struct TokenStore {
@@ -166,7 +176,7 @@ impl TokenStore {
         self.providers
             .iter()
             .find(|one| one["provider_id"] == id)
-            .ok_or_else(|| missing("OAuth provider", id))
+            .ok_or_else(|| unknown("OAuth provider", id))
     }
 
     fn drop_tokens(&mut self, gone: impl Fn(&Token) -> bool) {
@@ -195,12 +205,8 @@ impl TokenStore {
     }
 }
 
-/// A 404 of this group.
-fn missing(what: &str, id: &str) -> Refusal {
-    Box::new(detail(
-        StatusCode::NOT_FOUND,
-        &format!("{what} '{id}' not found"),
-    ))
+fn unknown(what: &str, id: &str) -> Refusal {
+    missing(&format!("{what} '{id}' not found"))
 }
 
 /// A provider's public record, without its client secret.
@@ -221,7 +227,7 @@ fn shown(asked: &Value) -> Object {
         "token_endpoint_auth_method": or("token_endpoint_auth_method", json!("client_secret_post")),
         "is_dynamic_client": !asked["mcp_server_url"].is_null(), "created_at": at, "updated_at": at,
     });
-    provider.as_object().cloned().unwrap_or_default()
+    object_of(&provider)
 }
 
 /// The routes of this group, without those of signing in.
@@ -241,86 +247,77 @@ async fn providers(State(plane): ThisControl) -> Response {
     ok(&json!(plane.vault().providers))
 }
 
-fn add_provider(plane: &ControlServer, asked: &Value) -> Result<Response, Refusal> {
-    let id = asked["provider_id"].as_str().unwrap_or_default();
+fn add_provider(plane: &ControlServer, asked: &Value) -> Handled {
+    let id = text_of(&asked["provider_id"]);
     let mut vault = plane.vault();
     if vault.provider(id).is_ok() {
-        return Err(Box::new(detail(
-            StatusCode::CONFLICT,
-            &format!("OAuth provider '{id}' already exists"),
-        )));
+        return Err(conflict(&format!("OAuth provider '{id}' already exists")));
     }
     vault.providers.push(shown(asked));
     // 200, not 201, as the real one.
     Ok(ok(&json!(vault.providers.last())))
 }
 
-async fn create(State(plane): ThisControl, bytes: Bytes) -> Response {
-    answer(body(&bytes, CREATE).and_then(|mut asked| {
-        asked["mcp_server_url"] = Value::Null;
-        add_provider(&plane, &asked)
-    }))
+async fn create(State(plane): ThisControl, bytes: Bytes) -> Handled {
+    let mut asked = body(&bytes, CREATE)?;
+    asked["mcp_server_url"] = Value::Null;
+    add_provider(&plane, &asked)
 }
 
 /// Reads an MCP server's metadata. Here every http address has some.
-async fn discover(State(plane): ThisControl, bytes: Bytes) -> Response {
-    answer(body(&bytes, DISCOVER).and_then(|mut asked| {
-        let address = asked["mcp_server_url"]
-            .as_str()
-            .and_then(|text| url::Url::parse(text).ok());
-        let Some(address) =
-            address.filter(|url| url.scheme().starts_with("http") && url.has_host())
-        else {
-            let text = "No OAuth metadata could be discovered at this MCP server URL";
-            return Err(Box::new(detail(StatusCode::BAD_REQUEST, text)));
-        };
-        let origin = address.origin().ascii_serialization();
-        asked["client_id"] = json!(format!("dyn-{}", stable_hex(&origin, 16)));
-        asked["auth_url"] = json!(format!("{origin}/authorize"));
-        asked["token_url"] = json!(format!("{origin}/token"));
-        asked["uses_pkce"] = json!(true);
-        asked["token_endpoint_auth_method"] = json!("none");
-        asked["code_challenge_method"] = json!("S256");
-        asked["provider_type"] = Value::Null;
-        add_provider(&plane, &asked)
-    }))
+async fn discover(State(plane): ThisControl, bytes: Bytes) -> Handled {
+    let mut asked = body(&bytes, DISCOVER)?;
+    let address = asked["mcp_server_url"]
+        .as_str()
+        .and_then(|text| url::Url::parse(text).ok());
+    let Some(address) = address.filter(|url| url.scheme().starts_with("http") && url.has_host())
+    else {
+        let text = "No OAuth metadata could be discovered at this MCP server URL";
+        return Err(bad(text));
+    };
+    let origin = address.origin().ascii_serialization();
+    asked["client_id"] = json!(format!("dyn-{}", stable_hex(&origin, 16)));
+    asked["auth_url"] = json!(format!("{origin}/authorize"));
+    asked["token_url"] = json!(format!("{origin}/token"));
+    asked["uses_pkce"] = json!(true);
+    asked["token_endpoint_auth_method"] = json!("none");
+    asked["code_challenge_method"] = json!("S256");
+    asked["provider_type"] = Value::Null;
+    add_provider(&plane, &asked)
 }
 
-async fn provider(State(plane): ThisControl, Path(id): Path<String>) -> Response {
-    answer(plane.vault().provider(&id).map(|found| ok(&json!(found))))
+async fn provider(State(plane): ThisControl, Path(id): Path<String>) -> Handled {
+    Ok(ok(&json!(plane.vault().provider(&id)?)))
 }
 
-async fn change(State(plane): ThisControl, Path(id): Path<String>, bytes: Bytes) -> Response {
-    answer(body(&bytes, PATCH).and_then(|asked| {
-        let mut vault = plane.vault();
-        let found = vault
-            .providers
-            .iter_mut()
-            .find(|one| one["provider_id"] == id.as_str());
-        let found = found.ok_or_else(|| missing("OAuth provider", &id))?;
-        for (key, value) in asked.as_object().into_iter().flatten() {
-            if PATCH.iter().any(|field| field.name == key)
-                && key != "client_secret"
-                && !value.is_null()
-            {
-                found.insert(key.clone(), value.clone());
-            }
-        }
-        found.insert("updated_at".into(), json!(iso_z(now())));
-        Ok(ok(&json!(found)))
-    }))
-}
-
-async fn remove(State(plane): ThisControl, Path(id): Path<String>) -> Response {
+async fn change(State(plane): ThisControl, Path(id): Path<String>, bytes: Bytes) -> Handled {
+    let asked = body(&bytes, PATCH)?;
     let mut vault = plane.vault();
-    if let Err(refusal) = vault.provider(&id) {
-        return *refusal;
+    let found = vault
+        .providers
+        .iter_mut()
+        .find(|one| one["provider_id"] == id.as_str());
+    let found = found.ok_or_else(|| unknown("OAuth provider", &id))?;
+    for (key, value) in asked.as_object().into_iter().flatten() {
+        if PATCH.iter().any(|field| field.name == key) && key != "client_secret" && !value.is_null()
+        {
+            found.insert(key.clone(), value.clone());
+        }
     }
+    found.insert("updated_at".into(), json!(iso_z(now())));
+    Ok(ok(&json!(found)))
+}
+
+async fn remove(State(plane): ThisControl, Path(id): Path<String>) -> Handled {
+    let mut vault = plane.vault();
+    vault.provider(&id)?;
     vault
         .providers
         .retain(|one| one["provider_id"] != id.as_str());
     vault.drop_tokens(|token| token.provider == id);
-    ok(&json!({"message": format!("OAuth provider '{id}' deleted successfully")}))
+    Ok(ok(
+        &json!({"message": format!("OAuth provider '{id}' deleted successfully")}),
+    ))
 }
 
 async fn tokens(State(plane): ThisControl, uri: Uri) -> Response {
@@ -338,21 +335,22 @@ async fn tokens(State(plane): ThisControl, uri: Uri) -> Response {
     ))
 }
 
-async fn revoke(State(plane): ThisControl, uri: Uri) -> Response {
+async fn revoke(State(plane): ThisControl, uri: Uri) -> Handled {
     let pairs = query_pairs(&uri);
-    answer(required(&pairs, "provider_id").map(|provider| {
-        plane
-            .vault()
-            .drop_tokens(|token| token.provider == provider);
-        ok(&json!({"message": "OAuth tokens revoked", "provider_id": provider}))
-    }))
+    let provider = required(&pairs, "provider_id")?;
+    plane
+        .vault()
+        .drop_tokens(|token| token.provider == provider);
+    Ok(ok(
+        &json!({"message": "OAuth tokens revoked", "provider_id": provider}),
+    ))
 }
 
-async fn forget(State(plane): ThisControl, Path(id): Path<String>) -> Response {
+async fn forget(State(plane): ThisControl, Path(id): Path<String>) -> Handled {
     let mut vault = plane.vault();
     if vault.tokens.iter().all(|token| token.id != id) {
-        return *missing("OAuth token", &id);
+        return Err(unknown("OAuth token", &id));
     }
     vault.drop_tokens(|token| token.id == id);
-    empty(StatusCode::NO_CONTENT)
+    Ok(done())
 }

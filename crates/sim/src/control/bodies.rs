@@ -22,15 +22,6 @@ pub const TYPES: &[&str] = &[
     "serverless",
     "dedicated",
 ];
-const TIERS: Shape = Word(&[
-    "SERVERLESS_S",
-    "SERVERLESS_M",
-    "SERVERLESS_L",
-    "DEDICATED_S",
-    "DEDICATED_M",
-    "DEDICATED_L",
-]);
-
 const CPU: Shape = Number(0.1, 8.0);
 const CPU_LIMIT: Shape = Number(0.1, 16.0);
 const ANY_NUMBER: Shape = Number(f64::MIN, f64::MAX);
@@ -196,5 +187,3 @@ pub const PATCH_BY_CONTRACT: &[Field] = &[
     may("source_revision_config", Object(&[])),
     may("secrets", SECRETS),
 ];
-/// `PATCH /v2/deployments/{id}/resource-tiers`.
-pub const RESOURCE_TIERS: &[Field] = &[null("compute_tier", TIERS), null("database_tier", TIERS)];

@@ -2,13 +2,13 @@
 
 use super::ThisControl;
 use super::query::{flag, number, offset, path_uuid, text, uuids, word};
-use super::rules::{self, Draft, bad};
+use super::rules::{self, Draft};
 use super::shape::body;
-use super::timetable::{Deployment, Object, Revision, ScheduledOutcome};
-use super::{ControlServer, Refusal, answer, bodies, now, ok};
-use crate::Dialect;
-use crate::agent::{detail, empty, json_response, query_pairs};
+use super::timetable::{Deployment, Revision, ScheduledOutcome};
+use super::{ControlServer, bodies, now};
+use crate::http::{Handled, Refusal, bad, conflict, done, json_response, missing, ok, query_pairs};
 use crate::ids::{stable_hex, uuid4};
+use crate::values::{Object, text_of};
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
@@ -64,10 +64,10 @@ pub fn revision_config(sent: &Value) -> Object {
     config
 }
 
-/// Returns a deployment's record in this dialect.
+/// Returns a deployment's record.
 fn shown(plane: &ControlServer, deployment: &Deployment) -> Option<Value> {
     let full = deployment.json(&plane.workspace, now(), plane.speed)?;
-    if plane.dialect != Dialect::Contract {
+    if !plane.contract {
         return Some(full);
     }
     let source: Object = SOURCE_FIELDS[..6]
@@ -104,18 +104,15 @@ pub fn with<R>(
 }
 
 fn unknown(id: &str) -> Refusal {
-    Box::new(detail(
-        StatusCode::NOT_FOUND,
-        &format!("Deployment ID {id} not found."),
-    ))
+    missing(&format!("Deployment ID {id} not found."))
 }
 
 /// `GET /v2/deployments`.
-pub async fn list(State(plane): ThisControl, uri: Uri) -> Response {
-    answer(listed(&plane, &query_pairs(&uri)))
+pub async fn list(State(plane): ThisControl, uri: Uri) -> Handled {
+    listed(&plane, &query_pairs(&uri))
 }
 
-fn listed(plane: &ControlServer, pairs: &[(String, String)]) -> Result<Response, Refusal> {
+fn listed(plane: &ControlServer, pairs: &[(String, String)]) -> Handled {
     let limit = number(pairs, "limit", 1, 100, 20)?;
     let offset = offset(pairs)?;
     let kind = word(pairs, "deployment_type", bodies::TYPES)?;
@@ -160,13 +157,11 @@ fn listed(plane: &ControlServer, pairs: &[(String, String)]) -> Result<Response,
 }
 
 /// `GET /v2/deployments/{id}`.
-pub async fn get(State(plane): ThisControl, Path(id): Path<String>) -> Response {
-    answer(
-        with(&plane, &id, |deployment| {
-            Ok(shown(&plane, deployment).unwrap_or_default())
-        })
-        .map(|one| ok(&one)),
-    )
+pub async fn get(State(plane): ThisControl, Path(id): Path<String>) -> Handled {
+    let one = with(&plane, &id, |deployment| {
+        Ok(shown(&plane, deployment).unwrap_or_default())
+    })?;
+    Ok(ok(&one))
 }
 
 /// `GET /v2/deployments/free-count`.
@@ -180,19 +175,20 @@ pub async fn free_count(State(plane): ThisControl) -> Response {
 }
 
 /// `POST /v2/deployments`.
-pub async fn create(State(plane): ThisControl, bytes: Bytes) -> Response {
+pub async fn create(State(plane): ThisControl, bytes: Bytes) -> Handled {
     let for_agent =
         serde_json::from_slice::<Value>(&bytes).is_ok_and(|asked| asked["agent"].is_object());
-    let fields = match plane.dialect {
-        Dialect::Contract => bodies::CREATE_BY_CONTRACT,
+    let fields = match plane.contract {
+        true => bodies::CREATE_BY_CONTRACT,
         _ if for_agent => bodies::CREATE_FOR_AGENT,
         _ => bodies::CREATE,
     };
-    answer(body(&bytes, fields).and_then(|asked| created(&plane, &asked)))
+    let asked = body(&bytes, fields)?;
+    created(&plane, &asked)
 }
 
-fn created(plane: &ControlServer, asked: &Value) -> Result<Response, Refusal> {
-    let source = asked["source"].as_str().unwrap_or_default();
+fn created(plane: &ControlServer, asked: &Value) -> Handled {
+    let source = text_of(&asked["source"]);
     let agent = &asked["agent"];
     let called = asked["name"]
         .as_str()
@@ -262,10 +258,6 @@ fn created(plane: &ControlServer, asked: &Value) -> Result<Response, Refusal> {
     Ok(json_response(StatusCode::CREATED, &answer))
 }
 
-fn conflict(says: &str) -> Refusal {
-    Box::new(detail(StatusCode::CONFLICT, says))
-}
-
 /// Adds a revision that starts now. It fails on request: if any part of its source (a branch, an image, a path in the
 /// repository, an archive and thereby the deployment's name) contains `build-fails` or `deploy-fails`.
 pub fn add_revision(deployment: &mut Deployment, source: &str, mut config: Object) {
@@ -311,20 +303,21 @@ fn is_commit(name: &str) -> bool {
 
 /// The shape of what changes a deployment.
 pub fn patch_body(plane: &ControlServer, bytes: &[u8]) -> Result<Value, Refusal> {
-    match plane.dialect {
-        Dialect::Contract => body(bytes, bodies::PATCH_BY_CONTRACT),
-        _ => body(bytes, bodies::PATCH),
-    }
+    let fields = if plane.contract {
+        bodies::PATCH_BY_CONTRACT
+    } else {
+        bodies::PATCH
+    };
+    body(bytes, fields)
 }
 
 /// `PATCH /v2/deployments/{id}`.
-pub async fn patch(State(plane): ThisControl, Path(id): Path<String>, bytes: Bytes) -> Response {
-    answer(patch_body(&plane, &bytes).and_then(|asked| {
-        with(&plane, &id, |deployment| {
-            change(&plane, deployment, &asked)?;
-            Ok(ok(&shown(&plane, deployment).unwrap_or_default()))
-        })
-    }))
+pub async fn patch(State(plane): ThisControl, Path(id): Path<String>, bytes: Bytes) -> Handled {
+    let asked = patch_body(&plane, &bytes)?;
+    with(&plane, &id, |deployment| {
+        change(&plane, deployment, &asked)?;
+        Ok(ok(&shown(&plane, deployment).unwrap_or_default()))
+    })
 }
 
 /// Changes a deployment and adds a revision if needed; returns whether it did. Changes nothing if anything is rejected.
@@ -413,46 +406,10 @@ pub fn repeat(deployment: &mut Deployment) {
     }
 }
 
-/// `PATCH /v2/deployments/{id}/resource-tiers`: rolls out as a new revision.
-pub async fn resource_tiers(
-    State(plane): ThisControl,
-    Path(id): Path<String>,
-    bytes: Bytes,
-) -> Response {
-    answer(body(&bytes, bodies::RESOURCE_TIERS).and_then(|asked| {
-        with(&plane, &id, |deployment| {
-            if asked["compute_tier"].is_null() && asked["database_tier"].is_null() {
-                return Err(bad(
-                    "At least one of compute_tier and database_tier is required.",
-                ));
-            }
-            let tier = asked["compute_tier"]
-                .as_str()
-                .or(deployment.newer.get("compute_tier").and_then(Value::as_str));
-            let dedicated = match tier {
-                Some(tier) => tier.starts_with("DEDICATED"),
-                None => deployment.config["deployment_type"] == "prod",
-            };
-            if !asked["database_tier"].is_null() && !dedicated {
-                return Err(bad(
-                    "database_tier can only be set for dedicated deployments.",
-                ));
-            }
-            for key in ["compute_tier", "database_tier"] {
-                if !asked[key].is_null() {
-                    deployment.newer.insert(key.into(), asked[key].clone());
-                }
-            }
-            repeat(deployment);
-            Ok(ok(&shown(&plane, deployment).unwrap_or_default()))
-        })
-    }))
-}
-
 /// Marks a deployment as deleted. Its tracing project is kept unless it is deleted too.
 fn soft_delete(plane: &ControlServer, deployment: &mut Deployment, with_tracing: bool) {
     // The contract has no intermediate states.
-    let at = if plane.dialect == Dialect::Contract {
+    let at = if plane.contract {
         jiff::Timestamp::MIN
     } else {
         now()
@@ -467,9 +424,9 @@ fn soft_delete(plane: &ControlServer, deployment: &mut Deployment, with_tracing:
 }
 
 /// `DELETE /v2/deployments/{id}`: it can still be read for a while.
-pub async fn delete(State(plane): ThisControl, Path(id): Path<String>, uri: Uri) -> Response {
+pub async fn delete(State(plane): ThisControl, Path(id): Path<String>, uri: Uri) -> Handled {
     let pairs = query_pairs(&uri);
-    answer(with(&plane, &id, |deployment| {
+    with(&plane, &id, |deployment| {
         let with_tracing = flag(&pairs, "delete_tracing_project")?.unwrap_or(false);
         match (
             flag(&pairs, "force")?.unwrap_or(false),
@@ -483,38 +440,35 @@ pub async fn delete(State(plane): ThisControl, Path(id): Path<String>, uri: Uri)
             (true, Some(_)) => deployment.deleted_at = Some(jiff::Timestamp::MIN),
             (false, _) => soft_delete(&plane, deployment, with_tracing),
         }
-        Ok(empty(StatusCode::NO_CONTENT))
-    }))
+        Ok(done())
+    })
 }
 
 /// `DELETE /v2/deployments?deployment_ids=…`: 200 where all were found, 207 where some were. The real bodies are
 /// unknown.
-pub async fn delete_many(State(plane): ThisControl, uri: Uri) -> Response {
+pub async fn delete_many(State(plane): ThisControl, uri: Uri) -> Handled {
     let pairs = query_pairs(&uri);
-    let deleted = || {
-        let asked = uuids(&pairs, "deployment_ids")?;
-        let gone = |deployment: &mut Deployment| {
-            soft_delete(&plane, deployment, false);
-            Ok(())
-        };
-        let (done, failed): (Vec<&str>, Vec<&str>) =
-            asked.iter().partition(|id| with(&plane, id, gone).is_ok());
-        let status = match (done.first(), failed.first()) {
-            (None, Some(id)) => return Err(unknown(id)),
-            (Some(_), Some(_)) => StatusCode::MULTI_STATUS,
-            _ => StatusCode::OK,
-        };
-        Ok(json_response(
-            status,
-            &json!({"deleted": done, "not_found": failed}),
-        ))
+    let asked = uuids(&pairs, "deployment_ids")?;
+    let gone = |deployment: &mut Deployment| {
+        soft_delete(&plane, deployment, false);
+        Ok(())
     };
-    answer(deleted())
+    let (done, failed): (Vec<&str>, Vec<&str>) =
+        asked.iter().partition(|id| with(&plane, id, gone).is_ok());
+    let status = match (done.first(), failed.first()) {
+        (None, Some(id)) => return Err(unknown(id)),
+        (Some(_), Some(_)) => StatusCode::MULTI_STATUS,
+        _ => StatusCode::OK,
+    };
+    Ok(json_response(
+        status,
+        &json!({"deleted": done, "not_found": failed}),
+    ))
 }
 
 /// `POST /v2/deployments/{id}/upload-url`.
-pub async fn upload_url(State(plane): ThisControl, Path(id): Path<String>) -> Response {
-    answer(with(&plane, &id, |deployment| {
+pub async fn upload_url(State(plane): ThisControl, Path(id): Path<String>) -> Handled {
+    with(&plane, &id, |deployment| {
         let object = format!(
             "uploads/{}-{}.tar.gz",
             deployment.name,
@@ -525,12 +479,12 @@ pub async fn upload_url(State(plane): ThisControl, Path(id): Path<String>) -> Re
             "upload_url": format!("{}/{object}", plane.url), "object_path": object,
             "upload_headers": {"Content-Type": "application/gzip"},
         })))
-    }))
+    })
 }
 
 /// `POST /v2/deployments/{id}/push-token`.
-pub async fn push_token(State(plane): ThisControl, Path(id): Path<String>) -> Response {
-    answer(with(&plane, &id, |deployment| {
+pub async fn push_token(State(plane): ThisControl, Path(id): Path<String>) -> Handled {
+    with(&plane, &id, |deployment| {
         if deployment.source != "internal_docker" {
             return Err(bad(
                 "Push tokens are only available for 'internal_docker' source deployments.",
@@ -544,5 +498,5 @@ pub async fn push_token(State(plane): ThisControl, Path(id): Path<String>) -> Re
             "token": stable_hex(&uuid4(), 40), "registry_url": format!("registry.{}.example", plane.region),
             "username": "oauth2accesstoken", "repository_url": repository,
         })))
-    }))
+    })
 }

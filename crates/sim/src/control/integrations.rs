@@ -1,13 +1,13 @@
 //! The GitHub integrations of a workspace and the repositories that they see, in both generations of the API.
 
+use super::ControlServer;
 use super::ThisControl;
 use super::query::{number, path_uuid, text};
-use super::{ControlServer, Refusal, answer, ok};
-use crate::agent::{detail, query_pairs};
+use crate::http::{Handled, Refusal, missing, ok, query_pairs};
 use crate::ids::stable_uuid;
 use axum::Router;
 use axum::extract::{Path, State};
-use axum::http::{StatusCode, Uri};
+use axum::http::Uri;
 use axum::response::Response;
 use axum::routing::get;
 use serde_json::{Value, json};
@@ -103,12 +103,14 @@ fn installations(all: &[Installation]) -> Response {
     ok(&json!(list))
 }
 
-async fn github(State(plane): ThisControl, Path(id): Path<String>) -> Response {
-    answer(repositories(&plane, GITHUB, &id).map(|all| ok(&json!(all))))
+async fn github(State(plane): ThisControl, Path(id): Path<String>) -> Handled {
+    let all = repositories(&plane, GITHUB, &id)?;
+    Ok(ok(&json!(all)))
 }
 
-async fn forge(State(plane): ThisControl, Path(id): Path<String>) -> Response {
-    answer(repositories(&plane, FORGE, &id).map(|all| ok(&json!(all))))
+async fn forge(State(plane): ThisControl, Path(id): Path<String>) -> Handled {
+    let all = repositories(&plane, FORGE, &id)?;
+    Ok(ok(&json!(all)))
 }
 
 fn repositories(
@@ -124,30 +126,24 @@ fn repositories(
 }
 
 fn unknown(id: &str) -> Refusal {
-    Box::new(detail(
-        StatusCode::NOT_FOUND,
-        &format!("GitHub integration ID {id} not found."),
-    ))
+    missing(&format!("GitHub integration ID {id} not found."))
 }
 
 /// `GET /v2/integrations/github/installations/{id}/repositories`. Whether the id is the integration's or GitHub's own
 /// number is not documented: both are taken.
-async fn page(State(plane): ThisControl, Path(id): Path<String>, uri: Uri) -> Response {
+async fn page(State(plane): ThisControl, Path(id): Path<String>, uri: Uri) -> Handled {
     let pairs = query_pairs(&uri);
-    let paged = || {
-        let size = number(&pairs, "page_size", 1, 100, 20)?;
-        let found = GITHUB
-            .iter()
-            .find(|one| one.id() == id || one.number.to_string() == id);
-        let all = found.ok_or_else(|| unknown(&id))?.repositories(&plane);
-        let after = text(&pairs, "cursor")
-            .and_then(|cursor| cursor.strip_prefix('r')?.parse().ok())
-            .unwrap_or(0);
-        let items: Vec<&Value> = all.iter().skip(after).take(size).collect();
-        let next = after + items.len();
-        Ok(ok(
-            &json!({"items": items, "next_cursor": (next < all.len()).then(|| format!("r{next}"))}),
-        ))
-    };
-    answer(paged())
+    let size = number(&pairs, "page_size", 1, 100, 20)?;
+    let found = GITHUB
+        .iter()
+        .find(|one| one.id() == id || one.number.to_string() == id);
+    let all = found.ok_or_else(|| unknown(&id))?.repositories(&plane);
+    let after = text(&pairs, "cursor")
+        .and_then(|cursor| cursor.strip_prefix('r')?.parse().ok())
+        .unwrap_or(0);
+    let items: Vec<&Value> = all.iter().skip(after).take(size).collect();
+    let next = after + items.len();
+    Ok(ok(
+        &json!({"items": items, "next_cursor": (next < all.len()).then(|| format!("r{next}"))}),
+    ))
 }

@@ -3,15 +3,16 @@
 use super::ThisControl;
 use super::query::{number, offset, path_uuid};
 use super::shape::{Field, Shape, body, must, null};
-use super::timetable::Object;
-use super::{ControlServer, Refusal, answer, now, ok};
-use crate::agent::{detail, empty, json_response, query_pairs};
+use super::{ControlServer, now};
+use crate::http::{
+    Handled, Refusal, conflict, done, json_response, missing, ok, query_pairs, refuse,
+};
 use crate::ids::{iso_z, stable_uuid, uuid4};
+use crate::values::{Object, text_of};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
-use axum::response::Response;
 use axum::routing::get;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -86,7 +87,7 @@ fn allowed(plane: &ControlServer) -> Result<(), Refusal> {
          organizations with self-hosted enterprise plans.",
         plane.workspace
     );
-    Err(Box::new(detail(StatusCode::FORBIDDEN, &text)))
+    Err(refuse(StatusCode::FORBIDDEN, &text))
 }
 
 /// The listener that a path means.
@@ -100,77 +101,65 @@ fn with<R>(
     let mut all = plane.listeners();
     match all.iter().position(|one| one["id"] == id) {
         Some(at) => Ok(act(&mut all, at)),
-        None => Err(Box::new(detail(
-            StatusCode::NOT_FOUND,
-            &format!("Listener ID {id} not found."),
-        ))),
+        None => Err(missing(&format!("Listener ID {id} not found."))),
     }
 }
 
-async fn list(State(plane): ThisControl, uri: Uri) -> Response {
+async fn list(State(plane): ThisControl, uri: Uri) -> Handled {
     let pairs = query_pairs(&uri);
-    let listed = || {
-        let limit = number(&pairs, "limit", 1, 100, 20)?;
-        let offset = offset(&pairs)?;
-        let all = plane.listeners();
-        let resources: Vec<&Object> = all.iter().skip(offset).take(limit).collect();
-        Ok(ok(
-            &json!({"resources": resources, "offset": offset.saturating_add(resources.len())}),
-        ))
-    };
-    answer(listed())
+    let limit = number(&pairs, "limit", 1, 100, 20)?;
+    let offset = offset(&pairs)?;
+    let all = plane.listeners();
+    let resources: Vec<&Object> = all.iter().skip(offset).take(limit).collect();
+    Ok(ok(
+        &json!({"resources": resources, "offset": offset.saturating_add(resources.len())}),
+    ))
 }
 
-async fn create(State(plane): ThisControl, bytes: Bytes) -> Response {
-    let made = || {
-        let asked = body(&bytes, CREATE)?;
-        allowed(&plane)?;
-        let compute_id = asked["compute_id"].as_str().unwrap_or_default();
-        let mut all = plane.listeners();
-        if all.iter().any(|one| one["compute_id"] == compute_id) {
-            let text = format!(
-                "Listener for LangSmith workspace ID '{}' and compute ID '{compute_id}' already exists.",
-                plane.workspace
-            );
-            return Err(Box::new(detail(StatusCode::CONFLICT, &text)));
-        }
-        let at = iso_z(now());
-        all.push(listener(
-            uuid4(),
-            &asked["version"],
-            compute_id,
-            &asked["compute_config"],
-            [&at, &at],
-        ));
-        Ok(json_response(StatusCode::CREATED, &json!(all.last())))
-    };
-    answer(made())
+async fn create(State(plane): ThisControl, bytes: Bytes) -> Handled {
+    let asked = body(&bytes, CREATE)?;
+    allowed(&plane)?;
+    let compute_id = text_of(&asked["compute_id"]);
+    let mut all = plane.listeners();
+    if all.iter().any(|one| one["compute_id"] == compute_id) {
+        let text = format!(
+            "Listener for LangSmith workspace ID '{}' and compute ID '{compute_id}' already exists.",
+            plane.workspace
+        );
+        return Err(conflict(&text));
+    }
+    let at = iso_z(now());
+    all.push(listener(
+        uuid4(),
+        &asked["version"],
+        compute_id,
+        &asked["compute_config"],
+        [&at, &at],
+    ));
+    Ok(json_response(StatusCode::CREATED, &json!(all.last())))
 }
 
-async fn read(State(plane): ThisControl, Path(id): Path<String>) -> Response {
-    answer(with(&plane, &id, |all, at| ok(&json!(all[at]))))
+async fn read(State(plane): ThisControl, Path(id): Path<String>) -> Handled {
+    with(&plane, &id, |all, at| ok(&json!(all[at])))
 }
 
-async fn patch(State(plane): ThisControl, Path(id): Path<String>, bytes: Bytes) -> Response {
-    let changed = || {
-        let asked = body(&bytes, PATCH)?;
-        with(&plane, &id, |all, at| {
-            let one = &mut all[at];
-            for key in ["version", "compute_config"] {
-                if !asked[key].is_null() {
-                    one.insert(key.into(), asked[key].clone());
-                }
+async fn patch(State(plane): ThisControl, Path(id): Path<String>, bytes: Bytes) -> Handled {
+    let asked = body(&bytes, PATCH)?;
+    with(&plane, &id, |all, at| {
+        let one = &mut all[at];
+        for key in ["version", "compute_config"] {
+            if !asked[key].is_null() {
+                one.insert(key.into(), asked[key].clone());
             }
-            one.insert("updated_at".into(), json!(iso_z(now())));
-            ok(&json!(one))
-        })
-    };
-    answer(changed())
+        }
+        one.insert("updated_at".into(), json!(iso_z(now())));
+        ok(&json!(one))
+    })
 }
 
-async fn delete(State(plane): ThisControl, Path(id): Path<String>) -> Response {
-    answer(with(&plane, &id, |all, at| {
+async fn delete(State(plane): ThisControl, Path(id): Path<String>) -> Handled {
+    with(&plane, &id, |all, at| {
         all.remove(at);
-        empty(StatusCode::NO_CONTENT)
-    }))
+        done()
+    })
 }

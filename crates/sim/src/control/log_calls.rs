@@ -7,13 +7,12 @@ use super::query::{number, required, text, word};
 use super::revisions::find;
 use super::shape::{Problem, body, invalid};
 use super::timetable::{Deployment, Phase, Revision, phases};
-use super::{ControlServer, Refusal, answer, now, ok};
-use crate::agent::query_pairs;
+use super::{ControlServer, now};
+use crate::http::{Handled, Refusal, ok, query_pairs};
 use crate::ids::before;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::Uri;
-use axum::response::Response;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -52,7 +51,7 @@ fn wanted_of_body(asked: &Value) -> Result<WantedRevision, Refusal> {
     })
 }
 
-fn v1_page(plane: &ControlServer, lines: &[Line], bytes: &[u8]) -> Result<Response, Refusal> {
+fn v1_page(plane: &ControlServer, lines: &[Line], bytes: &[u8]) -> Handled {
     let asked = if bytes.is_empty() {
         json!({})
     } else {
@@ -68,8 +67,8 @@ fn revision_v1(
     (id, revision): (String, String),
     bytes: &[u8],
     log: fn(&Revision, &Phase, Timestamp, f64) -> Vec<Line>,
-) -> Response {
-    answer(with(plane, &id, |deployment| {
+) -> Handled {
+    with(plane, &id, |deployment| {
         let (revision, phase) = find(plane, deployment, &revision)?;
         v1_page(
             plane,
@@ -81,7 +80,7 @@ fn revision_v1(
             ),
             bytes,
         )
-    }))
+    })
 }
 
 /// `POST /v1/projects/{id}/revisions/{revision}/build_logs`.
@@ -89,7 +88,7 @@ pub async fn build_v1(
     State(plane): ThisControl,
     Path(of): Path<(String, String)>,
     bytes: Bytes,
-) -> Response {
+) -> Handled {
     revision_v1(&plane, of, &bytes, logs::build)
 }
 
@@ -98,7 +97,7 @@ pub async fn server_v1(
     State(plane): ThisControl,
     Path(of): Path<(String, String)>,
     bytes: Bytes,
-) -> Response {
+) -> Handled {
     revision_v1(&plane, of, &bytes, logs::server)
 }
 
@@ -107,10 +106,10 @@ pub async fn deployment_v1(
     State(plane): ThisControl,
     Path(id): Path<String>,
     bytes: Bytes,
-) -> Response {
-    answer(with(&plane, &id, |deployment| {
+) -> Handled {
+    with(&plane, &id, |deployment| {
         v1_page(&plane, &serving(&plane, deployment), &bytes)
-    }))
+    })
 }
 
 /// Returns when the logs of a revision end: the server of an unused deployment was stopped.
@@ -176,9 +175,9 @@ pub async fn revision_v2(
     State(plane): ThisControl,
     Path((id, revision)): Path<(String, String)>,
     uri: Uri,
-) -> Response {
+) -> Handled {
     let pairs = query_pairs(&uri);
-    answer(with(&plane, &id, |deployment| {
+    with(&plane, &id, |deployment| {
         let (revision, phase) = find(&plane, deployment, &revision)?;
         required(&pairs, "type")?;
         let build = word(&pairs, "type", &["build", "deploy"])? == Some("build");
@@ -193,40 +192,39 @@ pub async fn revision_v2(
         let (found, next) = logs::page(&lines, &wanted, plane.logs.ids);
         let next = cursor(&found, &wanted, next);
         Ok(ok(&json!({"logs": found, "next_offset": next})))
-    }))
+    })
 }
 
 /// `GET /v2/deployment-logs`.
-pub async fn deployment_v2(State(plane): ThisControl, uri: Uri) -> Response {
+pub async fn deployment_v2(State(plane): ThisControl, uri: Uri) -> Handled {
     let pairs = query_pairs(&uri);
-    answer(required(&pairs, "deployment_id").and_then(|id| {
-        with(&plane, id, |deployment| {
-            let build = text(&pairs, "log_type") == Some("BUILD");
-            let asked = text(&pairs, "revision_id").map(str::to_owned);
-            let asked = asked.or_else(|| {
-                deployment
-                    .revisions
-                    .last()
-                    .filter(|_| build)
-                    .map(|last| last.id.clone())
-            });
-            let lines = match asked {
-                None => serving(&plane, deployment),
-                Some(revision) => {
-                    let (revision, phase) = find(&plane, deployment, &revision)?;
-                    let read = if build { logs::build } else { logs::server };
-                    read(
-                        revision,
-                        &phase,
-                        log_end(deployment, &phase, now(), plane.speed),
-                        plane.speed,
-                    )
-                }
-            };
-            let wanted = wanted_of_query(&pairs, ["page_size", "cursor", "sort_order"], 100, 20)?;
-            let (found, next) = logs::page(&lines, &wanted, plane.logs.ids);
-            let next = cursor(&found, &wanted, next);
-            Ok(ok(&json!({"items": found, "next_cursor": next})))
-        })
-    }))
+    let id = required(&pairs, "deployment_id")?;
+    with(&plane, id, |deployment| {
+        let build = text(&pairs, "log_type") == Some("BUILD");
+        let asked = text(&pairs, "revision_id").map(str::to_owned);
+        let asked = asked.or_else(|| {
+            deployment
+                .revisions
+                .last()
+                .filter(|_| build)
+                .map(|last| last.id.clone())
+        });
+        let lines = match asked {
+            None => serving(&plane, deployment),
+            Some(revision) => {
+                let (revision, phase) = find(&plane, deployment, &revision)?;
+                let read = if build { logs::build } else { logs::server };
+                read(
+                    revision,
+                    &phase,
+                    log_end(deployment, &phase, now(), plane.speed),
+                    plane.speed,
+                )
+            }
+        };
+        let wanted = wanted_of_query(&pairs, ["page_size", "cursor", "sort_order"], 100, 20)?;
+        let (found, next) = logs::page(&lines, &wanted, plane.logs.ids);
+        let next = cursor(&found, &wanted, next);
+        Ok(ok(&json!({"items": found, "next_cursor": next})))
+    })
 }

@@ -347,7 +347,8 @@ pub fn page(lines: &[Line], wanted: &WantedRevision, ids: bool) -> (Vec<Value>, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::timetable::{Object, phases};
+    use crate::control::timetable::phases;
+    use crate::values::Object;
 
     fn revision(fate: ScheduledOutcome) -> (Revision, Timestamp) {
         let zero: Timestamp = "2026-11-21T00:00:00Z".parse().expect("a time");

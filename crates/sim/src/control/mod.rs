@@ -3,8 +3,6 @@
 mod auth;
 mod bodies;
 mod deployments;
-#[cfg(test)]
-mod document;
 pub mod integrations;
 mod listeners;
 pub(crate) mod log_calls;
@@ -14,27 +12,26 @@ mod revisions;
 mod rules;
 mod shape;
 mod sign_in;
+#[cfg(test)]
+mod tests;
 pub mod timetable;
 
-use crate::agent::{detail, json_response};
+use crate::http::detail;
 use crate::ids::stable_uuid;
-use crate::{Dialect, Interrupt, KEY, Logs, Options};
+use crate::values::{Object, locked};
+use crate::{KEY, Logs, Options, Scenario};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
-use axum::routing::{get, patch, post, put};
+use axum::routing::{get, post, put};
 use jiff::Timestamp;
-use serde_json::Value;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use timetable::{Deployment, Object};
+use std::sync::{Arc, Mutex, MutexGuard};
+use timetable::Deployment;
 use tokio::sync::Notify;
 use uuid::Uuid;
-
-/// An error response, boxed because it is rare and large.
-type Refusal = Box<Response>;
 
 /// The server of a request.
 type ThisControl = axum::extract::State<Arc<ControlServer>>;
@@ -47,8 +44,8 @@ pub struct ControlServer {
     /// Its base URL, without a prefix.
     pub url: String,
     pub workspace: String,
-    /// Whose rules it follows.
-    pub dialect: Dialect,
+    /// Whether it has only the calls of the written contract.
+    pub contract: bool,
     /// Speed of its revisions as a multiple of real time.
     pub speed: f64,
     prefix_only: bool,
@@ -57,7 +54,6 @@ pub struct ControlServer {
     needs_listener: bool,
     no_listeners: bool,
     aws: bool,
-    interrupt: Interrupt,
     logs: Logs,
     deployments: Mutex<Vec<Deployment>>,
     /// Names of tracing projects whose deployment was deleted without them.
@@ -70,10 +66,6 @@ pub struct ControlServer {
     signed: Notify,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl ControlServer {
     /// A control plane without deployments.
     pub fn new(name: &str, region: &str, url: &str, options: &Options) -> Arc<Self> {
@@ -82,7 +74,7 @@ impl ControlServer {
             region: region.to_owned(),
             url: url.to_owned(),
             workspace: stable_uuid("runtail demo workspace"),
-            dialect: options.dialect,
+            contract: options.scenario == Scenario::Contract,
             speed: options.speed,
             prefix_only: options.prefix_only,
             needs_workspace: options.needs_workspace,
@@ -90,7 +82,6 @@ impl ControlServer {
             needs_listener: options.needs_listener,
             no_listeners: options.no_listeners,
             aws: options.aws,
-            interrupt: options.interrupt,
             logs: options.logs,
             deployments: Mutex::default(),
             tracing_projects: Mutex::default(),
@@ -150,7 +141,7 @@ impl ControlServer {
             "/v2/deployments/{id}/revisions/{revision}",
             get(revisions::get),
         );
-        let api = if self.dialect == Dialect::Contract {
+        let api = if self.contract {
             contract
                 .route("/v2/auth/authenticate", post(sign_in::authenticate))
                 .route("/v2/deployments", post(deployments::create))
@@ -177,10 +168,6 @@ impl ControlServer {
                         .delete(deployments::delete),
                 )
                 .route(
-                    "/v2/deployments/{id}/resource-tiers",
-                    patch(deployments::resource_tiers),
-                )
-                .route(
                     "/v2/deployments/{id}/revisions",
                     get(revisions::list).post(revisions::create),
                 )
@@ -196,7 +183,15 @@ impl ControlServer {
                     "/v2/deployments/{id}/push-token",
                     post(deployments::push_token),
                 )
-                .merge(self.interrupt_routes())
+                // Sources disagree about the word.
+                .route(
+                    "/v2/deployments/{id}/revisions/{revision}/interruption",
+                    post(revisions::interrupt),
+                )
+                .route(
+                    "/v2/deployments/{id}/revisions/{revision}/interrupt",
+                    post(revisions::interrupt),
+                )
                 .merge(self.log_routes())
                 .merge(integrations::routes())
                 .merge(listeners::routes())
@@ -225,21 +220,6 @@ impl ControlServer {
 }
 
 impl ControlServer {
-    /// The spellings of the interrupt call that this region has.
-    fn interrupt_routes(&self) -> Router<Arc<ControlServer>> {
-        let mut routes = Router::new();
-        for (spelling, word) in [
-            (Interrupt::Interruption, "interruption"),
-            (Interrupt::Interrupt, "interrupt"),
-        ] {
-            if self.interrupt == spelling || self.interrupt == Interrupt::Both {
-                let path = format!("/v2/deployments/{{id}}/revisions/{{revision}}/{word}");
-                routes = routes.route(&path, post(revisions::interrupt));
-            }
-        }
-        routes
-    }
-
     /// The log calls of the generations that this region has.
     fn log_routes(&self) -> Router<Arc<ControlServer>> {
         let mut routes = Router::new();
@@ -314,15 +294,6 @@ fn refused(plane: &ControlServer, request: &Request) -> Option<(StatusCode, &'st
         Some(tenant) if tenant != plane.workspace => Some((StatusCode::FORBIDDEN, "Forbidden")),
         _ => None,
     }
-}
-
-fn ok(value: &Value) -> Response {
-    json_response(StatusCode::OK, value)
-}
-
-/// A response or an error response.
-fn answer(result: Result<Response, Refusal>) -> Response {
-    result.unwrap_or_else(|refusal| *refusal)
 }
 
 /// The current time.

@@ -1,7 +1,7 @@
 //! Validates paths and queries of requests.
 
-use super::Refusal;
 use super::shape::{Problem, invalid, one_of};
+use crate::http::Refusal;
 use uuid::Uuid;
 
 /// The names and values of a query, decoded.

@@ -1,10 +1,10 @@
 //! Rules for creating and changing a deployment, beyond the shape of the body. Each rule is known from a document, an official
 //! client or a real response; everything else is accepted.
 
-use super::timetable::{Deployment, Object};
-use super::{ControlServer, Refusal};
-use crate::agent::detail;
-use axum::http::StatusCode;
+use super::ControlServer;
+use super::timetable::Deployment;
+use crate::http::{Refusal, bad};
+use crate::values::{Object, items_of};
 use serde_json::Value;
 
 /// Names of environment variables that the service sets itself (the official client's list).
@@ -61,10 +61,6 @@ const FIXED: [&str; 4] = [
     "deployment_type",
     "listener_id",
 ];
-
-pub fn bad(says: &str) -> Refusal {
-    Box::new(detail(StatusCode::BAD_REQUEST, says))
-}
 
 /// A deployment as a request would leave it.
 #[derive(Debug, Clone, Copy)]
@@ -196,8 +192,7 @@ pub fn name(name: &str) -> Result<(), Refusal> {
 
 /// Variables and references to secrets of a request.
 pub fn secrets(plane: &ControlServer, source: &str, asked: &Value) -> Result<(), Refusal> {
-    let both =
-        ["secrets", "secret_references"].map(|list| asked[list].as_array().into_iter().flatten());
+    let both = ["secrets", "secret_references"].map(|list| items_of(&asked[list]));
     let names = both
         .into_iter()
         .flatten()
@@ -249,12 +244,7 @@ pub fn fixed(deployment: &Deployment, asked: &Value) -> Result<(), Refusal> {
 
 /// Packages to track, `name:version`; one name is known.
 pub fn packages(asked: &Value) -> Result<(), Refusal> {
-    for package in asked["tracked_packages"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-    {
+    for package in items_of(&asked["tracked_packages"]).filter_map(Value::as_str) {
         if !package
             .split_once(':')
             .is_some_and(|(name, version)| name == "google-adk" && !version.is_empty())

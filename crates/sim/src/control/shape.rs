@@ -2,8 +2,7 @@
 //!
 //! The words are pydantic's. Unlike pydantic, `"true"` is not accepted for true, because our clients don't send it.
 
-use super::Refusal;
-use crate::agent::json_response;
+use crate::http::{Refusal, json_response};
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -106,10 +105,7 @@ pub fn invalid(problems: &[Problem]) -> Refusal {
         .iter()
         .map(|one| json!({"loc": one.place, "msg": one.says, "type": one.kind}))
         .collect();
-    Box::new(json_response(
-        StatusCode::UNPROCESSABLE_ENTITY,
-        &json!({"detail": list}),
-    ))
+    json_response(StatusCode::UNPROCESSABLE_ENTITY, &json!({"detail": list})).into()
 }
 
 /// A body that is an object with these fields.
@@ -277,6 +273,7 @@ mod tests {
         let Err(refusal) = body(text.as_bytes(), FIELDS) else {
             return Vec::new();
         };
+        let refusal = axum::response::IntoResponse::into_response(refusal);
         assert_eq!(refusal.status(), 422);
         let bytes = axum::body::to_bytes(refusal.into_body(), 1 << 16)
             .await

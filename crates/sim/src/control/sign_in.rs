@@ -1,19 +1,19 @@
 //! Signing in with a provider: `authenticate`, the wait, the provider's page, and the callbacks.
 
 use super::ThisControl;
-use super::auth::{Token, TokenStore};
+use super::auth::{SignIn, Token, TokenStore};
 use super::query::whole;
 use super::shape::{Field, Shape, body, may, must, null};
-use super::{ControlServer, Refusal, answer, now, ok};
-use crate::agent::{detail, query_pairs};
+use super::{ControlServer, now};
+use crate::http::{Handled, Refusal, bad, ok, query_pairs};
 use crate::ids::{before, uuid4};
+use crate::values::text_of;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
-use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,17 +37,6 @@ pub(super) const AUTHENTICATE: &[Field] = &[
     may("check_only", Shape::Flag),
 ];
 pub(super) const FINALIZE: &[Field] = &[must("code", Shape::Text), must("state", Shape::Text)];
-
-/// A started sign-in.
-#[derive(Debug)]
-pub struct SignIn {
-    provider: String,
-    scopes: Value,
-    is_default: bool,
-    since: Timestamp,
-    /// The resulting token.
-    token: Option<String>,
-}
 
 impl TokenStore {
     /// Completes a sign-in by creating a token. Returns false if there is none with this id.
@@ -95,12 +84,13 @@ pub fn routes() -> Router<Arc<ControlServer>> {
 }
 
 /// `POST /v2/auth/authenticate`. `check_only` begins nothing; `force_new` always does.
-pub async fn authenticate(State(plane): ThisControl, bytes: Bytes) -> Response {
-    answer(body(&bytes, AUTHENTICATE).and_then(|asked| begun(&plane, &asked)))
+pub async fn authenticate(State(plane): ThisControl, bytes: Bytes) -> Handled {
+    let asked = body(&bytes, AUTHENTICATE)?;
+    begun(&plane, &asked)
 }
 
-fn begun(plane: &ControlServer, asked: &Value) -> Result<Response, Refusal> {
-    let provider = asked["provider"].as_str().unwrap_or_default();
+fn begun(plane: &ControlServer, asked: &Value) -> Handled {
+    let provider = text_of(&asked["provider"]);
     let mut vault = plane.vault();
     vault.settle(plane.speed);
     vault.provider(provider)?;
@@ -159,12 +149,10 @@ fn page_of(plane: &ControlServer, provider: &str, id: &str) -> Option<String> {
 
 /// `GET /v2/auth/wait/{id}`: a long poll. The wait is scaled by the simulator's speed, but never longer than requested.
 /// `pending` is the answer where no time was given to wait in.
-async fn wait(State(plane): ThisControl, Path(id): Path<String>, uri: Uri) -> Response {
-    let seconds = match whole(&query_pairs(&uri), "timeout", 30) {
-        Ok(seconds) => seconds.clamp(0, LONGEST),
-        Err(refusal) => return *refusal,
-    };
-    let told = |status: &str, token: Option<&str>| ok(&json!({"status": status, "token": token}));
+async fn wait(State(plane): ThisControl, Path(id): Path<String>, uri: Uri) -> Handled {
+    let seconds = whole(&query_pairs(&uri), "timeout", 30)?.clamp(0, LONGEST);
+    let told =
+        |status: &str, token: Option<&str>| Ok(ok(&json!({"status": status, "token": token})));
     let deadline =
         tokio::time::sleep(Duration::from_secs(seconds as u64).div_f64(plane.speed.max(1.0)));
     tokio::pin!(deadline);
@@ -201,10 +189,7 @@ fn complete(plane: &ControlServer, id: &str) -> Result<(), Refusal> {
     if done {
         Ok(())
     } else {
-        Err(Box::new(detail(
-            StatusCode::BAD_REQUEST,
-            "Invalid or expired state",
-        )))
+        Err(bad("Invalid or expired state"))
     }
 }
 
@@ -228,28 +213,21 @@ pub async fn consent(State(plane): ThisControl, uri: Uri) -> Response {
 }
 
 /// `GET /v2/auth/callback/{provider}` and `…/setup/{provider}`: where a provider sends the browser back to.
-async fn called_back(
-    State(plane): ThisControl,
-    Path(provider): Path<String>,
-    uri: Uri,
-) -> Response {
+async fn called_back(State(plane): ThisControl, Path(provider): Path<String>, uri: Uri) -> Handled {
     let pairs = query_pairs(&uri);
     let text = |name: &str| super::query::text(&pairs, name);
-    let done = || {
-        whole(&pairs, "installation_id", 0)?;
-        plane.vault().provider(&provider)?;
-        if let Some(error) = text("error") {
-            plane
-                .vault()
-                .sign_ins
-                .remove(text("state").unwrap_or_default());
-            plane.signed.notify_waiters();
-            return Ok(ok(&json!({"status": "failed", "error": error})));
-        }
-        complete(&plane, text("state").unwrap_or_default())?;
-        Ok(ok(&json!({"status": "completed"})))
-    };
-    answer(done())
+    whole(&pairs, "installation_id", 0)?;
+    plane.vault().provider(&provider)?;
+    if let Some(error) = text("error") {
+        plane
+            .vault()
+            .sign_ins
+            .remove(text("state").unwrap_or_default());
+        plane.signed.notify_waiters();
+        return Ok(ok(&json!({"status": "failed", "error": error})));
+    }
+    complete(&plane, text("state").unwrap_or_default())?;
+    Ok(ok(&json!({"status": "completed"})))
 }
 
 /// `POST /v2/auth/callback/{provider}`: the same, called by the web application.
@@ -257,10 +235,9 @@ async fn finalize(
     State(plane): ThisControl,
     Path(provider): Path<String>,
     bytes: Bytes,
-) -> Response {
-    answer(body(&bytes, FINALIZE).and_then(|asked| {
-        plane.vault().provider(&provider)?;
-        complete(&plane, asked["state"].as_str().unwrap_or_default())?;
-        Ok(ok(&json!({"status": "completed"})))
-    }))
+) -> Handled {
+    let asked = body(&bytes, FINALIZE)?;
+    plane.vault().provider(&provider)?;
+    complete(&plane, text_of(&asked["state"]))?;
+    Ok(ok(&json!({"status": "completed"})))
 }

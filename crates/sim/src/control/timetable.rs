@@ -1,11 +1,9 @@
 //! Deployments and their revisions, and the timetable by which revisions move through their statuses.
 
 use crate::ids::{before, iso_z};
+use crate::values::Object;
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
-
-/// An object of JSON.
-pub type Object = Map<String, Value>;
+use serde_json::{Value, json};
 
 /// Seconds from one status to the next in real time.
 const CREATING: f64 = 3.0;

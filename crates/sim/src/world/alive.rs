@@ -8,6 +8,7 @@ use crate::agent::state::Thread;
 use crate::control::ControlServer;
 use crate::control::timetable::{Revision, ScheduledOutcome};
 use crate::ids::uuid7;
+use crate::values::object_of;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -120,11 +121,7 @@ pub fn start(agent: &Arc<Agent>, region: &str, deployment: &str, stop: &Cancella
     for (n, behavior) in behaviors(deployment).into_iter().enumerate() {
         let id = uuid7(Timestamp::now());
         let metadata = json!({"owner": behavior.owner, "subject": behavior.about, "region": region, "live": true});
-        let thread = Thread::new(
-            id.clone(),
-            Timestamp::now(),
-            metadata.as_object().cloned().unwrap_or_default(),
-        );
+        let thread = Thread::new(id.clone(), Timestamp::now(), object_of(&metadata));
         agent.memory().threads.insert(id.clone(), thread);
         spawn(stop, live(agent.clone(), id, behavior, n));
     }
@@ -233,7 +230,7 @@ async fn push_to(plane: Arc<ControlServer>, name: &'static str, rest: u64, first
             let made = Revision {
                 created_at: now,
                 source: deployment.source.clone(),
-                config: config.as_object().cloned().unwrap_or_default(),
+                config: object_of(&config),
                 fate: if turn % 4 == 3 {
                     ScheduledOutcome::BuildFails
                 } else {

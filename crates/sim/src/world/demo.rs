@@ -4,6 +4,7 @@ use crate::control::ControlServer;
 use crate::control::integrations::integration;
 use crate::control::timetable::{Deployment, Revision, ScheduledOutcome};
 use crate::ids::{before, stable_hex, stable_number, stable_uuid};
+use crate::values::object_of;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -278,7 +279,7 @@ pub fn fill(plane: &ControlServer, servers: &BTreeMap<&str, &str>) {
                 Revision {
                     created_at: before(now, hours * 3600.0 + 2.0),
                     source: plan.source.to_owned(),
-                    config: config.as_object().cloned().unwrap_or_default(),
+                    config: object_of(&config),
                     fate: *fate,
                     forced,
                     interrupted_at: None,
@@ -320,7 +321,7 @@ pub fn fill(plane: &ControlServer, servers: &BTreeMap<&str, &str>) {
             name: plan.name.to_owned(),
             display_name: plan.display.map(str::to_owned),
             source: plan.source.to_owned(),
-            config: config.as_object().cloned().unwrap_or_default(),
+            config: object_of(&config),
             secrets: vec![
                 json!({"name": "OPENAI_API_KEY", "value": format!("sk-proj-{}", stable_hex(&id, 32))}),
                 json!({"name": "ZENDESK_TOKEN", "value": stable_hex(plan.name, 24)}),

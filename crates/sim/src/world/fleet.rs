@@ -4,6 +4,7 @@ use crate::control::ControlServer;
 use crate::control::integrations::integration;
 use crate::control::timetable::{Deployment, Revision, ScheduledOutcome};
 use crate::ids::{before, stable_hex, stable_number, stable_uuid};
+use crate::values::object_of;
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -37,7 +38,7 @@ pub fn fill(plane: &ControlServer, agent: Option<&str>, count: usize) {
             Revision {
                 created_at: before(now, age),
                 source: "github".into(),
-                config: config.as_object().cloned().unwrap_or_default(),
+                config: object_of(&config),
                 fate: if (dice / 7 + k).is_multiple_of(11) {
                     ScheduledOutcome::BuildFails
                 } else {
@@ -60,7 +61,7 @@ pub fn fill(plane: &ControlServer, agent: Option<&str>, count: usize) {
         deployments.push(Deployment {
             id: stable_uuid(&name),
             source: "github".into(),
-            config: config.as_object().cloned().unwrap_or_default(),
+            config: object_of(&config),
             secrets: vec![
                 json!({"name": "OPENAI_API_KEY", "value": format!("sk-{}", stable_hex(&name, 32))}),
             ],

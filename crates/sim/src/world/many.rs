@@ -2,10 +2,11 @@
 
 use crate::agent::Agent;
 use crate::agent::graphs::Graph;
-use crate::agent::state::{Checkpoint, Interrupt, Object, Task, Thread};
+use crate::agent::state::{Checkpoint, Interrupt, Task, Thread};
 use crate::ids::{before, checkpoint_id, stable_uuid};
+use crate::values::{Object, object_of};
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Seconds between the changes of two neighbors.
 const PACE: f64 = 37.0;
@@ -17,10 +18,6 @@ const SUBJECTS: [&str; 6] = [
     "Cancel order",
     "Late",
 ];
-
-fn object(value: Value) -> Object {
-    value.as_object().cloned().unwrap_or_default()
-}
 
 /// Adds this many threads. The first one changed last.
 pub fn fill(agent: &Agent, count: usize) {
@@ -56,8 +53,8 @@ fn thread(n: usize, now: Timestamp, assistants: &[(Graph, String)]) -> Thread {
     });
     let subject = format!("{} {}", SUBJECTS[n % SUBJECTS.len()], 70_000 + n);
     let message = stable_uuid(&format!("message {n}"));
-    let values = object(
-        json!({"messages": [{"type": "human", "content": subject, "id": message}], "order": 70_000 + n}),
+    let values = object_of(
+        &json!({"messages": [{"type": "human", "content": subject, "id": message}], "order": 70_000 + n}),
     );
     let mut task = Task::new(graph.nodes().first().copied().unwrap_or_default());
     let mut thread = Thread {
@@ -65,7 +62,7 @@ fn thread(n: usize, now: Timestamp, assistants: &[(Graph, String)]) -> Thread {
         values: Some(values.clone()),
         interrupts: Some(Object::new()),
         touched: true,
-        ..Thread::new(id, before(at, 90.0), object(metadata))
+        ..Thread::new(id, before(at, 90.0), object_of(&metadata))
     };
     match status {
         "interrupted" => {
@@ -75,8 +72,8 @@ fn thread(n: usize, now: Timestamp, assistants: &[(Graph, String)]) -> Thread {
                 value: question,
                 schema: None,
             };
-            thread.interrupts = Some(object(
-                json!({&task.id: [{"id": raised.id.clone(), "value": raised.value.clone()}]}),
+            thread.interrupts = Some(object_of(
+                &json!({&task.id: [{"id": raised.id.clone(), "value": raised.value.clone()}]}),
             ));
             task.raised = Some(raised);
         }

@@ -35,7 +35,7 @@ pub fn fill(
     stop: &CancellationToken,
 ) -> Vec<History> {
     match options.scenario {
-        Scenario::Empty | Scenario::Contract | Scenario::JavaScript | Scenario::Aegra => {}
+        Scenario::Empty | Scenario::Contract => {}
         Scenario::Fleet { deployments } => {
             for plane in planes {
                 fleet::fill(

@@ -2,15 +2,14 @@
 //! so states, histories, run records and event ids agree. A run that reaches the present continues there.
 
 use super::stories::{Act, Story, stories};
-use crate::Dialect;
 use crate::agent::crons::create as create_cron;
 use crate::agent::graphs::Graph;
-use crate::agent::life::{self, Origin};
-use crate::agent::state::{Assistant, Thread, Version};
-use crate::agent::store::Item;
+use crate::agent::life;
+use crate::agent::state::{Assistant, StoreItem, Thread, Version};
 use crate::agent::{Agent, edit};
 use crate::clock::Clock;
 use crate::ids::{before, stable_uuid, uuid7};
+use crate::values::object_of;
 use futures::future::{FutureExt, join};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -44,11 +43,7 @@ async fn tell(agent: &Arc<Agent>, region: &str, now: Timestamp, story: Story) {
     let created = before(now, story.acts.first().map_or(0.0, |(ago, _)| ago + 1.5));
     let id = uuid7(created);
     let metadata = json!({"owner": story.owner, "subject": story.subject, "region": region});
-    let thread = Thread::new(
-        id.clone(),
-        created,
-        metadata.as_object().cloned().unwrap_or_default(),
-    );
+    let thread = Thread::new(id.clone(), created, object_of(&metadata));
     agent.memory().threads.insert(id.clone(), thread);
     let mut acts = story.acts.into_iter().peekable();
     while let Some((ago, act)) = acts.next() {
@@ -78,17 +73,15 @@ async fn tell(agent: &Arc<Agent>, region: &str, now: Timestamp, story: Story) {
             Act::Edit(body) => {
                 let body = located(agent, &id, &body);
                 // The stories contain no invalid requests.
-                let _ =
-                    agent.with_thread(&id, |thread| edit::edit(agent.dialect, thread, &body, at));
+                let _ = agent.with_thread(&id, |thread| edit::edit(thread, &body, at));
             }
-            // Aegra cannot copy threads.
-            Act::Copy(subject) if agent.dialect != Dialect::Aegra => {
+            Act::Copy(subject) => {
                 let copy = agent.copy_thread(&id, at);
                 agent.with_thread(&copy.id, |thread| {
                     thread.metadata.insert("subject".into(), json!(subject))
                 });
             }
-            Act::Copy(_) | Act::Cancel | Act::Delete => {}
+            Act::Cancel | Act::Delete => {}
         }
     }
 }
@@ -127,15 +120,7 @@ async fn happen(
     worker: Duration,
     stop: Option<(f64, Act)>,
 ) {
-    let prepared = life::prepare_late(
-        agent,
-        thread,
-        body,
-        false,
-        Origin::Background,
-        clock,
-        worker,
-    );
+    let prepared = life::prepare(agent, thread, body, false, clock, worker);
     let Ok((started, work)) = prepared else {
         return;
     };
@@ -182,13 +167,7 @@ pub async fn long_history(agent: &Arc<Agent>, checkpoints: usize) {
 
 /// Runs to its end, in the present.
 pub async fn run(agent: &Arc<Agent>, thread: &str, graph: Graph, body: &Value) {
-    let Ok(started) = life::start(
-        agent,
-        thread,
-        &watched(graph, body),
-        false,
-        Origin::Background,
-    ) else {
+    let Ok(started) = life::start(agent, thread, &watched(graph, body), false) else {
         return;
     };
     let run = started.run.id.clone();
@@ -256,8 +235,8 @@ fn assistants(agent: &Agent, region: &str, deployment: &str, now: Timestamp) {
         created_at: before(now, 3600.0 * 24.0 * (8.0 - 2.0 * f64::from(number))),
     };
     let mut assistant = Assistant::new(stable_uuid(name), graph, version(1, &versions[0]));
-    assistant.take(version(2, &versions[1]));
-    assistant.take(version(3, &versions[2]));
+    assistant.add(version(2, &versions[1]));
+    assistant.add(version(3, &versions[2]));
     memory.assistants.push(assistant);
 }
 
@@ -293,14 +272,14 @@ fn crons(agent: &Arc<Agent>, region: &str, now: Timestamp) {
                 .crons
                 .iter_mut()
                 .find(|cron| row["cron_id"] == cron.id.as_str());
-            made.into_iter().for_each(|cron| cron.replan(agent, now));
+            made.into_iter().for_each(|cron| cron.replan(now));
         }
     }
 }
 
 /// What the demo's graphs remember about their users.
 fn items(agent: &Agent, now: Timestamp) {
-    let item = |namespace: &[&str], key: &str, value: Value, hours: f64| Item {
+    let item = |namespace: &[&str], key: &str, value: Value, hours: f64| StoreItem {
         namespace: namespace.iter().map(|label| (*label).to_owned()).collect(),
         key: key.to_owned(),
         value,

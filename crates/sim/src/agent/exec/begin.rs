@@ -3,8 +3,8 @@
 use super::Stop;
 use super::level::Level;
 use super::step::exception;
-use crate::Dialect;
-use crate::agent::state::{Checkpoint, Interrupt, Object, Task};
+use crate::agent::state::{Checkpoint, Interrupt, Task};
+use crate::values::Object;
 use serde_json::{Value, json};
 
 /// What a run does with its initial state.
@@ -17,8 +17,6 @@ pub enum Begin {
     Fail(Stop),
     /// It fails on its input, which is saved: the exception and its message.
     FailInput((String, String)),
-    /// It saves the graph's initial state and ends.
-    Nothing,
 }
 
 /// How a run continues.
@@ -90,23 +88,16 @@ impl Level<'_> {
                 self.step += 1;
                 self.tasks = vec![Task::new("__start__")];
                 self.save("input");
-                let mut burst = self.out.burst();
-                self.report(&mut burst);
-                burst.send();
+                self.report();
                 Err(self.fail_input(&stop.0, &stop.1))
-            }
-            Begin::Nothing => {
-                self.step += 1;
-                self.save("input");
-                let mut burst = self.out.burst();
-                self.emit_values(&mut burst);
-                burst.send();
-                Ok(())
             }
             Begin::Input(input) => self.take_input(input),
             Begin::Continue(how) => match base {
                 Some(base) => self.resume(how, base),
-                None => Err(self.no_input()),
+                None => Err(Stop::failed(
+                    "EmptyInputError",
+                    "Received no input for __start__",
+                )),
             },
         }
     }
@@ -124,14 +115,13 @@ impl Level<'_> {
             );
         }
         self.step += 1;
-        let mut first = Task::new("__start__");
-        // The JavaScript server shows no write of an empty input.
-        let empty = input.as_object().is_some_and(Object::is_empty);
-        first.result = (out.agent.dialect != Dialect::JavaScript || !empty).then(|| input.clone());
-        self.tasks = vec![first];
+        self.tasks = vec![Task {
+            result: Some(input.clone()),
+            ..Task::new("__start__")
+        }];
         self.save("input");
-        self.report(&mut burst);
         burst.send();
+        self.report();
         if !input.is_object() {
             let shown = input
                 .as_str()
@@ -147,48 +137,16 @@ impl Level<'_> {
         self.tasks = self.graph.start().into_iter().map(Task::new).collect();
         self.save("loop");
         let mut burst = out.burst();
-        if self.ns.is_empty() && out.modes.legacy && out.agent.dialect == Dialect::JavaScript {
-            for message in self
-                .values
-                .get("messages")
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-            {
-                if message["type"] == "human" {
-                    let data = json!([message]);
-                    burst.plain(
-                        "messages/complete",
-                        &data,
-                        crate::agent::feed::Kind::Output,
-                        true,
-                    );
-                }
-            }
-        }
-        if !empty {
+        if input.as_object().is_some_and(|input| !input.is_empty()) {
             self.emit_values(&mut burst);
         }
         burst.send();
         Ok(())
     }
 
-    fn no_input(&self) -> Stop {
-        let javascript = self.out.agent.dialect == Dialect::JavaScript;
-        let writes = "Received no input writes for \"__start__\"";
-        Stop::failed(
-            "EmptyInputError",
-            if javascript {
-                writes
-            } else {
-                "Received no input for __start__"
-            },
-        )
-    }
-
     /// Records that the input failed, and fails.
     fn fail_input(&mut self, error: &str, message: &str) -> Stop {
-        let text = exception(self.out.agent.dialect, error, message);
+        let text = exception(error, message);
         self.change_task(0, |task| {
             task.result = None;
             task.error = Some(text.clone());
@@ -198,7 +156,6 @@ impl Level<'_> {
 
     fn resume(&mut self, how: &Continue, base: Checkpoint) -> Result<(), Stop> {
         let out = self.out;
-        let javascript = out.agent.dialect == Dialect::JavaScript;
         if base
             .tasks
             .iter()
@@ -207,22 +164,14 @@ impl Level<'_> {
             // The input that failed fails again.
             return Err(Stop::failed("TypeError", NO_INPUT));
         }
-        if javascript
-            && base.tasks.is_empty()
-            && base.source() == "input"
-            && how.answers == Answers::None
-        {
-            return Err(self.no_input());
-        }
         let own: Vec<Task> = base
             .tasks
             .iter()
-            .filter(|task| self.graph.has(task))
+            .filter(|task| self.graph.has(&task.name))
             .cloned()
             .collect();
         if matches!(how.answers, Answers::Bare(_))
             && own.iter().filter_map(Task::pending).count() > 1
-            && !javascript
         {
             return Err(Stop::failed("RuntimeError", AMBIGUOUS));
         }
@@ -233,9 +182,7 @@ impl Level<'_> {
                 .lock()
                 .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(value.clone());
         }
-        // The JavaScript server saves a fork before it applies the command.
-        let later = javascript && how.fork && (how.update.is_object() || !how.goto.is_empty());
-        if how.update.is_object() && !later {
+        if how.update.is_object() {
             self.merge(&how.update);
         }
         self.tasks = own;
@@ -248,7 +195,7 @@ impl Level<'_> {
         for node in added {
             if missing(&self.tasks, node) {
                 self.tasks.push(Task {
-                    added: !javascript,
+                    added: true,
                     ..Task::new(node)
                 });
             }
@@ -270,24 +217,6 @@ impl Level<'_> {
                 .collect();
             self.step += 1;
             self.save("fork");
-            if later {
-                self.merge(&how.update);
-                self.tasks = self
-                    .tasks
-                    .iter()
-                    .map(|task| Task::new(&task.name))
-                    .collect();
-                self.step += 1;
-                self.save("input");
-            }
-        } else if javascript && (how.update.is_object() || !how.goto.is_empty()) {
-            self.store();
-            self.tasks
-                .iter_mut()
-                .filter(|task| task.result.is_none())
-                .for_each(|task| *task = Task::new(&task.name));
-            self.step += 1;
-            self.save("input");
         } else if !how.rerun {
             self.store();
         }

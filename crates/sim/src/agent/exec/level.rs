@@ -1,13 +1,12 @@
 //! One level of a running graph: its super-steps, and the checkpoints between them.
 
-use super::{Answers, Start, Stop};
-use crate::Dialect;
+use super::{Answers, Play, Start, Stop};
 use crate::agent::emit::{Burst, Output};
 use crate::agent::graphs::Graph;
-use crate::agent::message;
 use crate::agent::rows;
-use crate::agent::state::{Checkpoint, Object, Task};
+use crate::agent::state::{Checkpoint, Task};
 use crate::ids::checkpoint_id;
+use crate::values::Object;
 use futures::future::{BoxFuture, FutureExt};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -15,6 +14,7 @@ use std::sync::{Arc, Mutex};
 /// One level of a running graph.
 pub(super) struct Level<'a> {
     pub(super) out: &'a Output,
+    pub(super) play: Play,
     pub(super) graph: Graph,
     pub(super) ns: Vec<String>,
     pub(super) parents: Object,
@@ -36,28 +36,23 @@ pub(super) struct Level<'a> {
 /// Runs a graph, or a subgraph, and returns its final state.
 pub fn run_level<'a>(
     out: &'a Output,
+    play: Play,
     graph: Graph,
     ns: Vec<String>,
     parents: Object,
     start: Start,
 ) -> BoxFuture<'a, Result<Object, Stop>> {
     async move {
-        let javascript = out.agent.dialect == Dialect::JavaScript;
-        let mut level = Level::new(out, graph, ns, parents, start.base.as_ref());
+        let mut level = Level::new(out, play, graph, ns, parents, start.base.as_ref());
         // As in LangGraph: a new run may take `limit` steps and must then be finished, a continued one two more.
         let last_step = level.step + 2 + start.limit;
         // A run that continues passes the breakpoint at which the previous run stopped.
         let mut passes = !matches!(start.begin, super::Begin::Input(_));
         level.begin(&start.begin, start.base)?;
         loop {
-            let too_far = level.step + 1 > last_step;
-            if !(too_far && javascript) {
-                let mut burst = out.burst();
-                level.report(&mut burst);
-                burst.send();
-            }
-            if too_far {
-                return Err(recursion(out.agent.dialect, start.limit));
+            level.report();
+            if level.step + 1 > last_step {
+                return Err(recursion(start.limit));
             }
             if level.tasks.is_empty() {
                 break;
@@ -68,13 +63,8 @@ pub fn run_level<'a>(
             }
             passes = false;
             let ran: Vec<Task> = level.run_step().await?;
-            // The JavaScript server also stops after the last node, and before it reports the new checkpoint.
-            if named(&ran, &start.hold_after) && (javascript || !level.tasks.is_empty()) {
-                if !javascript {
-                    let mut burst = out.burst();
-                    level.report(&mut burst);
-                    burst.send();
-                }
+            if named(&ran, &start.hold_after) && !level.tasks.is_empty() {
+                level.report();
                 level.hold();
                 return Err(Stop::Held);
             }
@@ -95,15 +85,7 @@ pub fn run_level<'a>(
     .boxed()
 }
 
-fn recursion(dialect: Dialect, limit: i64) -> Stop {
-    if dialect == Dialect::JavaScript {
-        let message = format!(
-            "Recursion limit of {limit} reached without hitting a stop condition. You can increase the limit by setting \
-             the \"recursionLimit\" config key.\n\nTroubleshooting URL: \
-             https://docs.langchain.com/oss/javascript/langgraph/GRAPH_RECURSION_LIMIT/\n"
-        );
-        return Stop::failed("GraphRecursionError", message);
-    }
+fn recursion(limit: i64) -> Stop {
     let message = format!(
         "Recursion limit of {limit} reached without hitting a stop condition. You can increase the limit by setting \
          the `recursion_limit` config key.\nFor troubleshooting, visit: \
@@ -121,6 +103,7 @@ fn named(tasks: &[Task], names: &[String]) -> bool {
 impl<'a> Level<'a> {
     fn new(
         out: &'a Output,
+        play: Play,
         graph: Graph,
         ns: Vec<String>,
         parents: Object,
@@ -132,6 +115,7 @@ impl<'a> Level<'a> {
         );
         Level {
             out,
+            play,
             graph,
             ns,
             parents,
@@ -150,33 +134,17 @@ impl<'a> Level<'a> {
     /// Merges an update into the state.
     pub(super) fn merge(&mut self, update: &Value) {
         self.graph.merge(&mut self.values, update);
-        if self.out.agent.dialect == Dialect::JavaScript
-            && let Some(messages) = self
-                .values
-                .get_mut("messages")
-                .and_then(Value::as_array_mut)
-        {
-            messages.iter_mut().for_each(message::javascript);
-        }
     }
 
-    /// Adds a `values` event. The JavaScript server puts an envelope before it where subgraphs are streamed.
+    /// Adds a `values` event.
     pub(super) fn emit_values(&self, burst: &mut Burst<'_>) {
-        let out = self.out;
-        if !out.modes.values {
-            return;
+        if self.out.modes.values {
+            burst.add("values", &self.ns, &Value::Object(self.values.clone()));
         }
-        if out.agent.dialect == Dialect::JavaScript && out.subgraphs && !out.modes.checkpoints {
-            let envelope = json!({
-                "id": self.checkpoint, "parent_id": self.parent, "step": self.step, "source": self.metadata["source"],
-            });
-            burst.add("checkpoints", &self.ns, &envelope);
-        }
-        burst.add("values", &self.ns, &Value::Object(self.values.clone()));
     }
 
-    /// Records the current checkpoint and adds its events: its tasks are about to run.
-    pub(super) fn report(&self, burst: &mut Burst<'_>) {
+    /// Records the current checkpoint and sends its events: its tasks are about to run.
+    pub(super) fn report(&self) {
         let out = self.out;
         if self.ns.is_empty() {
             out.report(&self.values, &self.tasks);
@@ -194,33 +162,29 @@ impl<'a> Level<'a> {
         } else {
             self.metadata.clone()
         };
-        let javascript = out.agent.dialect == Dialect::JavaScript;
-        if javascript && out.modes.checkpoints {
-            let event = json!({"values": self.values, "metadata": metadata, "next": names});
-            burst.add("checkpoints", &self.ns, &event);
-        }
         let mut payload = json!({
             "config": out.checkpoint_config(&self.ns, &self.parents, id),
             "parent_config": self.parent.as_deref().map(|id| out.checkpoint_config(&self.ns, &self.parents, id)),
             "values": self.values, "metadata": metadata, "next": names,
             "tasks": self.tasks.iter().map(|task| self.task_of_event(task)).collect::<Vec<_>>(),
         });
-        if out.modes.checkpoints && !javascript {
+        let mut burst = out.burst();
+        if out.modes.checkpoints {
             burst.add("checkpoints", &self.ns, &payload);
         }
         let ns = self.ns.join("|");
         let place = |id: &String| json!({"checkpoint_id": id, "thread_id": out.thread, "checkpoint_ns": ns});
         payload["parent_checkpoint"] = self.parent.as_ref().map(place).unwrap_or_default();
         payload["checkpoint"] = place(id);
-        out.debug(burst, &self.ns, self.step, "checkpoint", &payload);
+        out.debug(&mut burst, &self.ns, self.step, "checkpoint", &payload);
+        burst.send();
     }
 
     fn task_of_event(&self, task: &Task) -> Value {
-        let dialect = self.out.agent.dialect;
         let raised: Vec<Value> = task
             .raised
             .as_ref()
-            .map(|raised| rows::interrupt(dialect, raised, true))
+            .map(|raised| rows::interrupt(raised, true))
             .into_iter()
             .collect();
         let mut state = Value::Null;
@@ -228,12 +192,7 @@ impl<'a> Level<'a> {
             let ns = format!("{}:{}", task.name, task.id);
             state = json!({"configurable": {"thread_id": self.out.thread, "checkpoint_ns": ns}});
         }
-        let mut row =
-            json!({"id": task.id, "name": task.name, "interrupts": raised, "state": state});
-        if dialect == Dialect::JavaScript {
-            row["path"] = json!(["__pregel_pull", task.name]);
-        }
-        row
+        json!({"id": task.id, "name": task.name, "interrupts": raised, "state": state})
     }
 
     /// Stops before the next tasks.
@@ -273,7 +232,7 @@ impl<'a> Level<'a> {
             if let Some(checkpoint) = thread.checkpoint_mut(checkpoint) {
                 checkpoint.values = self.saved_values();
                 // The tasks of another graph stay as they are.
-                checkpoint.tasks.retain(|task| !self.graph.has(task));
+                checkpoint.tasks.retain(|task| !self.graph.has(&task.name));
                 checkpoint.tasks.extend(self.tasks.iter().cloned());
             }
         });
@@ -289,22 +248,12 @@ impl<'a> Level<'a> {
         let root = self.ns.is_empty();
         let saved = root.then(|| {
             out.agent.with_thread(&out.thread, |thread| {
-                let at = thread.later(now);
-                let id = checkpoint_id(at, self.step);
                 let mut parent = self.parent.clone();
                 if out.only_last {
                     parent = thread.forget_step(parent, &out.run);
                 }
                 let (values, tasks) = (self.saved_values(), self.tasks.clone());
-                thread.checkpoints.push(Checkpoint {
-                    id: id.clone(),
-                    parent,
-                    values,
-                    tasks,
-                    metadata,
-                    at,
-                });
-                id
+                thread.save(parent, values, tasks, metadata, now, self.step)
             })
         });
         // A thread that was deleted in the meantime stores nothing.

@@ -11,12 +11,12 @@ use super::emit::{Output, Position};
 use super::graphs::Graph;
 use super::message::{self, Reply};
 use super::message_stream::MessageStream;
-use super::state::{Checkpoint, Interrupt, Object};
-use crate::Dialect;
+use super::state::{Checkpoint, Interrupt};
 use crate::ids::uuid7;
-use futures::future::FutureExt;
+use crate::values::{Object, locked};
+use futures::future::{BoxFuture, FutureExt};
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Why a graph stopped before its end.
@@ -75,6 +75,9 @@ struct Given {
     took_bare: bool,
 }
 
+/// Runs a node of a graph.
+pub type Play = for<'a> fn(Graph, &'a Node<'_>) -> BoxFuture<'a, Result<Value, Stop>>;
+
 /// The context of a node.
 #[derive(Debug)]
 pub struct Node<'a> {
@@ -90,9 +93,26 @@ pub struct Node<'a> {
     /// The checkpoint that it runs from.
     checkpoint: String,
     parents: Object,
+    play: Play,
 }
 
 impl Node<'_> {
+    /// A text of the state.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.state.get(key).and_then(Value::as_str)
+    }
+
+    /// A number of the state.
+    pub fn number(&self, key: &str, usual: f64) -> f64 {
+        self.state.get(key).and_then(Value::as_f64).unwrap_or(usual)
+    }
+
+    /// The messages of the state.
+    pub fn messages(&self) -> &[Value] {
+        let messages = self.state.get("messages").and_then(Value::as_array);
+        messages.map(Vec::as_slice).unwrap_or_default()
+    }
+
     /// Sends a custom event.
     pub fn custom(&self, data: &Value) {
         if self.out.modes.custom {
@@ -114,20 +134,16 @@ impl Node<'_> {
     /// Asks the user. The run stops here the first time; when it runs again, the answer is available. An answer is stored before
     /// the node uses it, unless it has a schema that the answer breaks.
     pub fn ask(&self, question: &Value, schema: Option<AnswerSchema>) -> Result<Value, Stop> {
-        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut given = locked(&self.given);
         let index = given.asked;
         given.asked += 1;
-        let mut bare = self.bare.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bare = locked(&self.bare);
         if given.answers.len() == index
             && !given.took_bare
-            && let Some(answer) = bare.clone()
+            && let Some(answer) = bare.take()
         {
             given.answers.push(answer);
             given.took_bare = true;
-            // The Python server uses it once. The JavaScript server gives it to every task.
-            if self.out.agent.dialect != Dialect::JavaScript {
-                *bare = None;
-            }
         }
         let Some(answer) = given.answers.get(index).cloned() else {
             let id = Interrupt::id_of(&self.position.task, index);
@@ -157,10 +173,7 @@ impl Node<'_> {
     }
 
     fn used_an_answer(&self) -> bool {
-        self.given
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .used
+        locked(&self.given).used
     }
 
     /// Streams a text token by token. Returns the whole message.
@@ -226,6 +239,7 @@ impl Node<'_> {
         };
         run_level(
             self.out,
+            self.play,
             graph,
             self.position.inner(),
             self.parents.clone(),

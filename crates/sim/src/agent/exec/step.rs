@@ -2,13 +2,13 @@
 
 use super::level::Level;
 use super::{Given, Node, Stop};
-use crate::Dialect;
 use crate::agent::emit::Position;
-use crate::agent::state::{Interrupt, Object, Task};
+use crate::agent::state::{Interrupt, Task};
+use crate::values::{Object, locked};
 use futures::future::{BoxFuture, FutureExt};
 use serde_json::{Value, json};
 use std::future::poll_fn;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::task::Poll;
 
 /// How a task ended: its index, its result, and whether it used an answer.
@@ -32,16 +32,7 @@ async fn first_of(running: &mut Vec<BoxFuture<'_, Done>>) -> Option<Done> {
 }
 
 /// An exception as the tasks of a state show it.
-pub fn exception(dialect: Dialect, error: &str, message: &str) -> String {
-    if dialect == Dialect::JavaScript {
-        // JavaScript nodes throw plain errors.
-        let name = if matches!(error, "GraphRecursionError" | "AbortError") {
-            error
-        } else {
-            "Error"
-        };
-        return json!({"message": message, "name": name}).to_string();
-    }
+pub fn exception(error: &str, message: &str) -> String {
     // pydantic's own repr is its message.
     if error == "ValidationError" {
         return message.to_owned();
@@ -91,6 +82,7 @@ impl<'a> Level<'a> {
             bare: self.bare.clone(),
             checkpoint: self.checkpoint.clone().unwrap_or_default(),
             parents,
+            play: self.play,
         }
     }
 
@@ -104,21 +96,13 @@ impl<'a> Level<'a> {
             .filter(|(_, task)| task.result.is_none());
         let nodes: Vec<(usize, Node<'a>)> =
             todo.map(|(index, task)| (index, self.node(task))).collect();
-        let graph = self.graph;
+        let (graph, play) = (self.graph, self.play);
         let mut running: Vec<BoxFuture<'_, Done>> = nodes
             .iter()
             .map(|(index, node)| {
                 async move {
-                    let result = graph.node(node).await;
-                    if result.is_ok() && node.out.agent.dialect == Dialect::JavaScript {
-                        // JavaScript reports a question before the result of a node that ends at the same time.
-                        tokio::task::yield_now().await;
-                    }
-                    (
-                        *index,
-                        result.map(|update| node.out.restyle(update)),
-                        node.used_an_answer(),
-                    )
+                    let result = play(graph, node).await;
+                    (*index, result, node.used_an_answer())
                 }
                 .boxed()
             })
@@ -141,7 +125,7 @@ impl<'a> Level<'a> {
             }
         }
         // An answer counts for the checkpoint that it was sent to. A question of a later step does not get it.
-        *self.bare.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *locked(&self.bare) = None;
         match asked {
             Some(question) => {
                 self.stop_asking();
@@ -212,23 +196,20 @@ impl<'a> Level<'a> {
     /// Stores and sends a failure, and the cancellation of the other unfinished tasks.
     fn fail_step(&mut self, failed: usize, error: &str, message: &str, used_an_answer: bool) {
         let out = self.out;
-        let dialect = out.agent.dialect;
         let mut burst = out.burst();
         for index in 0..self.tasks.len() {
             let own = index == failed;
             if !own && self.tasks[index].result.is_some() {
                 continue;
             }
-            let (error, message) = match dialect {
-                _ if own => (error, message),
-                Dialect::JavaScript => ("AbortError", "This operation was aborted"),
-                _ => ("CancelledError", ""),
+            let (error, message) = if own {
+                (error, message)
+            } else {
+                ("CancelledError", "")
             };
-            self.change_task(index, |task| {
-                task.error = Some(exception(dialect, error, message))
-            });
+            self.change_task(index, |task| task.error = Some(exception(error, message)));
             let position = self.position(&self.tasks[index]);
-            if own && used_an_answer && out.modes.updates && dialect == Dialect::Python {
+            if own && used_an_answer && out.modes.updates {
                 burst.add("updates", &self.ns, &json!({&position.node: null}));
             }
             out.task_ends(
@@ -297,20 +278,15 @@ mod tests {
 
     #[test]
     fn exceptions_match_the_servers_format() {
-        let python = |error: &str, message: &str| exception(Dialect::Python, error, message);
         assert_eq!(
-            python("ValueError", "n must not be 0"),
+            exception("ValueError", "n must not be 0"),
             "ValueError('n must not be 0')"
         );
-        assert_eq!(python("CancelledError", ""), "CancelledError()");
+        assert_eq!(exception("CancelledError", ""), "CancelledError()");
         assert_eq!(
-            python("KeyError", "'decisions'"),
+            exception("KeyError", "'decisions'"),
             "KeyError(\"'decisions'\")"
         );
-        assert_eq!(python("E", "a\nb"), "E('a\\nb')");
-        assert_eq!(
-            exception(Dialect::JavaScript, "Error", "boom"),
-            r#"{"message":"boom","name":"Error"}"#
-        );
+        assert_eq!(exception("E", "a\nb"), "E('a\\nb')");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Graph;
 use crate::agent::message;
-use crate::agent::state::{Object, Task};
+use crate::values::Object;
 use serde_json::{Value, json};
 
 impl Graph {
@@ -117,8 +117,8 @@ impl Graph {
     }
 
     /// Whether a saved task is one of this graph's. Tasks of other graphs do not run, and states do not show them.
-    pub fn has(self, task: &Task) -> bool {
-        task.name == "__start__" || self.nodes().contains(&task.name.as_str())
+    pub fn has(self, task: &str) -> bool {
+        task == "__start__" || self.nodes().contains(&task)
     }
 }
 
@@ -160,6 +160,6 @@ mod tests {
         let (own, foreign) = Graph::Agent.split(&saved);
         assert_eq!(json!(own), json!({"messages": []}));
         assert_eq!(json!(foreign), json!({"log": [], "draft": "send 5 EUR"}));
-        assert!(!Graph::Agent.has(&Task::new("ask")) && Graph::Approval.has(&Task::new("ask")));
+        assert!(!Graph::Agent.has("ask") && Graph::Approval.has("ask"));
     }
 }

@@ -1,42 +1,23 @@
 //! Graphs as `GET /assistants/{id}/graph` draws them.
 
 use super::Graph;
-use crate::Dialect;
 use serde_json::{Value, json};
 
 impl Graph {
     /// Draws a graph; `xray` expands this many levels of subgraphs.
-    pub fn drawing(self, dialect: Dialect, xray: usize) -> Value {
+    pub fn drawing(self, xray: usize) -> Value {
         let (mut nodes, mut edges) = (Vec::new(), Vec::new());
         self.draw("", xray, &mut nodes, &mut edges);
-        let javascript = dialect == Dialect::JavaScript;
-        let runnable = |id: &String| {
-            let data = if javascript {
-                json!({"id": ["langgraph", "RunnableCallable"], "name": id})
-            } else {
-                json!({"name": id})
-            };
-            json!({"id": id, "type": "runnable", "data": data})
-        };
-        let schema = |id: &str| json!({"id": id, "type": "schema", "data": {"$schema": "https://json-schema.org/draft/2020-12/schema"}});
-        let mut drawn = Vec::new();
-        drawn.push(if javascript {
-            schema("__start__")
-        } else {
-            runnable(&"__start__".to_owned())
-        });
-        drawn.extend(nodes.iter().map(runnable));
-        drawn.push(if javascript {
-            schema("__end__")
-        } else {
-            json!({"id": "__end__"})
-        });
+        let runnable = |id: &str| json!({"id": id, "type": "runnable", "data": {"name": id}});
+        let mut drawn = vec![runnable("__start__")];
+        drawn.extend(nodes.iter().map(|id| runnable(id)));
+        drawn.push(json!({"id": "__end__"}));
         let edges: Vec<Value> = edges
             .into_iter()
             .map(|(source, target, conditional)| {
                 let mut edge = json!({"source": source, "target": target});
-                if conditional || javascript {
-                    edge["conditional"] = json!(conditional);
+                if conditional {
+                    edge["conditional"] = json!(true);
                 }
                 edge
             })
@@ -96,13 +77,13 @@ mod tests {
 
     #[test]
     fn drawings_expand_subgraphs() {
-        let flat = Graph::Research.drawing(Dialect::Python, 0);
+        let flat = Graph::Research.drawing(0);
         assert!(
             flat["nodes"]
                 .as_array()
                 .is_some_and(|nodes| nodes.iter().any(|node| node["id"] == "critic"))
         );
-        let open = Graph::Research.drawing(Dialect::Python, 9).to_string();
+        let open = Graph::Research.drawing(9).to_string();
         assert!(
             open.contains("\"critic:sources:check\"") && !open.contains("\"critic\""),
             "{open}"
@@ -115,17 +96,11 @@ mod tests {
             open.contains(r#"{"source":"critic:read","target":"critic:sources:check"}"#),
             "{open}"
         );
-        let chat = Graph::Agent.drawing(Dialect::Python, 0);
+        let chat = Graph::Agent.drawing(0);
         assert_eq!(
             chat["edges"][1],
             json!({"source": "chat", "target": "__end__", "conditional": true})
         );
         assert_eq!(chat["nodes"][3], json!({"id": "__end__"}));
-        let javascript = Graph::Agent.drawing(Dialect::JavaScript, 0);
-        assert_eq!(
-            javascript["edges"][0],
-            json!({"source": "__start__", "target": "chat", "conditional": false})
-        );
-        assert_eq!(javascript["nodes"][0]["type"], "schema");
     }
 }

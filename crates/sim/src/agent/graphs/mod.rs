@@ -4,12 +4,9 @@ mod channels;
 mod drawing;
 mod schemas;
 
-use super::exec::{Node, Stop};
 use super::message;
-use super::scripts::{asking, chat, firehose, jobs, mail, research, small};
-use super::state::Object;
-use futures::future::{BoxFuture, FutureExt};
-use serde_json::{Value, json};
+use crate::values::Object;
+use serde_json::Value;
 
 /// Declares the graphs: the variant, the name, and the id of the default assistant, which is a version 5 UUID of the name and the
 /// same on every real server. A client can't run a graph without one.
@@ -84,7 +81,8 @@ pub fn graphs() -> impl Iterator<Item = Graph> {
         .filter(|graph| !graph.assistant().is_empty())
 }
 
-const REVIEW: &str = "HumanInTheLoopMiddleware.after_model";
+/// The node of `hitl` that asks.
+pub const REVIEW: &str = "HumanInTheLoopMiddleware.after_model";
 
 /// An edge: from, to, and whether it is conditional.
 type Edge = (&'static str, &'static str, bool);
@@ -249,59 +247,12 @@ impl Graph {
         }
         nodes
     }
-
-    /// Runs one node.
-    pub fn node<'a>(self, node: &'a Node<'_>) -> BoxFuture<'a, Result<Value, Stop>> {
-        let name = node.position.node.clone();
-        async move {
-            match (self, name.as_str()) {
-                (Graph::Agent | Graph::Support, "chat") => chat::chat(node).await,
-                (Graph::Agent | Graph::Support, "tools") => chat::tools(node).await,
-                (Graph::Research, "plan") => research::plan(node).await,
-                (Graph::Research, "web" | "papers") => research::search(node).await,
-                (Graph::Research, "critic") => research::inside(node, Graph::Critic).await,
-                (Graph::Research, "write") => research::write(node).await,
-                (Graph::Critic, "read") => research::read(node).await,
-                (Graph::Critic, "sources") => research::inside(node, Graph::Sources).await,
-                (Graph::Sources, "check") => research::check(node).await,
-                (Graph::Approval, "draft") => small::draft(node).await,
-                (Graph::Approval, "ask") => small::ask(node),
-                (Graph::Approval, "act") => small::act(node).await,
-                (Graph::Broken, "ok") => small::ok(node).await,
-                (Graph::Broken, "boom") => small::boom(node).await,
-                (Graph::Slow, "nap") => small::nap(node).await,
-                (Graph::Slow, "wake") => Ok(json!({"log": ["woke"]})),
-                (Graph::Firehose, "burst") => firehose::burst(node).await,
-                (Graph::Two, "left" | "right") => asking::side(node),
-                (Graph::Two, "done") => Ok(asking::done(node)),
-                (Graph::Schema, "ask") => asking::review(node),
-                (Graph::Mailer, "write") => mail::write(node).await,
-                (Graph::Mailer, "ask") => mail::ask(node),
-                (Graph::Mailer, "send") => mail::send(node).await,
-                (Graph::Clarify, "look_up") => asking::look_up(node).await,
-                (Graph::Clarify, "ask") => asking::which(node),
-                (Graph::Clarify, "reply") => asking::reply(node).await,
-                (Graph::Hitl, "model") => asking::model(node).await,
-                (Graph::Hitl, REVIEW) => asking::approve(node),
-                (Graph::Hitl, "tools") => asking::tools(node).await,
-                (Graph::Release, "build" | "test" | "release") => jobs::stage(node).await,
-                (Graph::Counter, "step") => jobs::step(node).await,
-                (Graph::Failing, "before" | "maybe" | "par") => jobs::failing(node).await,
-                (Graph::Crawl, "plan" | "fetch" | "index" | "report") => jobs::crawl(node).await,
-                (Graph::Sync, "fetch" | "transform" | "save") => jobs::sync(node).await,
-                (_, unknown) => Err(Stop::Failed {
-                    error: "KeyError".into(),
-                    message: format!("'{unknown}'"),
-                }),
-            }
-        }
-        .boxed()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn next_nodes_follow_the_edges() {

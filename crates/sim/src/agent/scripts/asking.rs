@@ -4,19 +4,13 @@
 use crate::agent::exec::{Node, Stop};
 use crate::agent::message::{self, Call, Reply};
 use crate::agent::python::{python_repr, python_type};
+use crate::values::{items_of, text_of};
 use serde_json::{Value, json};
-
-fn failed(error: &str, message: String) -> Stop {
-    Stop::Failed {
-        error: error.to_owned(),
-        message,
-    }
-}
 
 /// `two`: one of two nodes that ask in parallel.
 pub fn side(node: &Node<'_>) -> Result<Value, Stop> {
     let side = node.position.node.as_str();
-    let question = match node.state.get(side).and_then(Value::as_str) {
+    let question = match node.text(side) {
         Some(text) => json!({"question": text, "side": side}),
         None => json!({"question": format!("Go {side}?"), "side": side}),
     };
@@ -76,11 +70,7 @@ fn review_schema() -> Value {
 
 /// `schema`: asks. An answer that does not match is refused before it is stored.
 pub fn review(node: &Node<'_>) -> Result<Value, Stop> {
-    let text = node
-        .state
-        .get("question")
-        .and_then(Value::as_str)
-        .unwrap_or("Review the draft");
+    let text = node.text("question").unwrap_or("Review the draft");
     let answer = node.ask(
         &json!({"question": text}),
         Some((review_schema(), check_review)),
@@ -158,7 +148,7 @@ fn check_review(answer: &Value) -> Result<(), Stop> {
         wrong.len(),
         wrong.join("\n")
     );
-    Err(failed("ValidationError", message))
+    Err(Stop::failed("ValidationError", message))
 }
 
 /// The tools that need approval, and the decisions that each allows.
@@ -169,12 +159,7 @@ const GATED: [(&str, &[&str]); 2] = [
 
 /// `hitl`: the model calls tools, and summarizes their results.
 pub async fn model(node: &Node<'_>) -> Result<Value, Stop> {
-    let messages = node
-        .state
-        .get("messages")
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default();
+    let messages = node.messages();
     let answers: Vec<&str> = messages
         .iter()
         .rev()
@@ -212,25 +197,17 @@ pub async fn model(node: &Node<'_>) -> Result<Value, Stop> {
 
 /// `hitl`: the middleware asks about all gated calls of the last message at once.
 pub fn approve(node: &Node<'_>) -> Result<Value, Stop> {
-    let last = node
-        .state
-        .get("messages")
-        .and_then(Value::as_array)
-        .and_then(|messages| messages.last())
-        .cloned();
+    let last = node.messages().last().cloned();
     let mut last = last.unwrap_or_default();
     let gated = |call: &Value| GATED.iter().find(|(name, _)| call["name"] == *name);
-    let asked: Vec<Value> = last["tool_calls"]
-        .as_array()
-        .into_iter()
-        .flatten()
+    let asked: Vec<Value> = items_of(&last["tool_calls"])
         .filter(|call| gated(call).is_some())
         .cloned()
         .collect();
     let requests: Vec<Value> = asked
         .iter()
         .map(|call| {
-            let name = call["name"].as_str().unwrap_or_default();
+            let name = text_of(&call["name"]);
             let args = call["args"].to_string();
             let text = format!("Tool execution requires approval\n\nTool: {name}\nArgs: {args}");
             json!({"name": name, "args": call["args"], "description": text})
@@ -247,16 +224,15 @@ pub fn approve(node: &Node<'_>) -> Result<Value, Stop> {
     )?;
     let Some(decisions) = answer["decisions"].as_array() else {
         return Err(match answer {
-            Value::Object(_) => failed("KeyError", "'decisions'".into()),
-            Value::Array(_) => failed(
+            Value::Object(_) => Stop::failed("KeyError", "'decisions'"),
+            Value::Array(_) => Stop::failed(
                 "TypeError",
-                "list indices must be integers or slices, not str".into(),
+                "list indices must be integers or slices, not str",
             ),
-            Value::String(_) => failed(
-                "TypeError",
-                "string indices must be integers, not 'str'".into(),
-            ),
-            other => failed(
+            Value::String(_) => {
+                Stop::failed("TypeError", "string indices must be integers, not 'str'")
+            }
+            other => Stop::failed(
                 "TypeError",
                 format!("'{}' object is not subscriptable", python_type(&other)),
             ),
@@ -268,15 +244,15 @@ pub fn approve(node: &Node<'_>) -> Result<Value, Stop> {
             decisions.len(),
             asked.len()
         );
-        return Err(failed("ValueError", text));
+        return Err(Stop::failed("ValueError", text));
     }
     let mut answers = Vec::new();
     for (call, decision) in asked.iter().zip(decisions) {
         let (name, allowed) = gated(call).copied().unwrap_or_default();
-        let kind = decision["type"].as_str().unwrap_or_default();
+        let kind = text_of(&decision["type"]);
         if !allowed.contains(&kind) {
             let text = format!("Decision '{kind}' is not allowed for tool '{name}' ({allowed:?}).");
-            return Err(failed("ValueError", text));
+            return Err(Stop::failed("ValueError", text));
         }
         answers.extend(decide(&mut last, call, name, decision));
     }
@@ -287,8 +263,8 @@ pub fn approve(node: &Node<'_>) -> Result<Value, Stop> {
 
 /// Applies a decision: edits the call in the message, or adds a result in place of the tool's.
 fn decide(last: &mut Value, call: &Value, name: &str, decision: &Value) -> Option<Value> {
-    let id = call["id"].as_str().unwrap_or_default();
-    let text = decision["message"].as_str().unwrap_or_default();
+    let id = text_of(&call["id"]);
+    let text = text_of(&decision["message"]);
     match decision["type"].as_str() {
         Some("edit") => {
             for one in last["tool_calls"]
@@ -323,12 +299,7 @@ fn decide(last: &mut Value, call: &Value, name: &str, decision: &Value) -> Optio
 
 /// `hitl`: runs the calls that have no result from a decision.
 pub async fn tools(node: &Node<'_>) -> Result<Value, Stop> {
-    let messages = node
-        .state
-        .get("messages")
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default();
+    let messages = node.messages();
     let answered: Vec<&Value> = messages
         .iter()
         .rev()
@@ -350,18 +321,14 @@ pub async fn tools(node: &Node<'_>) -> Result<Value, Stop> {
         }
         node.wait(400.0).await;
         let args = &call["args"];
-        let text = |key: &str| args[key].as_str().unwrap_or_default().to_owned();
+        let text = |key: &str| text_of(&args[key]).to_owned();
         let did = match call["name"].as_str() {
             Some("send_email") => format!("sent to {}: {}", text("to"), text("body")),
             Some("delete_file") => format!("deleted {}", text("path")),
             _ => format!("{}: 4,812 rows, no errors", text("path")),
         };
-        let name = call["name"].as_str().unwrap_or_default();
-        answers.push(message::tool(
-            name,
-            call["id"].as_str().unwrap_or_default(),
-            did,
-        ));
+        let name = text_of(&call["name"]);
+        answers.push(message::tool(name, text_of(&call["id"]), did));
     }
     Ok(json!({"messages": answers}))
 }

@@ -4,6 +4,7 @@ use crate::agent::exec::{Node, Stop};
 use crate::agent::graphs::Graph;
 use crate::agent::message::{self, Call, Reply};
 use crate::ids::stable_number;
+use crate::values::text_of;
 use serde_json::{Value, json};
 
 /// The model's turn: first a tool call, then the answer from the results.
@@ -32,12 +33,7 @@ pub async fn chat(node: &Node<'_>) -> Result<Value, Stop> {
 
 /// Runs the tool calls of the last message.
 pub async fn tools(node: &Node<'_>) -> Result<Value, Stop> {
-    let asked = node
-        .state
-        .get("messages")
-        .and_then(Value::as_array)
-        .and_then(|messages| messages.last())
-        .cloned();
+    let asked = node.messages().last().cloned();
     let mut answers = Vec::new();
     for call in asked.unwrap_or_default()["tool_calls"]
         .as_array()
@@ -47,7 +43,7 @@ pub async fn tools(node: &Node<'_>) -> Result<Value, Stop> {
         let name = call["name"].as_str().unwrap_or("tool");
         node.custom(&json!({"tool": name, "status": "running"}));
         node.wait(550.0).await;
-        let id = call["id"].as_str().unwrap_or_default();
+        let id = text_of(&call["id"]);
         answers.push(message::tool(name, id, result(name, &call["args"])));
     }
     Ok(json!({"messages": answers}))

@@ -14,7 +14,7 @@ const AHEAD: u64 = 20_000;
 pub async fn burst(node: &Node<'_>) -> Result<Value, Stop> {
     let number = |key: &str| node.state.get(key).and_then(Value::as_u64);
     let group = number("per_ms").unwrap_or(7).max(1);
-    let hold = node.state.get("hold").and_then(Value::as_str);
+    let hold = node.text("hold");
     let hold_after = number("hold_after").unwrap_or(0);
     if let Some(tokens) = number("tokens") {
         return tokens_out(node, tokens, group).await;

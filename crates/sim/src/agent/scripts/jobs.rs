@@ -5,10 +5,7 @@ use crate::agent::exec::{Node, Stop};
 use serde_json::{Value, json};
 
 fn number(node: &Node<'_>, key: &str, default: f64) -> f64 {
-    node.state
-        .get(key)
-        .and_then(Value::as_f64)
-        .unwrap_or(default)
+    node.number(key, default)
 }
 
 /// `release`: a stage that takes some time.
@@ -40,10 +37,7 @@ pub async fn failing(node: &Node<'_>) -> Result<Value, Stop> {
         "maybe" => {
             node.wait(200.0).await;
             if n == 0.0 {
-                return Err(Stop::Failed {
-                    error: "ValueError".into(),
-                    message: "n must not be 0".into(),
-                });
+                return Err(Stop::failed("ValueError", "n must not be 0"));
             }
             Ok(json!({"log": [format!("n was {n}")]}))
         }
@@ -89,15 +83,10 @@ pub async fn sync(node: &Node<'_>) -> Result<Value, Stop> {
     if name == "fetch" && timeout < ANSWERS_AFTER {
         node.wait(timeout * 1000.0).await;
         let source = node
-            .state
-            .get("source")
-            .and_then(Value::as_str)
+            .text("source")
             .unwrap_or("https://erp.acme.example/stock");
         let message = format!("GET {source}: no answer after {timeout}s");
-        return Err(Stop::Failed {
-            error: "ConnectTimeout".into(),
-            message,
-        });
+        return Err(Stop::failed("ConnectTimeout", message));
     }
     let seconds = match name {
         "fetch" => ANSWERS_AFTER,

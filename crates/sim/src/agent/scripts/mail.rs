@@ -3,10 +3,11 @@
 
 use crate::agent::exec::{Node, Stop};
 use crate::agent::python::{python_repr, python_type};
+use crate::values::text_of;
 use serde_json::{Value, json};
 
 fn text<'a>(node: &'a Node<'_>, key: &str, usual: &'a str) -> &'a str {
-    node.state.get(key).and_then(Value::as_str).unwrap_or(usual)
+    node.text(key).unwrap_or(usual)
 }
 
 /// Writes the draft.
@@ -42,7 +43,7 @@ pub fn ask(node: &Node<'_>) -> Result<Value, Stop> {
         .iter()
         .any(|known| kind == *known)
     {
-        return Err(failed(
+        return Err(Stop::failed(
             "ValueError",
             format!("unknown response type: {}", python_repr(&kind)),
         ));
@@ -50,21 +51,14 @@ pub fn ask(node: &Node<'_>) -> Result<Value, Stop> {
     Ok(json!({"answers": [answer], "log": [format!("got {}", python_repr(&answer))]}))
 }
 
-fn failed(error: &str, message: String) -> Stop {
-    Stop::Failed {
-        error: error.to_owned(),
-        message,
-    }
-}
-
 /// The first entry of an answer, which must be a list.
 fn first(answer: &Value) -> Result<&Value, Stop> {
     match answer {
         Value::Array(list) => list
             .first()
-            .ok_or_else(|| failed("IndexError", "list index out of range".into())),
-        Value::Object(_) => Err(failed("KeyError", "0".into())),
-        other => Err(failed(
+            .ok_or_else(|| Stop::failed("IndexError", "list index out of range")),
+        Value::Object(_) => Err(Stop::failed("KeyError", "0")),
+        other => Err(Stop::failed(
             "TypeError",
             format!("'{}' object is not subscriptable", python_type(other)),
         )),
@@ -88,7 +82,7 @@ pub async fn send(node: &Node<'_>) -> Result<Value, Stop> {
                 .as_str()
                 .unwrap_or(text(node, "to", "")),
         ),
-        Some("response") => format!("not sent: {}", answer["args"].as_str().unwrap_or_default()),
+        Some("response") => format!("not sent: {}", text_of(&answer["args"])),
         _ => "not sent".to_owned(),
     };
     Ok(json!({"log": [did], "text": did}))

@@ -6,11 +6,7 @@ use crate::agent::message::Reply;
 use serde_json::{Value, json};
 
 fn topic(node: &Node<'_>) -> String {
-    let topic = node
-        .state
-        .get("topic")
-        .and_then(Value::as_str)
-        .map(str::to_owned);
+    let topic = node.text("topic").map(str::to_owned);
     topic
         .or_else(|| {
             let asked = crate::agent::message::last_question(node.state.get("messages")?);

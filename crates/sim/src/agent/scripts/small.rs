@@ -4,10 +4,7 @@ use crate::agent::exec::{Node, Stop};
 use serde_json::{Value, json};
 
 fn amount(node: &Node<'_>) -> f64 {
-    node.state
-        .get("amount")
-        .and_then(Value::as_f64)
-        .unwrap_or(1250.0)
+    node.number("amount", 1250.0)
 }
 
 fn number(value: f64) -> Value {
@@ -20,11 +17,7 @@ fn number(value: f64) -> Value {
 
 /// `approval`: writes the draft of a payment.
 pub async fn draft(node: &Node<'_>) -> Result<Value, Stop> {
-    let to = node
-        .state
-        .get("to")
-        .and_then(Value::as_str)
-        .unwrap_or("Hoffmann & Söhne GmbH");
+    let to = node.text("to").unwrap_or("Hoffmann & Söhne GmbH");
     node.custom(&json!({"phase": "looking up the account", "progress": 0.3}));
     node.wait(700.0).await;
     node.custom(&json!({"phase": "checking the limit", "progress": 0.8}));
@@ -70,36 +63,18 @@ pub async fn ok(node: &Node<'_>) -> Result<Value, Stop> {
 pub async fn boom(node: &Node<'_>) -> Result<Value, Stop> {
     node.wait(600.0).await;
     let message = node
-        .state
-        .get("message")
-        .and_then(Value::as_str)
+        .text("message")
         .unwrap_or("boom: the node failed — détails");
-    let error = node
-        .state
-        .get("error")
-        .and_then(Value::as_str)
-        .unwrap_or("ValueError");
-    Err(Stop::Failed {
-        error: error.to_owned(),
-        message: message.to_owned(),
-    })
+    let error = node.text("error").unwrap_or("ValueError");
+    Err(Stop::failed(error, message))
 }
 
 /// `slow`: sends one event and then nothing for 12 seconds, or for `seconds`, or until the test releases `hold`.
 pub async fn nap(node: &Node<'_>) -> Result<Value, Stop> {
     node.custom(&json!({"tick": 0}));
-    match node.state.get("hold").and_then(Value::as_str) {
+    match node.text("hold") {
         Some(name) => node.out.agent.held(name).await,
-        None => {
-            node.wait(
-                node.state
-                    .get("seconds")
-                    .and_then(Value::as_f64)
-                    .unwrap_or(12.0)
-                    * 1000.0,
-            )
-            .await
-        }
+        None => node.wait(node.number("seconds", 12.0) * 1000.0).await,
     }
     Ok(json!({"log": ["napped"]}))
 }

@@ -2,6 +2,7 @@
 
 use super::shape::{Field, Need, Shape};
 use super::{auth, bodies, listeners, sign_in};
+use crate::values::items_of;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -52,10 +53,7 @@ impl Comparison<'_> {
             }
             Shape::Word(words) => {
                 let constant = schema.get("const").into_iter();
-                let known = schema["enum"]
-                    .as_array()
-                    .into_iter()
-                    .flatten()
+                let known = items_of(&schema["enum"])
                     .chain(constant)
                     .filter_map(Value::as_str);
                 let (known, ours): (BTreeSet<&str>, BTreeSet<&str>) =

@@ -1,0 +1,27 @@
+//! Short forms for reading JSON values and locks.
+
+use serde_json::{Map, Value};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A JSON object.
+pub type Object = Map<String, Value>;
+
+/// Returns a text; an empty one if the value is none.
+pub fn text_of(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// Returns an object; an empty one if the value is none.
+pub fn object_of(value: &Value) -> Object {
+    value.as_object().cloned().unwrap_or_default()
+}
+
+/// Returns the items of a list; none if the value is no list.
+pub fn items_of(value: &Value) -> impl DoubleEndedIterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+/// Locks; the data of a thread that panicked is used as it is.
+pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
