@@ -8,32 +8,11 @@ use runtail_stream::{
     Item, JoinTransport, Outcome, Record, RunFollowing, RunTransport, SourceOptions, Target,
     follow_run_and_thread, follow_thread,
 };
-use runtail_testkit::common::follow::{collect, end};
+use runtail_testkit::common::follow::{collect, end, failed, gaps};
 use runtail_testkit::common::{Seen, Server, json, profile, response};
 use serde_json::json as value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-
-fn failed(items: &[Item]) -> Option<String> {
-    items.iter().find_map(|item| {
-        if let Item::Failed(error) = item {
-            Some(error.to_string())
-        } else {
-            None
-        }
-    })
-}
-
-fn gaps(items: &[Item]) -> Vec<&str> {
-    let why = |item| {
-        if let &Item::Record(Record::Gap { ref why, .. }) = item {
-            Some(why.as_str())
-        } else {
-            None
-        }
-    };
-    items.iter().filter_map(why).collect()
-}
 
 fn agent() -> RunCreate {
     RunCreate {
@@ -191,7 +170,7 @@ async fn the_cause_of_a_failed_start_is_reported() {
             None,
         )
         .await;
-        let error = failed(&items).unwrap();
+        let error = failed(&items).unwrap().to_string();
         assert!(
             error.contains(cause) && error.contains("/runs/stream"),
             "{error}"
@@ -368,6 +347,7 @@ async fn a_missing_thread_of_an_unknown_server_is_not_found() {
     assert!(
         failed(&items)
             .unwrap()
+            .to_string()
             .contains("404: Thread with ID t not found"),
         "{items:?}"
     );
