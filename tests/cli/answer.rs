@@ -1,8 +1,9 @@
 //! `answer` against servers with the questions of real ones, and against the simulator in each of its dialects.
 
-use runtail_sim::{Dialect, Options, Sim};
+use crate::fork;
+use runtail_sim::Dialect;
 use runtail_testkit::common::{Seen, Server, json as respond};
-use runtail_testkit::process::{Done, command, launch};
+use runtail_testkit::process::{Done, run_at};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
@@ -147,7 +148,7 @@ async fn serve_case(mut case: Value, start: Start) -> World {
 
 impl World {
     fn answer(&self, args: &[&str]) -> Done {
-        runtail(
+        run_at(
             self.server.url.as_str(),
             &[&["answer", THREAD], args].concat(),
         )
@@ -156,7 +157,7 @@ impl World {
     /// Returns the question and the command that the inbox shows.
     #[track_caller]
     fn listed(&self) -> (String, String) {
-        let rows = runtail(self.server.url.as_str(), &["inbox", "-o", "jsonl"])
+        let rows = run_at(self.server.url.as_str(), &["inbox", "-o", "jsonl"])
             .expect(0)
             .json_lines();
         let text = |name: &str| rows[0][name].as_str().unwrap_or_default().to_string();
@@ -185,10 +186,6 @@ impl World {
         assert_eq!(sent.len(), 1);
         sent[0]["command"]["resume"].clone()
     }
-}
-
-fn runtail(url: &str, args: &[&str]) -> Done {
-    launch(command(["--url", url].iter().chain(args)), "").wait()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -568,7 +565,7 @@ async fn approvals_of_an_unknown_shape_are_answered_only_as_json_with_a_warning(
             "--resume",
             r#"{"type": "approve"}"#,
         ];
-        let done = runtail(world.server.url.as_str(), &args);
+        let done = run_at(world.server.url.as_str(), &args);
         assert!(
             done.stderr
                 .contains("! The question's format is not understood"),
@@ -842,7 +839,7 @@ async fn several_questions_without_an_id_are_not_answered() {
         );
     }
     let args = ["run", &owner, "--thread", THREAD, "--resume", "true"];
-    let done = runtail(world.server.url.as_str(), &args).expect(1);
+    let done = run_at(world.server.url.as_str(), &args).expect(1);
     assert!(
         done.stderr.contains("2 questions without an id are open"),
         "{}",
@@ -990,78 +987,10 @@ async fn a_question_with_a_rejected_answer_is_not_answered_again() {
     assert!(world.sent().is_empty());
 }
 
-/// The simulator with one thread.
-struct Simulated {
-    _sim: Sim,
-    url: String,
-    http: reqwest::Client,
-}
-
-impl Simulated {
-    async fn start(dialect: Dialect) -> Simulated {
-        rustls::crypto::ring::default_provider()
-            .install_default()
-            .ok();
-        let options = Options {
-            speed: 1000.0,
-            dialect,
-            ..Options::default()
-        };
-        let sim = Sim::start(options).await.expect("servers on loopback");
-        let http = reqwest::Client::builder()
-            .no_proxy()
-            .build()
-            .expect("a client");
-        let url = sim.agents()[0].url.trim_end_matches('/').to_string();
-        Simulated {
-            _sim: sim,
-            url,
-            http,
-        }
-    }
-
-    async fn post(&self, path: &str, body: Value) -> String {
-        let request = self
-            .http
-            .post(format!("{}{path}", self.url))
-            .header("content-type", "application/json");
-        request
-            .body(body.to_string())
-            .send()
-            .await
-            .expect("a response")
-            .text()
-            .await
-            .expect("a body")
-    }
-
-    async fn get(&self, path: &str) -> Value {
-        self.http
-            .get(format!("{}{path}", self.url))
-            .send()
-            .await
-            .expect("a response")
-            .json()
-            .await
-            .expect("JSON")
-    }
-
-    /// Returns a thread on which a graph has stopped to ask.
-    async fn asked(&self, graph: &str, input: Value) -> String {
-        let thread: Value =
-            serde_json::from_str(&self.post("/threads", json!({})).await).expect("JSON");
-        let thread = thread["thread_id"].as_str().expect("an id").to_owned();
-        let body = json!({"assistant_id": graph, "input": input, "stream_mode": ["values"]});
-        self.post(&format!("/threads/{thread}/runs/stream"), body)
-            .await;
-        thread
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn every_dialect_of_the_simulator_is_answered() {
     for dialect in [Dialect::Python, Dialect::JavaScript, Dialect::Aegra] {
-        let sim = Simulated::start(dialect).await;
+        let sim = fork::World::start(dialect, 1000.0).await;
         let approvals = r#"{"decisions": [{"type": "respond", "message": "sent by hand"}, {"type": "reject"}]}"#;
         let message = json!({"messages": [{"role": "user", "content": "go"}]});
         let mut cases = vec![
@@ -1112,8 +1041,8 @@ async fn every_dialect_of_the_simulator_is_answered() {
             ));
         }
         for (graph, input, given, expected) in cases {
-            let thread = sim.asked(graph, input).await;
-            let done = runtail(
+            let thread = sim.ran(graph, input).await;
+            let done = run_at(
                 &sim.url,
                 &[&["answer", &thread, "--wait"], given.as_slice()].concat(),
             );
@@ -1152,7 +1081,7 @@ async fn every_dialect_of_the_simulator_is_answered() {
                 );
             }
             // The question is answered.
-            runtail(&sim.url, &["answer", &thread, "--approve"]).expect(1);
+            run_at(&sim.url, &["answer", &thread, "--approve"]).expect(1);
         }
     }
 }
@@ -1160,9 +1089,9 @@ async fn every_dialect_of_the_simulator_is_answered() {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_questions_are_answered_one_after_the_other() {
     for dialect in [Dialect::Python, Dialect::JavaScript, Dialect::Aegra] {
-        let sim = Simulated::start(dialect).await;
-        let thread = sim.asked("two", json!({})).await;
-        let listed = runtail(&sim.url, &["answer", &thread, "--text", "yes"])
+        let sim = fork::World::start(dialect, 1000.0).await;
+        let thread = sim.ran("two", json!({})).await;
+        let listed = run_at(&sim.url, &["answer", &thread, "--text", "yes"])
             .expect(2)
             .stderr;
         let ids: Vec<&str> = listed
@@ -1171,7 +1100,7 @@ async fn two_questions_are_answered_one_after_the_other() {
             .filter_map(|line| line.split_whitespace().next())
             .collect();
         assert_eq!(ids.len(), 2, "{dialect:?}: {listed}");
-        let first = runtail(
+        let first = run_at(
             &sim.url,
             &[
                 "answer",
@@ -1204,7 +1133,7 @@ async fn two_questions_are_answered_one_after_the_other() {
             "{dialect:?}: {}",
             first.stderr
         );
-        let again = runtail(
+        let again = run_at(
             &sim.url,
             &["answer", &thread, "--interrupt", ids[0], "--text", "no"],
         )
@@ -1214,7 +1143,7 @@ async fn two_questions_are_answered_one_after_the_other() {
             "{dialect:?}: {}",
             again.stderr
         );
-        let rest = runtail(&sim.url, &["answer", &thread, "--text", "no", "--wait"]).expect(0);
+        let rest = run_at(&sim.url, &["answer", &thread, "--text", "no", "--wait"]).expect(0);
         assert_eq!(
             rest.json()["outcome"],
             "success",
@@ -1226,11 +1155,9 @@ async fn two_questions_are_answered_one_after_the_other() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_shows_no_questions_is_not_answered() {
-    let sim = Simulated::start(Dialect::Contract).await;
-    let thread = sim
-        .asked("approval", json!({"amount": 5, "to": "Ana"}))
-        .await;
-    let done = runtail(&sim.url, &["answer", &thread, "--approve"]).expect(1);
+    let sim = fork::World::start(Dialect::Contract, 1000.0).await;
+    let thread = sim.ran("approval", json!({"amount": 5, "to": "Ana"})).await;
+    let done = run_at(&sim.url, &["answer", &thread, "--approve"]).expect(1);
     assert!(
         done.stderr.contains("the answer can't be checked") && done.stdout.is_empty(),
         "{}",

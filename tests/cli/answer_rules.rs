@@ -1,29 +1,12 @@
 //! `answer --rules`: against the simulator, and against scripted servers for what must not be sent.
 
-use crate::ended::{Ended, ended, write_config};
+use crate::ended::{profile, runtail, write_config};
 use runtail_sim::{Dialect, Options, Sim};
-use runtail_testkit::common::{CANARY, Server, json as respond};
+use runtail_testkit::common::{Server, json as respond};
 use serde_json::{Value, json};
-use std::path::Path;
-use std::process::Stdio;
 
 const RULES: &str = "[[answer]]\nmatch = \"action:delete_*\"\ndecision = \"reject\"\nmessage = \"by hand\"\n\
                      [[answer]]\nmatch = \"action:send_*\"\ndecision = \"approve\"\n";
-
-async fn runtail(folder: &Path, args: &[&str]) -> Ended {
-    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
-    command
-        .env_clear()
-        .env("HOME", folder)
-        .env("XDG_CONFIG_HOME", folder)
-        .env("RUNTAIL_TEST_KEY", CANARY);
-    command.stdin(Stdio::null()).args(args);
-    ended(command).await
-}
-
-fn profile(name: &str, url: impl std::fmt::Display) -> String {
-    format!("[profiles.{name}]\nagent_server = \"{url}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n")
-}
 
 /// A server whose threads ask these questions, one each, and that accepts each answer once.
 async fn asking(questions: &[(&'static str, Value)]) -> Server {
@@ -132,7 +115,7 @@ async fn rules_decide_about_actions_in_every_dialect() {
     let call = json!({"type": "tool_approval", "tool_call_id": "c", "name": "send_sms", "args": {}, "description": ""});
     let camel = json!({"actionRequests": requests, "reviewConfigs": configs});
     let server = asking(&[("camel", camel), ("call", call)]).await;
-    let folder = write_config(&(profile("lab", &server.url) + RULES));
+    let folder = write_config(&(profile("lab", "agent_server", &server.url) + RULES));
     let ended = runtail(folder.path(), &["answer", "--rules", "--yes"])
         .await
         .expect(0);
@@ -169,13 +152,13 @@ async fn ctrl_c_sends_no_further_answer_and_reports_all() {
         let _ = tokio::task::block_in_place(|| released.lock().unwrap().recv());
     })
     .await;
-    let folder = write_config(&(profile("lab", &server.url) + RULES));
+    let folder = write_config(&(profile("lab", "agent_server", &server.url) + RULES));
     let mut command =
         runtail_testkit::process::command(["answer", "--rules", "--yes", "-o", "jsonl"]);
     command
         .env("HOME", folder.path())
         .env("XDG_CONFIG_HOME", folder.path())
-        .env("RUNTAIL_TEST_KEY", CANARY);
+        .env("RUNTAIL_TEST_KEY", "key");
     let running = runtail_testkit::process::launch(command, "");
     starts.recv().unwrap();
     running.signal(libc::SIGINT);
@@ -202,7 +185,7 @@ async fn ctrl_c_sends_no_further_answer_and_reports_all() {
 #[tokio::test]
 async fn threads_whose_actions_all_match_are_answered_once() {
     let server = mixed().await;
-    let folder = write_config(&(profile("lab", &server.url) + RULES));
+    let folder = write_config(&(profile("lab", "agent_server", &server.url) + RULES));
     let ended = runtail(folder.path(), &["answer", "--rules", "--yes"])
         .await
         .expect(0);
@@ -266,7 +249,7 @@ async fn threads_whose_actions_all_match_are_answered_once() {
 #[tokio::test]
 async fn nothing_is_sent_without_consent_and_under_read_only() {
     let server = mixed().await;
-    let folder = write_config(&(profile("lab", &server.url) + RULES));
+    let folder = write_config(&(profile("lab", "agent_server", &server.url) + RULES));
     let ended = runtail(folder.path(), &["answer", "--rules"])
         .await
         .expect(2);
@@ -311,8 +294,8 @@ async fn nothing_is_sent_without_consent_and_under_read_only() {
     assert_eq!(sent(&server), []);
     // A read-only profile beside others is refused, and the others are answered.
     let other = asking(&[("free", hitl(&["send_x"]))]).await;
-    let sealed = profile("sealed", &server.url) + "read_only = true\n";
-    let folder = write_config(&(sealed + &profile("open", &other.url) + RULES));
+    let sealed = profile("sealed", "agent_server", &server.url) + "read_only = true\n";
+    let folder = write_config(&(sealed + &profile("open", "agent_server", &other.url) + RULES));
     let ended = runtail(folder.path(), &["answer", "--rules", "--yes"])
         .await
         .expect(3);
@@ -328,7 +311,7 @@ async fn nothing_is_sent_without_consent_and_under_read_only() {
 
 #[tokio::test]
 async fn rules_and_other_answers_exclude_each_other() {
-    let folder = write_config(&profile("lab", "http://127.0.0.1:1"));
+    let folder = write_config(&profile("lab", "agent_server", "http://127.0.0.1:1"));
     for (args, says) in [
         (&["answer", "--rules"][..], "no rules that answer questions"),
         (&["answer", "--rules", "--approve"], "cannot be used with"),
@@ -344,7 +327,7 @@ async fn rules_and_other_answers_exclude_each_other() {
         assert!(ended.err.contains(says), "{args:?}: {}", ended.err);
     }
     let bad = write_config(
-        &(profile("lab", "http://127.0.0.1:1")
+        &(profile("lab", "agent_server", "http://127.0.0.1:1")
             + "[[answer]]\nmatch = \"read_*\"\ndecision = \"approve\"\n"),
     );
     let ended = runtail(bad.path(), &["answer", "--rules"]).await.expect(2);
@@ -363,7 +346,7 @@ async fn every_dialect_of_the_simulator_is_answered_by_rules() {
         .await
         .unwrap();
         let url = sim.agents()[0].url.trim_end_matches('/').to_string();
-        let folder = write_config(&(profile("lab", &url) + RULES));
+        let folder = write_config(&(profile("lab", "agent_server", &url) + RULES));
         runtail(
             folder.path(),
             &["-d", "lab", "run", "hitl", "--input", message],

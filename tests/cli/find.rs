@@ -1,23 +1,10 @@
 //! `threads search`, `count`, `label` and the actions on several threads: against the simulator in all its dialects, and against
 //! a scripted server for refusals.
 
-use crate::ended::{Ended, ended, write_config};
+use crate::ended::{profile, runtail, write_config};
 use runtail_sim::{Dialect, Options, Scenario, Sim};
-use runtail_testkit::common::{CANARY, Server, json};
+use runtail_testkit::common::{Server, json};
 use serde_json::{Value, json as value};
-use std::path::Path;
-use std::process::Stdio;
-
-async fn runtail(folder: &Path, args: &[&str]) -> Ended {
-    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
-    command
-        .env_clear()
-        .env("HOME", folder)
-        .env("XDG_CONFIG_HOME", folder)
-        .env("RUNTAIL_TEST_KEY", CANARY);
-    command.stdin(Stdio::null()).args(args);
-    ended(command).await
-}
 
 /// A simulator with many threads, and a configuration for it.
 async fn world(dialect: Dialect, threads: usize) -> (Sim, tempfile::TempDir) {
@@ -29,9 +16,7 @@ async fn world(dialect: Dialect, threads: usize) -> (Sim, tempfile::TempDir) {
     .await;
     let sim = sim.unwrap();
     let url = &sim.agents()[0].url;
-    let folder = write_config(&format!(
-        "[profiles.sim]\nagent_server = \"{url}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n"
-    ));
+    let folder = write_config(&profile("sim", "agent_server", url));
     (sim, folder)
 }
 

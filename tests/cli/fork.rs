@@ -4,7 +4,7 @@ mod editor;
 mod refusals;
 
 use runtail_sim::{Dialect, Options, Sim};
-use runtail_testkit::process::{Done, command, launch};
+use runtail_testkit::process::{Done, run_at};
 use serde_json::{Value, json};
 
 pub(crate) const DIALECTS: [Dialect; 4] = [
@@ -16,7 +16,7 @@ pub(crate) const DIALECTS: [Dialect; 4] = [
 
 /// The simulator, and its requests.
 pub(crate) struct World {
-    _sim: Sim,
+    pub sim: Sim,
     pub url: String,
     http: reqwest::Client,
 }
@@ -38,26 +38,20 @@ impl World {
             .build()
             .expect("a client");
         let url = sim.agents()[0].url.trim_end_matches('/').to_string();
-        World {
-            _sim: sim,
-            url,
-            http,
-        }
+        World { sim, url, http }
     }
 
     pub async fn post(&self, path: &str, body: Value) -> Value {
+        self.send(reqwest::Method::POST, path, body).await
+    }
+
+    pub async fn send(&self, method: reqwest::Method, path: &str, body: Value) -> Value {
         let request = self
             .http
-            .post(format!("{}{path}", self.url))
+            .request(method, format!("{}{path}", self.url))
             .header("content-type", "application/json");
-        let text = request
-            .body(body.to_string())
-            .send()
-            .await
-            .expect("a response")
-            .text()
-            .await
-            .expect("a body");
+        let response = request.body(body.to_string()).send().await;
+        let text = response.expect("a response").text().await.expect("a body");
         serde_json::from_str(&text).unwrap_or(Value::Null)
     }
 
@@ -72,7 +66,7 @@ impl World {
             .expect("JSON")
     }
 
-    async fn thread(&self) -> String {
+    pub async fn thread(&self) -> String {
         self.post("/threads", json!({})).await["thread_id"]
             .as_str()
             .expect("an id")
@@ -133,7 +127,7 @@ impl World {
     }
 
     pub fn runtail(&self, args: &[&str]) -> Done {
-        launch(command(["--url", self.url.as_str()].iter().chain(args)), "").wait()
+        run_at(&self.url, args)
     }
 }
 

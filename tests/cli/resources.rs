@@ -1,57 +1,12 @@
 //! `assistants`, `crons` and `store` against the simulator in each of its dialects.
 
-use runtail_sim::{Dialect, Options, Sim};
-use runtail_testkit::process::{Done, command, launch};
+use crate::fork::World;
+use runtail_sim::Dialect;
 use serde_json::{Value, json};
 
 const DIALECTS: [Dialect; 3] = [Dialect::Python, Dialect::JavaScript, Dialect::Aegra];
 
-struct World {
-    sim: Sim,
-    url: String,
-    http: reqwest::Client,
-}
-
 impl World {
-    async fn start(dialect: Dialect) -> World {
-        rustls::crypto::ring::default_provider()
-            .install_default()
-            .ok();
-        let sim = Sim::start(Options {
-            speed: 1000.0,
-            dialect,
-            ..Options::default()
-        })
-        .await
-        .expect("servers on loopback");
-        let http = reqwest::Client::builder()
-            .no_proxy()
-            .build()
-            .expect("a client");
-        let url = sim.agents()[0].url.trim_end_matches('/').to_string();
-        World { sim, url, http }
-    }
-
-    async fn send(&self, method: reqwest::Method, path: &str, body: Value) -> Value {
-        let request = self
-            .http
-            .request(method, format!("{}{path}", self.url))
-            .header("content-type", "application/json");
-        let text = request
-            .body(body.to_string())
-            .send()
-            .await
-            .expect("a response")
-            .text()
-            .await
-            .expect("a body");
-        serde_json::from_str(&text).unwrap_or(Value::Null)
-    }
-
-    async fn post(&self, path: &str, body: Value) -> Value {
-        self.send(reqwest::Method::POST, path, body).await
-    }
-
     /// Creates an assistant with three versions: large, small, and small with another team.
     async fn assistant(&self) -> String {
         let body = json!({"graph_id": "approval", "name": "mine", "context": {"model": "large"}, "metadata": {"team": "x"}});
@@ -73,10 +28,6 @@ impl World {
         id
     }
 
-    fn runtail(&self, args: &[&str]) -> Done {
-        launch(command(["--url", self.url.as_str()].iter().chain(args)), "").wait()
-    }
-
     /// The write requests so far: method and path.
     fn writes(&self) -> Vec<String> {
         let reads = ["search", "versions", "namespaces", "count"];
@@ -93,7 +44,7 @@ impl World {
 #[tokio::test(flavor = "multi_thread")]
 async fn versions_are_listed_compared_and_restored() {
     for dialect in DIALECTS {
-        let world = World::start(dialect).await;
+        let world = World::start(dialect, 1000.0).await;
         let id = world.assistant().await;
         world.sim.forget_requests();
         let rows = world
@@ -182,7 +133,7 @@ async fn versions_are_listed_compared_and_restored() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_assistant_that_was_deleted_is_reported() {
     for dialect in DIALECTS {
-        let world = World::start(dialect).await;
+        let world = World::start(dialect, 1000.0).await;
         let id = world.assistant().await;
         world
             .send(
@@ -208,7 +159,7 @@ async fn an_assistant_that_was_deleted_is_reported() {
 #[tokio::test(flavor = "multi_thread")]
 async fn schemas_are_shown_where_the_server_offers_them() {
     for dialect in DIALECTS {
-        let world = World::start(dialect).await;
+        let world = World::start(dialect, 1000.0).await;
         let done = world.runtail(&["assistants", "schemas", "approval"]);
         if dialect == Dialect::JavaScript {
             assert!(done.expect(1).stderr.contains("doesn't offer schemas"));
@@ -222,7 +173,7 @@ async fn schemas_are_shown_where_the_server_offers_them() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cron_is_created_changed_paused_and_deleted() {
-    let world = World::start(Dialect::Python).await;
+    let world = World::start(Dialect::Python, 1000.0).await;
     world.sim.forget_requests();
     let create = [
         "crons",
@@ -361,7 +312,7 @@ async fn a_cron_is_created_changed_paused_and_deleted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_next_run_of_a_cron_is_the_servers() {
-    let world = World::start(Dialect::Python).await;
+    let world = World::start(Dialect::Python, 1000.0).await;
     let create = [
         "crons",
         "create",
@@ -386,7 +337,7 @@ async fn the_next_run_of_a_cron_is_the_servers() {
 #[tokio::test(flavor = "multi_thread")]
 async fn crons_are_not_offered_by_servers_without_them() {
     for dialect in [Dialect::JavaScript, Dialect::Aegra, Dialect::Contract] {
-        let world = World::start(dialect).await;
+        let world = World::start(dialect, 1000.0).await;
         let done = world.runtail(&["crons", "list"]).expect(1);
         assert!(
             done.stderr.contains("this server doesn't offer crons"),
@@ -407,7 +358,7 @@ async fn crons_are_not_offered_by_servers_without_them() {
             done.stderr
         );
     }
-    let world = World::start(Dialect::Contract).await;
+    let world = World::start(Dialect::Contract, 1000.0).await;
     let done = world.runtail(&["store", "search"]).expect(1);
     assert!(
         done.stderr.contains("this server doesn't offer a store"),
@@ -419,7 +370,7 @@ async fn crons_are_not_offered_by_servers_without_them() {
 #[tokio::test(flavor = "multi_thread")]
 async fn store_items_are_written_found_and_deleted() {
     for dialect in DIALECTS {
-        let world = World::start(dialect).await;
+        let world = World::start(dialect, 1000.0).await;
         world.sim.forget_requests();
         let done = world
             .runtail(&[

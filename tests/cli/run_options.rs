@@ -1,102 +1,30 @@
 //! The options of `run`: what is sent, what is refused before anything is sent, and what a strategy ends.
 
-use runtail_sim::{Dialect, Options, Sim};
-use runtail_testkit::process::{Done, command, launch};
+use crate::fork::World;
+use runtail_sim::Dialect;
+use runtail_testkit::process::Done;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-struct World {
-    _sim: Sim,
-    url: String,
-    http: reqwest::Client,
+/// Returns a thread with a run that takes long, and its queue.
+async fn busy(world: &World) -> String {
+    let thread = world.thread().await;
+    for seconds in [600, 601] {
+        let body = json!({"assistant_id": "slow", "input": {"seconds": seconds}, "multitask_strategy": "enqueue"});
+        world.post(&format!("/threads/{thread}/runs"), body).await;
+    }
+    thread
 }
 
-impl World {
-    async fn start(dialect: Dialect) -> World {
-        rustls::crypto::ring::default_provider()
-            .install_default()
-            .ok();
-        let sim = Sim::start(Options {
-            speed: 20.0,
-            dialect,
-            ..Options::default()
-        })
-        .await
-        .expect("servers on loopback");
-        let http = reqwest::Client::builder()
-            .no_proxy()
-            .build()
-            .expect("a client");
-        let url = sim.agents()[0].url.trim_end_matches('/').to_string();
-        World {
-            _sim: sim,
-            url,
-            http,
-        }
-    }
-
-    async fn post(&self, path: &str, body: Value) -> Value {
-        let request = self
-            .http
-            .post(format!("{}{path}", self.url))
-            .header("content-type", "application/json");
-        request
-            .body(body.to_string())
-            .send()
-            .await
-            .expect("a response")
-            .json()
-            .await
-            .unwrap_or_default()
-    }
-
-    async fn get(&self, path: &str) -> Value {
-        self.http
-            .get(format!("{}{path}", self.url))
-            .send()
-            .await
-            .expect("a response")
-            .json()
-            .await
-            .expect("JSON")
-    }
-
-    async fn thread(&self) -> String {
-        self.post("/threads", json!({})).await["thread_id"]
-            .as_str()
-            .expect("an id")
-            .to_owned()
-    }
-
-    async fn runs(&self, thread: &str) -> Vec<Value> {
-        self.get(&format!("/threads/{thread}/runs?limit=50"))
-            .await
-            .as_array()
-            .expect("runs")
-            .clone()
-    }
-
-    /// Returns a thread with a run that takes long, and its queue.
-    async fn busy(&self) -> String {
-        let thread = self.thread().await;
-        for seconds in [600, 601] {
-            let body = json!({"assistant_id": "slow", "input": {"seconds": seconds}, "multitask_strategy": "enqueue"});
-            self.post(&format!("/threads/{thread}/runs"), body).await;
-        }
-        thread
-    }
-
-    fn run(&self, args: &[&str]) -> Done {
-        let start = ["--url", self.url.as_str(), "run"];
-        launch(command(start.iter().chain(args)), "").wait()
-    }
+fn run(world: &World, args: &[&str]) -> Done {
+    world.runtail(&[&["run"], args].concat())
 }
 
 const INPUT: &str = r#"{"log": [], "seconds": 0}"#;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn options_reach_the_server() {
-    let world = World::start(Dialect::Python).await;
+    let world = World::start(Dialect::Python, 20.0).await;
     let thread = world.thread().await;
     let args = [
         "release",
@@ -120,7 +48,7 @@ async fn options_reach_the_server() {
         "jsonl",
     ];
     // A run that stopped at a breakpoint has not failed.
-    world.run(&[&args[..], &more].concat());
+    run(&world, &[&args[..], &more].concat());
     let state = world.get(&format!("/threads/{thread}/state")).await;
     assert_eq!(state["next"], json!(["release"]), "{state}");
     let run = &world.runs(&thread).await[0];
@@ -136,7 +64,7 @@ async fn options_reach_the_server() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_options_are_refused_before_anything_is_sent() {
-    let world = World::start(Dialect::Python).await;
+    let world = World::start(Dialect::Python, 20.0).await;
     for (args, expected) in [
         (
             vec!["--break-after", "tset"],
@@ -166,15 +94,15 @@ async fn wrong_options_are_refused_before_anything_is_sent() {
         ),
     ] {
         let thread = world.thread().await;
-        let done = world
-            .run(
-                &[
-                    &["release", "--thread", &thread, "--input", INPUT][..],
-                    &args,
-                ]
-                .concat(),
-            )
-            .expect(2);
+        let done = run(
+            &world,
+            &[
+                &["release", "--thread", &thread, "--input", INPUT][..],
+                &args,
+            ]
+            .concat(),
+        )
+        .expect(2);
         assert!(
             done.stderr.contains(expected),
             "{expected}: {}",
@@ -182,9 +110,11 @@ async fn wrong_options_are_refused_before_anything_is_sent() {
         );
         assert_eq!(world.runs(&thread).await, Vec::<Value>::new());
     }
-    let done = world
-        .run(&["release", "--input", INPUT, "--on-conflict", "reject"])
-        .expect(2);
+    let done = run(
+        &world,
+        &["release", "--input", INPUT, "--on-conflict", "reject"],
+    )
+    .expect(2);
     assert!(done.stderr.contains("--thread"), "{}", done.stderr);
 }
 
@@ -192,8 +122,8 @@ async fn wrong_options_are_refused_before_anything_is_sent() {
 async fn a_strategy_that_ends_runs_needs_consent() {
     for dialect in [Dialect::Python, Dialect::JavaScript] {
         for strategy in ["interrupt", "rollback"] {
-            let world = World::start(dialect).await;
-            let thread = world.busy().await;
+            let world = World::start(dialect, 20.0).await;
+            let thread = busy(&world).await;
             let args = [
                 "slow",
                 "--thread",
@@ -203,7 +133,7 @@ async fn a_strategy_that_ends_runs_needs_consent() {
                 "--on-conflict",
                 strategy,
             ];
-            let done = world.run(&args).expect(2);
+            let done = run(&world, &args).expect(2);
             let verb = if strategy == "rollback" {
                 "delete 2 runs"
             } else {
@@ -215,7 +145,7 @@ async fn a_strategy_that_ends_runs_needs_consent() {
                 done.stderr
             );
             assert_eq!(world.runs(&thread).await.len(), 2);
-            world.run(&[&args[..], &["--yes"]].concat()).expect(0);
+            run(&world, &[&args[..], &["--yes"]].concat()).expect(0);
             tokio::time::sleep(Duration::from_millis(100)).await;
             let runs = world.runs(&thread).await;
             let active =
@@ -227,8 +157,8 @@ async fn a_strategy_that_ends_runs_needs_consent() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_busy_thread_refuses_or_queues_a_run() {
-    let world = World::start(Dialect::Python).await;
-    let thread = world.busy().await;
+    let world = World::start(Dialect::Python, 20.0).await;
+    let thread = busy(&world).await;
     let args = [
         "slow",
         "--thread",
@@ -238,7 +168,7 @@ async fn a_busy_thread_refuses_or_queues_a_run() {
         "--on-conflict",
         "reject",
     ];
-    let done = world.run(&args);
+    let done = run(&world, &args);
     assert!(
         done.code != Some(0) && done.stderr.contains("already running"),
         "{}",
@@ -246,8 +176,8 @@ async fn a_busy_thread_refuses_or_queues_a_run() {
     );
     assert_eq!(world.runs(&thread).await.len(), 2);
     // Aegra ignores the strategy.
-    let world = World::start(Dialect::Aegra).await;
-    let thread = world.busy().await;
+    let world = World::start(Dialect::Aegra, 20.0).await;
+    let thread = busy(&world).await;
     let args = [
         "slow",
         "--thread",
@@ -258,7 +188,7 @@ async fn a_busy_thread_refuses_or_queues_a_run() {
         "rollback",
         "--yes",
     ];
-    let done = world.run(&args).expect(1);
+    let done = run(&world, &args).expect(1);
     assert!(
         done.stderr
             .contains("this server ignores the strategy rollback"),
