@@ -19,6 +19,9 @@ pub const SIZES: [(u16, u16); 4] = [(60, 12), (80, 24), (120, 40), (200, 50)];
 /// How long two sides may differ, because of a slow machine, a notice that disappears or a poll: the slowest poll within a
 /// script takes 10 seconds.
 const PATIENCE: Duration = Duration::from_secs(12);
+/// How long to wait for a text, and where it may be cut off.
+const WAIT: Duration = Duration::from_secs(15);
+const SHORT_WAIT: Duration = Duration::from_secs(2);
 /// The width from which no text that a script waits for is cut off.
 const WIDE: u16 = 120;
 
@@ -136,7 +139,8 @@ fn run<const N: usize>(
         side.finish()?;
     }
     let awaited = match action {
-        Action::Wait(text) if size.0 >= WIDE => Some(&text[..]),
+        Action::Wait(text) if size.0 >= WIDE => Some((&text[..], WAIT)),
+        Action::Wait(text) => Some((&text[..], SHORT_WAIT)),
         _ => None,
     };
     let (began, mut first, mut is_shown) = (Instant::now(), None::<[Seen; N]>, true);

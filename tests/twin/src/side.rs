@@ -24,8 +24,6 @@ const STILL: Duration = Duration::from_millis(700);
 const SCREEN_STILL: Duration = Duration::from_millis(450);
 /// How long a screen must stay so that it isn't a part of a frame.
 const FRAME: Duration = Duration::from_millis(30);
-/// How long to wait for a text.
-const WAIT: Duration = Duration::from_secs(15);
 /// A screen that changes all the time is taken as it is after this time.
 const MOVING: Duration = Duration::from_secs(4);
 
@@ -219,7 +217,11 @@ impl Side {
             if seen != last || self.world.is_busy() {
                 (last, changed) = (seen, Instant::now());
             }
-            if running.until_still && !is_interrupted && seen > 0 && changed.elapsed() > STILL {
+            if running.until_still
+                && !is_interrupted
+                && seen > self.reported
+                && changed.elapsed() > STILL
+            {
                 is_interrupted = true;
                 // SAFETY: kill touches no memory, and the child was not yet waited for, so the id is its own.
                 unsafe { libc::kill(i32::try_from(running.child.id())?, libc::SIGINT) };
@@ -240,7 +242,7 @@ impl Side {
     }
 
     /// Returns what was done since the step before, once nothing happens any more, and whether the awaited text was shown.
-    pub fn look(&mut self, awaited: Option<&str>) -> (Seen, bool) {
+    pub fn look(&mut self, awaited: Option<(&str, Duration)>) -> (Seen, bool) {
         let is_shown = self.wait_until_still(awaited);
         let requests = self.world.requests().split_off(self.reported);
         self.received = self.reported + requests.len();
@@ -272,7 +274,7 @@ impl Side {
 
     /// Waits until the dashboard draws nothing, uses no processor and waits for no answer, and until the awaited text was
     /// shown. Keeps the screens until then.
-    fn wait_until_still(&mut self, awaited: Option<&str>) -> bool {
+    fn wait_until_still(&mut self, awaited: Option<(&str, Duration)>) -> bool {
         let (began, mut busy) = (Instant::now(), Instant::now());
         let (mut kept, mut is_shown) = (None, awaited.is_none());
         while let Some(terminal) = &self.terminal
@@ -281,9 +283,10 @@ impl Side {
             if self.world.is_busy() || terminal.is_running() {
                 busy = Instant::now();
             }
-            is_shown |= awaited.is_some_and(|text| terminal.text().contains(text));
-            let limit = if is_shown { MOVING } else { WAIT };
-            if is_shown && busy.max(drawn).elapsed() > SCREEN_STILL || began.elapsed() > limit {
+            is_shown |= awaited.is_some_and(|(text, _)| terminal.text().contains(text));
+            let waits = awaited.is_some_and(|(_, limit)| !is_shown && began.elapsed() < limit);
+            let is_still = busy.max(drawn).elapsed() > SCREEN_STILL;
+            if !waits && (is_still || began.elapsed() > MOVING) {
                 break;
             }
             if kept != Some(drawn) && drawn.elapsed() > FRAME {
