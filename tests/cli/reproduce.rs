@@ -5,8 +5,6 @@ use runtail_sim::Dialect;
 use runtail_testkit::common::{CANARY, Seen, Server, json as response};
 use runtail_testkit::process::{Done, command, launch};
 use serde_json::{Value, json};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 const CAN: [Dialect; 2] = [Dialect::Python, Dialect::JavaScript];
 
@@ -291,77 +289,11 @@ async fn between(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_are_sent_once_and_a_lost_reply_is_looked_for() {
+async fn refused_supersteps_leave_the_thread_and_say_so() {
     let source = World::start(Dialect::Python, 1000.0).await;
     let thread = source
         .ran("approval", json!({"amount": 7, "to": "x"}))
         .await;
-    // The server makes the thread and answers 502.
-    let made = World::start(Dialect::Python, 1000.0).await;
-    let sent = Arc::new(AtomicUsize::new(0));
-    let (counter, url) = (sent.clone(), made.url.clone());
-    let http = reqwest::Client::builder().no_proxy().build().unwrap();
-    let runtime = tokio::runtime::Handle::current();
-    let lossy = between(&made, move |seen| {
-        if seen.method != "POST" || seen.path != "/threads" {
-            return None;
-        }
-        counter.fetch_add(1, Ordering::SeqCst);
-        let request = http
-            .post(format!("{url}/threads"))
-            .header("content-type", "application/json")
-            .body(seen.body.clone());
-        tokio::task::block_in_place(|| runtime.block_on(async { request.send().await.unwrap() }));
-        Some(response(502, "{}"))
-    })
-    .await;
-    let done = reproduce(
-        &source,
-        &thread,
-        lossy.url.as_str().trim_end_matches('/'),
-        &[],
-    )
-    .expect(0);
-    assert!(
-        done.stderr
-            .contains("the target's reply was lost, but the thread was created"),
-        "{}",
-        done.stderr
-    );
-    assert_eq!(
-        (done.json()["same"].clone(), sent.load(Ordering::SeqCst)),
-        (json!(true), 1)
-    );
-    // It makes nothing and answers 500: nothing was done, and it is not tried again.
-    let (failing, tried) = (
-        World::start(Dialect::Python, 1000.0).await,
-        Arc::new(AtomicUsize::new(0)),
-    );
-    let counter = tried.clone();
-    let server = between(&failing, move |seen| {
-        (seen.method == "POST" && seen.path == "/threads").then(|| {
-            counter.fetch_add(1, Ordering::SeqCst);
-            response(500, r#"{"detail":"no space left"}"#)
-        })
-    })
-    .await;
-    let done = reproduce(
-        &source,
-        &thread,
-        server.url.as_str().trim_end_matches('/'),
-        &[],
-    );
-    assert!(
-        done.stderr
-            .contains("The server refused. Nothing was done."),
-        "{}",
-        done.stderr
-    );
-    assert_eq!(
-        (done.expect(5).stdout.as_str(), tried.load(Ordering::SeqCst)),
-        ("", 1)
-    );
-    // It refuses the supersteps, and the thread stays.
     let strict = World::start(Dialect::Python, 1000.0).await;
     let url = strict.url.clone();
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
