@@ -90,10 +90,9 @@ impl Shown<'_> {
                 let numbers = page.threads.iter().map(|of| of.number);
                 (numbers.collect(), &[" sends "])
             }
-            Some(Overlay::Bulk(page)) if page.is_ready() => (
-                page.numbers().into_iter().collect(),
-                &["ctrl-s send", "to confirm"],
-            ),
+            Some(Overlay::Bulk(page)) if page.is_ready() => {
+                (page.numbers().collect(), &["ctrl-s send", "to confirm"])
+            }
             Some(Overlay::Confirm(confirm)) if matches!(confirm.stage, Stage::Ready(_)) => (
                 vec![confirm.number],
                 &["ctrl-s send", "ctrl-s run", "to confirm"],
