@@ -1,30 +1,13 @@
 //! The cause of a failed run that a server masks in its thread and its event.
 
-use crate::ended::{Ended, ended, write_config};
+use crate::ended::{command, runtail, with_agent};
 use axum::response::Response;
-use runtail_testkit::common::{CANARY, Seen, Server, json, response};
+use runtail_testkit::common::{Seen, Server, json, response};
 use serde_json::{Value, json as value};
-use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 const CAUSE: &str = "ConnectionError: Error code: 529 - {'type': 'error', 'error': {'type': 'overloaded_error', 'message': 'Overloaded'}}";
-
-async fn runtail(folder: &Path, args: &[&str]) -> Ended {
-    ended(command(folder, args)).await
-}
-
-fn command(folder: &Path, args: &[&str]) -> tokio::process::Command {
-    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
-    command
-        .env_clear()
-        .env("HOME", folder)
-        .env("XDG_CONFIG_HOME", folder)
-        .env("RUNTAIL_TEST_KEY", CANARY);
-    command.stdin(Stdio::null()).args(args);
-    command
-}
 
 fn captured(name: &str) -> Value {
     captured_of("modelfail", name)
@@ -88,17 +71,10 @@ fn respond(seen: &Seen, state: u16) -> Response {
     }
 }
 
-fn configured(server: &Server) -> tempfile::TempDir {
-    write_config(&format!(
-        "[profiles.p]\nagent_server = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n",
-        server.url
-    ))
-}
-
 #[tokio::test]
 async fn commands_report_the_cause_that_the_state_has() {
     let server = server(200).await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     let thread = captured("thread")["thread_id"]
         .as_str()
         .unwrap()
@@ -181,7 +157,7 @@ async fn an_edit_of_the_state_leaves_the_cause_in_the_history() {
     .await;
     let run = captured("runs")[0]["run_id"].as_str().unwrap().to_string();
     let joined = runtail(
-        configured(&server).path(),
+        with_agent(&server).path(),
         &["join", "t-1", &run, "-o", "jsonl"],
     )
     .await
@@ -193,7 +169,7 @@ async fn an_edit_of_the_state_leaves_the_cause_in_the_history() {
 async fn a_state_that_fails_leaves_the_text_that_was_received() {
     for status in [404, 500] {
         let server = server(status).await;
-        let folder = configured(&server);
+        let folder = with_agent(&server);
         let run = captured("runs")[0]["run_id"].as_str().unwrap().to_string();
         let joined = runtail(folder.path(), &["join", "t-1", &run, "-o", "jsonl"])
             .await
@@ -236,17 +212,12 @@ async fn tail_reports_the_cause_of_a_replayed_error() {
         }
     })
     .await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     let mut tail = command(
         folder.path(),
         &["tail", "t-1", "--since", "-", "-o", "jsonl"],
     );
-    let mut tail = tail
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
+    let mut tail = tail.stdout(std::process::Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(tail.stderr.take().unwrap()).lines();
     let failed = async {
         loop {
@@ -302,7 +273,7 @@ async fn an_event_that_has_the_cause_needs_no_state() {
     })
     .await;
     let ran = runtail(
-        configured(&server).path(),
+        with_agent(&server).path(),
         &["run", "agent", "--input", "{}", "-o", "jsonl"],
     )
     .await
@@ -333,7 +304,7 @@ async fn an_older_run_that_took_all_its_steps_reached_its_limit() {
     })
     .await;
     let row = &runtail(
-        configured(&server).path(),
+        with_agent(&server).path(),
         &["runs", "get", "t-1", "r-1", "-o", "jsonl"],
     )
     .await

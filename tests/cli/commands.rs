@@ -1,39 +1,9 @@
 //! Commands as other programs see them: stdout, stderr and exit codes of the real binary.
 
-use crate::ended::{Ended, ended, write_config};
+use crate::ended::{command, runtail, with_planes, write_config};
 use runtail_testkit::common::{CANARY, Server, json, response};
 use serde_json::{Value, json as value};
 use std::path::Path;
-use std::process::Stdio;
-
-fn command(folder: &Path) -> tokio::process::Command {
-    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
-    command
-        .env_clear()
-        .env("HOME", folder)
-        .env("XDG_CONFIG_HOME", folder)
-        .env("RUNTAIL_TEST_KEY", CANARY);
-    command.stdin(Stdio::null());
-    command
-}
-
-async fn runtail(folder: &Path, args: &[&str]) -> Ended {
-    let mut command = command(folder);
-    command.args(args);
-    ended(command).await
-}
-
-/// Creates a folder with a configuration of these profiles, each a control plane.
-fn configured(profiles: &[(&str, &Server)]) -> tempfile::TempDir {
-    let mut text = String::new();
-    for (name, server) in profiles {
-        text += &format!(
-            "[profiles.{name}]\nurl = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n",
-            server.url
-        );
-    }
-    write_config(&text)
-}
 
 const A: &str = "11111111-1111-4111-8111-111111111111";
 const B: &str = "22222222-2222-4222-8222-222222222222";
@@ -70,7 +40,7 @@ async fn control_plane(own: &'static str) -> Server {
 #[tokio::test]
 async fn deployments_of_all_profiles_are_listed() {
     let (a, b) = (control_plane(A).await, control_plane(B).await);
-    let folder = configured(&[("one", &a), ("two", &b)]);
+    let folder = with_planes(&[("one", &a), ("two", &b)]);
     let ended = runtail(folder.path(), &["deployments", "list"]).await;
     assert_eq!((ended.code, ended.err.as_str()), (0, ""));
     let lines = ended.rows();
@@ -124,7 +94,7 @@ async fn deployments_of_all_profiles_are_listed() {
 async fn a_failed_profile_does_not_hide_the_others() {
     let good = control_plane(A).await;
     let bad = Server::start(|_| json(401, r#"{"detail":"who?"}"#)).await;
-    let folder = configured(&[("bad", &bad), ("good", &good)]);
+    let folder = with_planes(&[("bad", &bad), ("good", &good)]);
     let ended = runtail(folder.path(), &["deployments", "list"]).await;
     assert_eq!((ended.code, ended.rows().len()), (3, 2));
     assert!(
@@ -139,7 +109,7 @@ async fn a_failed_profile_does_not_hide_the_others() {
 #[tokio::test]
 async fn deployments_are_found_by_id_name_and_profile() {
     let (a, b) = (control_plane(A).await, control_plane(B).await);
-    let folder = configured(&[("one", &a), ("two", &b)]);
+    let folder = with_planes(&[("one", &a), ("two", &b)]);
     for (wanted, id) in [
         (A, A),
         (B, B),
@@ -259,7 +229,7 @@ async fn agent_server_of_a_deployment_is_found() {
         )
     })
     .await;
-    let folder = configured(&[("one", &control)]);
+    let folder = with_planes(&[("one", &control)]);
     let ended = runtail(folder.path(), &["threads", "list", "-d", "bot"]).await;
     assert_eq!((ended.code, ended.out.as_str()), (0, ""), "{}", ended.err);
     assert_eq!(agent.seen()[0].header("x-api-key"), Some(CANARY));
@@ -407,7 +377,7 @@ async fn usage_errors_and_shell_completions() {
 
 /// Returns what a completion script of bash offers for the last of these words.
 async fn offered(folder: &Path, words: &[&str]) -> String {
-    let output = command(folder)
+    let output = command(folder, &[])
         .env("RUNTAIL_COMPLETE", "bash")
         .env("_CLAP_COMPLETE_INDEX", words.len().to_string())
         .args(["--", "runtail"])
@@ -434,7 +404,7 @@ async fn completions_offer_no_shell_code_and_run_no_program() {
     ));
     assert_eq!(offered(folder.path(), &["-d", "g"]).await, "");
     assert!(server.seen().is_empty() && !Path::new("ran").exists());
-    let folder = configured(&[("p", &server)]);
+    let folder = with_planes(&[("p", &server)]);
     for begun in ["", "b", "$"] {
         let offered = offered(folder.path(), &["-d", begun]).await;
         assert!(
@@ -487,7 +457,7 @@ async fn a_closed_pipe_ends_a_list_quietly() {
     let folder = tempfile::tempdir().unwrap();
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let output = command(folder.path())
+    let output = command(folder.path(), &[])
         .args(["completions", "bash"])
         .stdout(writer)
         .output()

@@ -1,25 +1,20 @@
 //! `compare`: recordings of the demo's graphs, threads of its two regions, and servers that offer less.
 
-use crate::ended::{Ended, ended, write_config};
+use crate::ended::{Ended, command, ended, with_agent, write_config};
 use runtail_sim::{Options, Scenario, Sim};
-use runtail_testkit::common::{CANARY, Server, json};
+use runtail_testkit::common::{Server, json};
 use serde_json::{Value, json as value};
 use std::path::Path;
-use std::process::Stdio;
+
+/// Runs a command in its home, where it finds files.
+async fn runtail(home: &Path, args: &[&str]) -> Ended {
+    let mut command = command(home, args);
+    command.current_dir(home);
+    ended(command).await
+}
 
 const QUESTION: &str =
     r#"{"messages": [{"role": "user", "content": "Why was I charged twice in October?"}]}"#;
-
-async fn runtail(folder: &Path, args: &[&str]) -> Ended {
-    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
-    command
-        .env_clear()
-        .env("HOME", folder)
-        .env("XDG_CONFIG_HOME", folder)
-        .env("RUNTAIL_TEST_KEY", CANARY);
-    command.current_dir(folder).stdin(Stdio::null()).args(args);
-    ended(command).await
-}
 
 /// The demo's servers, as fast as possible, and a configuration for them.
 async fn regions() -> (Sim, tempfile::TempDir) {
@@ -333,10 +328,7 @@ async fn hostile_histories_are_compared_as_text() {
         }
     })
     .await;
-    let folder = write_config(&format!(
-        "[profiles.p]\nagent_server = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n",
-        server.url
-    ));
+    let folder = with_agent(&server);
     for format in ["table", "json", "jsonl"] {
         let done = runtail(folder.path(), &["compare", "t-1", "t-2", "-o", format]).await;
         assert_eq!(done.code, 0, "{}", done.err);
@@ -345,7 +337,6 @@ async fn hostile_histories_are_compared_as_text() {
             "{:?}",
             done.out
         );
-        assert!(!(done.out + &done.err).contains(CANARY));
     }
     assert!(server.seen().iter().all(|seen| seen.method == "GET"));
 }
@@ -381,10 +372,7 @@ async fn runs_whose_steps_are_not_listed_are_not_called_equal() {
         _ => json(404, r#"{"detail":"it was not found"}"#),
     })
     .await;
-    let folder = write_config(&format!(
-        "[profiles.p]\nagent_server = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n",
-        server.url
-    ));
+    let folder = with_agent(&server);
     let done = runtail(folder.path(), &["compare", "t/r-1", "t/r-2", "-o", "json"]).await;
     let all = parsed(&done);
     assert_eq!(done.code, 1, "{all:#}");

@@ -1,6 +1,10 @@
 //! Runs a command to its end without blocking, so that servers of the same test can respond meanwhile.
 
+use runtail_testkit::common::{CANARY, Server};
+use runtail_testkit::dispositions;
 use serde_json::Value;
+use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 use tokio::process::Command;
 
@@ -62,4 +66,46 @@ pub fn write_config(text: &str) -> tempfile::TempDir {
     std::fs::create_dir(folder.path().join("runtail")).unwrap();
     std::fs::write(folder.path().join("runtail/config.toml"), text).unwrap();
     folder
+}
+
+/// Returns a command in this home, with the key of the profiles of [`profile`].
+pub fn command(home: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_runtail"));
+    command
+        .env_clear()
+        .env("HOME", home)
+        .env("XDG_CONFIG_HOME", home)
+        .env("RUNTAIL_TEST_KEY", CANARY)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .args(args);
+    dispositions::reset(command.as_std_mut());
+    command
+}
+
+/// Runs a command in this home to its end.
+pub async fn runtail(home: &Path, args: &[&str]) -> Ended {
+    ended(command(home, args)).await
+}
+
+/// Returns the configuration of a profile with a key and one `url` (a control plane) or `agent_server`.
+pub fn profile(name: &str, kind: &str, url: impl std::fmt::Display) -> String {
+    format!("[profiles.{name}]\n{kind} = \"{url}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n")
+}
+
+/// Creates a home whose only profile has this agent server.
+pub fn with_agent(server: &Server) -> tempfile::TempDir {
+    write_config(&profile("p", "agent_server", &server.url))
+}
+
+/// Creates a home with these profiles, each a control plane.
+pub fn with_planes(profiles: &[(&str, &Server)]) -> tempfile::TempDir {
+    let planes = profiles.iter();
+    write_config(
+        &planes
+            .map(|(name, server)| profile(name, "url", &server.url))
+            .collect::<String>(),
+    )
 }

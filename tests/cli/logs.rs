@@ -1,13 +1,11 @@
 //! `runtail logs` as other programs see it: stdout, stderr, exit codes, and the requests.
 
-use crate::ended::{Ended, ended, write_config};
+use crate::ended::{self, Ended, ended, write_config};
 use jiff::{SignedDuration, Timestamp};
 use runtail_sim::{Logs, Options, Rule, Scenario, Sim};
-use runtail_testkit::common::{CANARY, Seen, Server, json};
-use runtail_testkit::dispositions;
+use runtail_testkit::common::{Seen, Server, json};
 use serde_json::{Value, json as value};
 use std::path::Path;
-use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};
@@ -18,27 +16,14 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// 2026-11-21T10:00:00Z in milliseconds.
 const TEN: i64 = 1_795_255_200_000;
 
-fn command(folder: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_runtail"));
-    command
-        .env_clear()
-        .env("HOME", folder)
-        .env("XDG_CONFIG_HOME", folder);
-    command
-        .env("RUNTAIL_TEST_KEY", CANARY)
-        .env("RUNTAIL_SIM_KEY", runtail_sim::KEY);
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .args(args);
-    dispositions::reset(command.as_std_mut());
+fn command(home: &Path, args: &[&str]) -> Command {
+    let mut command = ended::command(home, args);
+    command.env("RUNTAIL_SIM_KEY", runtail_sim::KEY);
     command
 }
 
-async fn runtail(folder: &Path, args: &[&str]) -> Ended {
-    ended(command(folder, args)).await
+async fn runtail(home: &Path, args: &[&str]) -> Ended {
+    ended(command(home, args)).await
 }
 
 /// Returns the messages of the printed log lines.

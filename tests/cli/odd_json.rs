@@ -1,11 +1,19 @@
 //! JSON that servers send and a strict parser refuses: halves of surrogate pairs, `NaN`, equal keys, long numbers, rows of another
 //! type. The inputs of the cases are in `tests/fixtures/cases`.
 
-use crate::ended::{Ended, ended, write_config};
+use crate::ended::{self, Ended, write_config};
 use axum::response::Response;
 use runtail_testkit::common::{Seen, Server, json, response};
 use serde_json::json as value;
-use std::process::Stdio;
+
+/// Runs a command on the server of a case.
+async fn runtail(server: &Server, args: &[&str]) -> Ended {
+    let folder = write_config(&format!(
+        "default_profiles = [\"case\"]\n[profiles.case]\nagent_server = \"{0}\"\n[profiles.both]\nagent_server = \"{0}\"\ncontrol_plane = \"{0}\"\n",
+        server.url
+    ));
+    ended::runtail(folder.path(), args).await
+}
 
 const THREAD: &str = "11111111-1111-4111-8111-111111111111";
 const RUN: &str = "01a2f000-0000-7000-8000-000000000001";
@@ -58,21 +66,6 @@ fn answer(case: &str, seen: &Seen) -> Response {
         _ => return json(404, value!({"detail": "Not Found"})),
     };
     json(200, body)
-}
-
-/// Runs a command on the server of a case.
-async fn runtail(server: &Server, args: &[&str]) -> Ended {
-    let folder = write_config(&format!(
-        "default_profiles = [\"case\"]\n[profiles.case]\nagent_server = \"{0}\"\n[profiles.both]\nagent_server = \"{0}\"\ncontrol_plane = \"{0}\"\n",
-        server.url
-    ));
-    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
-    command
-        .env_clear()
-        .env("HOME", folder.path())
-        .env("XDG_CONFIG_HOME", folder.path());
-    command.stdin(Stdio::null()).args(args);
-    ended(command).await
 }
 
 async fn on_case(case: &'static str, args: &[&str]) -> String {

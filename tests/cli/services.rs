@@ -1,27 +1,20 @@
 //! Integrations, listeners and the auth service on the command line: against the simulator, and against scripted servers for what
 //! the simulator never sends.
 
-use crate::ended::{Ended, ended, write_config};
+use crate::ended::{self, Ended, ended, with_planes, write_config};
 use runtail_sim::{Options, Scenario, Sim};
 use runtail_testkit::common;
-use runtail_testkit::common::{CANARY, Server, json};
+use runtail_testkit::common::{Server, json};
 use serde_json::{Value, json as value};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Stdio;
 
-fn command(folder: &Path, args: &[&str]) -> tokio::process::Command {
-    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
+fn command(home: &Path, args: &[&str]) -> tokio::process::Command {
+    let mut command = ended::command(home, args);
     command
-        .env_clear()
-        .env("HOME", folder)
-        .env("XDG_CONFIG_HOME", folder)
-        .env("PATH", folder);
-    command
-        .env("RUNTAIL_TEST_KEY", CANARY)
+        .env("PATH", home)
         .env("SIM_KEY", runtail_sim::KEY)
         .env("CLIENT_SECRET", "canary-client");
-    command.stdin(Stdio::null()).args(args);
     command
 }
 
@@ -31,17 +24,6 @@ async fn runtail(folder: &Path, args: &[&str]) -> Ended {
     let all = format!("{}{}", ended.out, ended.err);
     assert!(!all.contains("simulated-"), "{all}");
     ended
-}
-
-/// Creates a folder with a configuration of these profiles, each a control plane.
-fn configured(profiles: &[(&str, &Server)]) -> tempfile::TempDir {
-    let section = |(name, server): &(&str, &Server)| {
-        format!(
-            "[profiles.{name}]\nurl = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n",
-            server.url
-        )
-    };
-    write_config(&profiles.iter().map(section).collect::<String>())
 }
 
 /// Starts a simulator. Returns it and a folder with a configuration of its regions.
@@ -300,7 +282,7 @@ async fn lists_with_offset_or_cursor_pages_are_read_to_the_end() {
         }
     })
     .await;
-    let folder = configured(&[("one", &server)]);
+    let folder = with_planes(&[("one", &server)]);
     let rows = runtail(folder.path(), &["listeners", "list"])
         .await
         .expect(0)
@@ -352,7 +334,7 @@ async fn a_failed_profile_does_not_hide_the_others() {
     let bad = Server::start(|_| json(401, r#"{"detail":"who?"}"#)).await;
     let page =
         Server::start(|_| common::response(200, "text/html", "<html><title>Sign in</title>")).await;
-    let folder = configured(&[("bad", &bad), ("good", &good), ("page", &page)]);
+    let folder = with_planes(&[("bad", &bad), ("good", &good), ("page", &page)]);
     let ended = runtail(folder.path(), &["auth", "providers", "list"])
         .await
         .expect(3);
@@ -461,7 +443,7 @@ async fn authenticate_explains_every_status() {
 #[tokio::test]
 async fn authenticate_sends_exactly_the_given_fields() {
     let server = Server::start(|_| json(200, r#"{"status":"novel","url":null}"#)).await;
-    let folder = configured(&[("one", &server)]);
+    let folder = with_planes(&[("one", &server)]);
     let id = "11111111-1111-4111-8111-111111111111";
     let ask = ["auth", "authenticate", "--provider", "p"];
     let ended = runtail(folder.path(), &ask).await.expect(1);
@@ -515,7 +497,7 @@ async fn rejected_fields_are_named() {
         ),
     })
     .await;
-    let folder = configured(&[("one", &server)]);
+    let folder = with_planes(&[("one", &server)]);
     let ended = runtail(folder.path(), &["auth", "authenticate", "--provider", "p"])
         .await
         .expect(1);
@@ -645,7 +627,7 @@ async fn auth_wait_survives_temporary_errors_until_its_deadline() {
         }
     })
     .await;
-    let folder = configured(&[("one", &server)]);
+    let folder = with_planes(&[("one", &server)]);
     let ended = runtail(folder.path(), &["auth", "wait", "a1"])
         .await
         .expect(0);
@@ -1042,44 +1024,4 @@ async fn auth_tokens_are_deleted() {
         .map(|w| w.split(' ').next().unwrap().to_string())
         .collect();
     assert_eq!(kinds, ["DELETE", "DELETE"]);
-}
-
-#[tokio::test]
-async fn a_record_that_changed_since_the_preview_is_not_deleted() {
-    let id = "11111111-1111-4111-8111-111111111111";
-    let reads = std::sync::atomic::AtomicUsize::new(0);
-    let server = Server::start(move |seen| match (seen.method.as_str(), seen.path.rsplit('/').next().unwrap_or("")) {
-        ("GET", "deployments") => {
-            json(200, value!({"resources": [{"id": "d", "name": "bot", "source_config": {"listener_id": id}}]}))
-        }
-        ("GET", _) => {
-            // The second read returns another listener with the same id.
-            let name = if reads.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0 { "old" } else { "new" };
-            json(200, value!({"id": id, "compute_id": name, "compute_config": {}}))
-        }
-        _ => json(500, "{}"),
-    })
-    .await;
-    let folder = configured(&[("one", &server)]);
-    let ended = runtail(
-        folder.path(),
-        &["listeners", "delete", id, "--confirm", "old"],
-    )
-    .await
-    .expect(1);
-    assert!(
-        ended
-            .err
-            .contains("1 deployment uses it and will no longer be updated: bot."),
-        "{}",
-        ended.err
-    );
-    assert!(
-        ended
-            .err
-            .contains("changed after the preview (compute_id): nothing was sent"),
-        "{}",
-        ended.err
-    );
-    assert!(server.seen().iter().all(|seen| seen.method == "GET"));
 }

@@ -1,14 +1,11 @@
 //! The stream commands as other programs see them: stdout, stderr, exit codes, recordings and requests.
 
-use crate::ended::{Ended, ended, write_config};
+use crate::ended::{command, runtail, with_agent};
 use axum::body::Body;
 use axum::response::Response;
 use futures::StreamExt;
 use runtail_testkit::common::{CANARY, Seen, Server, json};
-use runtail_testkit::dispositions;
 use serde_json::{Value, json as value};
-use std::path::Path;
-use std::process::Stdio;
 use std::sync::Mutex;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
@@ -20,35 +17,6 @@ const EVENTS: &str = "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\
                       event: values|sub:t1|inner:t2\ndata: {\"a\": [1.0,  \"é\"]}\nid: 2-0\n\n\
                       event: novel\ndata: null\nid: 2-0\n\n\
                       event: custom\ndata: not\u{1b}[31m json\n\n";
-
-fn command(folder: &Path, args: &[&str]) -> tokio::process::Command {
-    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
-    command
-        .env_clear()
-        .env("HOME", folder)
-        .env("XDG_CONFIG_HOME", folder)
-        .env("RUNTAIL_TEST_KEY", CANARY);
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .args(args);
-    dispositions::reset(command.as_std_mut());
-    command
-}
-
-async fn runtail(folder: &Path, args: &[&str]) -> Ended {
-    ended(command(folder, args)).await
-}
-
-/// Creates a folder with a configuration of one profile with a key and this agent server.
-fn configured(server: &Server) -> tempfile::TempDir {
-    write_config(&format!(
-        "[profiles.p]\nagent_server = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n",
-        server.url
-    ))
-}
 
 fn stream(body: impl Into<Body>) -> Response {
     let answer = Response::builder().header("content-type", "text/event-stream");
@@ -144,7 +112,7 @@ fn lines(url: &str, modes: &str) -> String {
 #[tokio::test]
 async fn jsonl_output_and_recordings_match_exactly() {
     let server = server(EVENTS, "success", idle()).await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     let file = folder.path().join("tape.jsonl");
     let record = file.to_str().unwrap();
     let ended = runtail(
@@ -246,7 +214,7 @@ async fn jsonl_output_and_recordings_match_exactly() {
 #[tokio::test]
 async fn raw_output_is_exact_and_text_output_is_sanitized() {
     let server = server(EVENTS, "success", idle()).await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     let ended = runtail(folder.path(), &["join", "t-1", RUN, "-o", "raw"]).await;
     let expected =
         "{\"run_id\":\"r-1\",\"attempt\":1}\n{\"a\": [1.0,  \"é\"]}\nnull\nnot\u{1b}[31m json\n";
@@ -286,7 +254,7 @@ async fn text_output_reads_like_a_conversation() {
         "event: error\ndata: {\"error\":\"E\",\"message\":\"no\"}\n\n",
     );
     let server = server(events, "error", idle()).await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     let ended = runtail(folder.path(), &["join", "t-1", RUN, "-o", "text"]).await;
     let expected = "· run      r-1 started\n\
                     · thread   2 earlier messages\n\
@@ -329,7 +297,7 @@ async fn run_outcome_sets_the_exit_code() {
         ("interrupted", idle(), "cancelled", 1, "was cancelled"),
     ] {
         let server = server(EVENTS, run, thread).await;
-        let folder = configured(&server);
+        let folder = with_agent(&server);
         let ended = runtail(folder.path(), &["join", "t-1", RUN]).await;
         assert_eq!(ended.code, code, "{run}: {}", ended.err);
         assert!(ended.err.contains(says), "{run}: {}", ended.err);
@@ -341,7 +309,7 @@ async fn run_outcome_sets_the_exit_code() {
 #[tokio::test]
 async fn a_refused_run_creates_no_thread_or_recording() {
     let server = server(EVENTS, "success", idle()).await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     let writes = || {
         server
             .seen()
@@ -416,7 +384,7 @@ async fn a_refused_run_creates_no_thread_or_recording() {
 async fn run_resume_answers_an_interrupt() {
     let asks = value!({"thread_id": "t-1", "status": "interrupted", "interrupts": {}});
     let server = server(EVENTS, "success", asks).await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     let args = [
         "run",
         "agent",
@@ -447,7 +415,7 @@ async fn run_resume_answers_an_interrupt() {
 #[tokio::test]
 async fn stream_commands_report_refusals_and_unreachable_servers() {
     let forbidden = Server::start(|_| json(403, r#"{"detail":"no"}"#)).await;
-    let folder = configured(&forbidden);
+    let folder = with_agent(&forbidden);
     for args in [
         &["run", "agent", "--input", "{}"][..],
         &["join", "t-1", RUN],
@@ -457,7 +425,7 @@ async fn stream_commands_report_refusals_and_unreachable_servers() {
         assert_eq!(ended.code, 3, "{args:?}: {}", ended.err);
     }
     let server = server(EVENTS, "success", idle()).await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     for args in [
         &["join", "t-1", "r-9"][..],
         &["tail", "t-9", "--since", "-"],
@@ -526,12 +494,12 @@ fn send(child: &tokio::process::Child, signal: i32) {
 #[tokio::test]
 async fn an_ignored_sighup_stays_ignored() {
     let server = endless().await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     let mut command = command(
         folder.path(),
         &["run", "agent", "--thread", "t-1", "--input", "{}"],
     );
-    dispositions::nohup(command.as_std_mut());
+    runtail_testkit::dispositions::nohup(command.as_std_mut());
     let mut child = command.spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut text = String::new();
@@ -555,7 +523,7 @@ async fn an_ignored_sighup_stays_ignored() {
 #[tokio::test]
 async fn signals_end_a_stream_with_an_end_record() {
     let server = endless().await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     for (signal, code, args) in [
         (
             libc::SIGINT,
@@ -609,7 +577,7 @@ async fn signals_end_a_stream_with_an_end_record() {
 #[tokio::test]
 async fn a_closed_pipe_ends_the_stream_quietly() {
     let server = endless().await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     let file = folder.path().join("tape.jsonl");
     for (format, record) in [
         ("jsonl", false),
@@ -677,7 +645,7 @@ async fn a_closed_pipe_ends_the_stream_quietly() {
 #[tokio::test]
 async fn a_failed_recording_does_not_end_the_stream() {
     let server = server(EVENTS, "success", idle()).await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     let ended = runtail(
         folder.path(),
         &["join", "t-1", RUN, "--record", "/dev/full"],
@@ -702,7 +670,7 @@ async fn a_failed_recording_does_not_end_the_stream() {
 #[tokio::test]
 async fn recordings_are_replayed_and_verified() {
     let server = server(EVENTS, "success", idle()).await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let (plain, zipped) = (path("a.jsonl"), path("b.jsonl.gz"));
     let ended = runtail(folder.path(), &["join", "t-1", RUN, "--record", &plain]).await;
@@ -867,7 +835,7 @@ async fn redact_previews_then_writes() {
         "event: values\ndata: {{\"name\":\"Anna\",\"mail\":\"anna@x.org\",\"note\":\"{secret}\",\"n\":1.50}}\n\n"
     );
     let server = server(Box::leak(event.into_boxed_str()), "success", idle()).await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     let file = folder
         .path()
         .join("a.jsonl.gz")
@@ -935,7 +903,7 @@ async fn redact_previews_then_writes() {
 #[tokio::test]
 async fn log_file_has_requests_and_no_secrets() {
     let server = server(EVENTS, "success", idle()).await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     let log = folder.path().join("log");
     let args = [
         "join",
@@ -998,7 +966,7 @@ async fn thread_states_runs_and_graphs_are_read() {
         _ => common_response(seen, "success", &idle()),
     })
     .await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     let out = async |args: &[&str]| {
         let ended = runtail(folder.path(), args).await;
         assert_eq!(ended.code, 0, "{args:?}: {}", ended.err);
@@ -1121,7 +1089,7 @@ async fn runs_cancel_verifies_that_runs_stopped() {
     ];
     let cancel = async |answer: u16, args: &[&str]| {
         let server = cancelling(runs, answer).await;
-        let folder = configured(&server);
+        let folder = with_agent(&server);
         let ended = runtail(folder.path(), &[&["runs", "cancel", "t-1"], args].concat()).await;
         let rows: Vec<Value> = ended
             .out
@@ -1254,7 +1222,7 @@ async fn runs_cancel_verifies_that_runs_stopped() {
     );
     let server = cancelling(&[("done", "success")], 202).await;
     let ended = runtail(
-        configured(&server).path(),
+        with_agent(&server).path(),
         &["runs", "cancel", "t-1", "--all", "-o", "json"],
     )
     .await;
@@ -1276,7 +1244,7 @@ async fn threads_are_counted_copied_and_deleted() {
         _ => json(404, r#"{"detail":"Not Found"}"#),
     })
     .await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     let run = async |args: &[&str]| runtail(folder.path(), args).await;
     assert_eq!(
         run(&["threads", "count", "--status", "idle"]).await.out,
@@ -1335,7 +1303,7 @@ async fn tables_are_colored_on_request() {
         _ => json(404, r#"{"detail":"Not Found"}"#),
     })
     .await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     let list = async |more: &[&str]| {
         runtail(folder.path(), &[&["threads", "list"], more].concat())
             .await
@@ -1368,7 +1336,7 @@ async fn a_gap_suggests_threads_state_once() {
         false => common_response(seen, "success", &idle()),
     })
     .await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     let ended = runtail(
         folder.path(),
         &["run", "agent", "--thread", "t-1", "--input", "{}"],
@@ -1412,7 +1380,7 @@ async fn one_reader() -> Server {
 #[tokio::test]
 async fn join_refuses_single_reader_runs_without_shared() {
     let server = one_reader().await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     let ended = runtail(folder.path(), &["join", "t-1", RUN]).await;
     assert_eq!(ended.code, 1, "{}", ended.err);
     assert!(
@@ -1458,7 +1426,7 @@ async fn join_refuses_single_reader_runs_without_shared() {
 #[tokio::test]
 async fn unknown_stream_modes_are_refused_before_any_request() {
     let server = server(EVENTS, "success", idle()).await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     for args in [
         &["run", "agent", "--input", "{}"][..],
         &["join", "t-1", RUN],
@@ -1482,7 +1450,7 @@ async fn unknown_stream_modes_are_refused_before_any_request() {
 async fn a_late_join_is_reported_as_a_gap() {
     let events = "event: values\ndata: {}\n\nevent: updates\ndata: {\"a\":{\"n\":1}}\n\n";
     let server = server(events, "success", idle()).await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     let ended = runtail(folder.path(), &["join", "t-1", RUN]).await;
     assert_eq!(ended.code, 0);
     assert!(
@@ -1528,7 +1496,7 @@ async fn tail_follows_runs_without_a_thread_stream() {
         _ => common_response(seen, "success", &idle()),
     })
     .await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     let file = folder.path().join("tail.jsonl");
     for (format, shows) in [
         ("text", "update   a  n: 1"),
@@ -1621,7 +1589,7 @@ async fn each_question_is_shown_with_the_command_that_answers_it() {
     ]);
     let state = value!({"values": {}, "next": ["ask"], "tasks": tasks, "metadata": {"source": "loop"}, "checkpoint": {}});
     let server = with_thread(PYTHON, thread, state).await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     let expected = "runtail: Waiting for input aaaa: {\"question\":\"Left?\"}\n\
                     runtail: Waiting for input bbbb: {\"question\":\"Right?\"}\n  \
                     To answer, replacing ANSWER with JSON: runtail run agent --thread t-1 --resume \
@@ -1644,7 +1612,7 @@ async fn each_question_is_shown_with_the_command_that_answers_it() {
         value!({"thread_id": "t-1", "status": "interrupted", "metadata": {"assistant_id": "a-1"}});
     let state = value!({"values": {}, "next": ["send"], "tasks": [], "metadata": {"source": "loop"}, "checkpoint": {}});
     let server = with_thread(PYTHON, thread, state).await;
-    let ended = runtail(configured(&server).path(), &["join", "t-1", RUN]).await;
+    let ended = runtail(with_agent(&server).path(), &["join", "t-1", RUN]).await;
     let expected = "runtail: paused at a breakpoint before send\n  \
                     To continue: runtail run agent --thread t-1 --input null\n";
     assert_eq!((ended.code, ended.err.as_str()), (0, expected));
@@ -1665,7 +1633,7 @@ async fn each_question_is_shown_with_the_command_that_answers_it() {
         },
     )
     .await;
-    let ended = runtail(configured(&server).path(), &["join", "t-1", RUN]).await;
+    let ended = runtail(with_agent(&server).path(), &["join", "t-1", RUN]).await;
     assert_eq!(
         (ended.code, ended.err),
         (0, expected.replace(" run agent ", " run a-1 "))
@@ -1684,7 +1652,7 @@ async fn an_answer_without_an_open_question_is_refused() {
         (r#"{"name":"Aegra"}"#, "refuses such a run"),
     ] {
         let server = with_thread(info, idle(), nothing()).await;
-        let folder = configured(&server);
+        let folder = with_agent(&server);
         let ended = runtail(
             folder.path(),
             &["run", "agent", "--thread", "t-1", "--resume", "true"],
@@ -1711,7 +1679,7 @@ async fn an_answer_without_an_open_question_is_refused() {
     let state = value!({"values": {}, "next": ["ask"], "tasks": [asks], "metadata": {"source": "loop"}, "checkpoint": {}});
     let server = with_thread(PYTHON, idle(), state).await;
     let ended = runtail(
-        configured(&server).path(),
+        with_agent(&server).path(),
         &["run", "agent", "--thread", "t-1", "--resume", "true"],
     )
     .await;
@@ -1758,7 +1726,7 @@ async fn contract_only_servers_get_outcomes_from_the_stream() {
         ),
     ] {
         let server = contract_only(format!("{BEGIN}{more}").leak()).await;
-        let folder = configured(&server);
+        let folder = with_agent(&server);
         for args in [
             &["run", "agent", "--input", "{}"][..],
             &["run", "agent", "--input", "{}", "--thread", "t-1"],
@@ -1787,7 +1755,7 @@ async fn contract_only_servers_get_outcomes_from_the_stream() {
     // Without any event the outcome is unknown.
     let server = contract_only("").await;
     let ended = runtail(
-        configured(&server).path(),
+        with_agent(&server).path(),
         &["run", "agent", "--input", "{}"],
     )
     .await;
@@ -1806,7 +1774,7 @@ async fn an_unknown_outcome_after_a_gap_is_a_network_failure() {
         "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\n\nevent: values\ndata: {";
     let server = contract_only(CUT).await;
     let ended = runtail(
-        configured(&server).path(),
+        with_agent(&server).path(),
         &["run", "agent", "--input", "{}"],
     )
     .await;
@@ -1821,7 +1789,7 @@ async fn an_unknown_outcome_after_a_gap_is_a_network_failure() {
 #[tokio::test]
 async fn a_refused_change_is_no_network_failure() {
     let server = Server::start(|_| json(429, r#"{"detail":"too many threads"}"#)).await;
-    let ended = runtail(configured(&server).path(), &["threads", "create"]).await;
+    let ended = runtail(with_agent(&server).path(), &["threads", "create"]).await;
     assert!(
         ended.code == 1 && ended.err.contains("429: too many threads"),
         "{}: {}",
@@ -1844,7 +1812,7 @@ async fn text_output_orders_tool_calls_and_labels_each_message_once() {
         "event: message\ndata: [\"custom\",{\"n\":2}]\n\n",
     );
     let server = server(events, "success", idle()).await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     let ended = runtail(folder.path(), &["join", "t-1", RUN, "-o", "text"]).await;
     let expected = "· run      r-1 started\n\
                     ai · chat\n  → get {\"city\":\"Kraków\"}\n\
@@ -1878,7 +1846,7 @@ async fn text_output_is_colored_on_request() {
                   event: messages\ndata: [{\"type\":\"ai\",\"content\":\"Hi\",\"id\":\"1\"},{\"langgraph_node\":\"a\"}]\n\n\
                   event: updates\ndata: {\"a\":{\"n\":3}}\n\nevent: error\ndata: {\"error\":\"E\",\"message\":\"no\"}\n\n";
     let server = server(events, "error", idle()).await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     let took = |text: &str| {
         text.rsplit_once(" in ")
             .map(|(before, _)| before.to_string())
@@ -1942,7 +1910,7 @@ async fn an_unrequested_thread_is_neither_used_nor_deleted() {
         },
     )
     .await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     for args in [
         &["run", "agent", "--input", "{}"][..],
         &["threads", "create", "--id", RUN],

@@ -29,6 +29,7 @@ fn differences(answers: &str) -> Vec<Difference> {
                 answers,
             },
         ],
+        false,
     )
     .expect("both run")
 }

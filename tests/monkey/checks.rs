@@ -4,13 +4,9 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use runtail_core::config::Profile;
 use runtail_sim::{Request, Sim};
-use runtail_tui::app::{App, Overlay, subscriptions};
-use runtail_tui::features::changes::confirm::Stage;
-use runtail_tui::features::stream::tabs::MAX_TABS;
+use runtail_testkit::dash::Shown;
 use runtail_tui::runtime::Dashboard;
-use runtail_tui::session::SMALLEST;
-use runtail_tui::session::msg::Proposal;
-use runtail_tui::session::msg::{Effect, Msg, StreamTarget, SubscriptionKind};
+use runtail_tui::session::msg::{Effect, Msg};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
@@ -69,10 +65,10 @@ impl ActionChecks {
     }
 
     /// Records an effect that `update` returned for a message.
-    pub fn on_effect(&mut self, app: &App, msg: &Msg, effect: &Effect) {
+    pub fn on_effect(&mut self, shown: Shown<'_>, msg: &Msg, effect: &Effect) {
         match effect {
             // The next one of several requests, which were previewed and confirmed together.
-            Effect::Act(number, thread) if is_bulk(app, *number) => {
+            Effect::Act(number, thread) if shown.is_one_of_several(*number) => {
                 assert!(
                     self.drawn.contains(number),
                     "{effect:?} was sent before its preview was on the screen"
@@ -90,7 +86,7 @@ impl ActionChecks {
                     self.drawn.contains(number),
                     "{effect:?} was sent before its preview was on the screen"
                 );
-                self.confirm(app, *number);
+                self.confirmed.extend(shown.requests(*number));
                 self.sent += 1;
             }
             Effect::StartRun(_, thread, _) => {
@@ -112,34 +108,6 @@ impl ActionChecks {
             }
             Effect::UseProfiles(_, profiles) => self.use_profiles(profiles),
             _ => {}
-        }
-    }
-
-    fn confirm(&mut self, app: &App, number: u64) {
-        let confirm = app.overlays.iter().find_map(|overlay| match overlay {
-            Overlay::Confirm(confirm) if confirm.number == number => Some(confirm),
-            _ => None,
-        });
-        let confirm = confirm.expect("the dialog is still there when it is sent");
-        let preview = confirm.preview().expect("what is sent was planned");
-        match &confirm.proposal {
-            Proposal::Service(_) | Proposal::Resource(..) => {
-                let url: url::Url = preview.request.url.parse().expect("an address");
-                self.confirmed
-                    .push((preview.request.method.clone(), url.path().to_string()));
-            }
-            Proposal::TwoServers(..) => {
-                for request in preview.requests() {
-                    let url: url::Url = request.url.parse().expect("an address");
-                    self.confirmed
-                        .push((request.method.clone(), url.path().to_string()));
-                }
-            }
-            // An action may send several requests for its thread.
-            Proposal::Thread(_, intent) => {
-                self.confirmed
-                    .push(("*".into(), format!("/threads/{}", intent.thread())));
-            }
         }
     }
 
@@ -217,7 +185,7 @@ impl ActionChecks {
 
     /// Draws the screen and checks it.
     pub fn on_draw(&mut self, dashboard: &mut Dashboard) {
-        let (w, h) = dashboard.app.session.size;
+        let (w, h) = Shown(&dashboard.app).size();
         let mut terminal = Terminal::new(TestBackend::new(w, h)).unwrap();
         terminal.draw(|frame| dashboard.draw(frame)).unwrap();
         let buffer = terminal.backend().buffer();
@@ -231,53 +199,13 @@ impl ActionChecks {
             !text.contains(is_control),
             "a terminal control character is on the screen: {text:?}"
         );
-        let app = &dashboard.app;
-        if let Some(Overlay::BulkAnswer(page)) = app.overlays.last()
-            && page.is_ready()
-            && !app.frozen
-            && w >= SMALLEST.0
-            && h >= SMALLEST.1
-        {
-            assert!(
-                text.contains(" sends "),
-                "a preview without a confirmation key: {text}"
-            );
-            self.drawn.extend(page.threads.iter().map(|of| of.number));
-        }
-        if let Some(Overlay::Bulk(page)) = app.overlays.last()
-            && page.is_ready()
-            && !app.frozen
-            && w >= SMALLEST.0
-            && h >= SMALLEST.1
-        {
-            assert!(
-                text.contains("ctrl-s send") || text.contains("to confirm"),
-                "a preview without a confirmation key: {text}"
-            );
-            self.drawn.extend(page.numbers());
-        }
-        if let Some(Overlay::Confirm(confirm)) = app.overlays.last()
-            && matches!(confirm.stage, Stage::Ready(_))
-            && !app.frozen
-            && w >= SMALLEST.0
-            && h >= SMALLEST.1
-        {
-            let keys = ["ctrl-s send", "ctrl-s run", "to confirm"];
-            assert!(
-                keys.iter().any(|key| text.contains(key)),
-                "a dialog without a confirmation key: {text}"
-            );
-            self.drawn.insert(confirm.number);
-        }
+        let (numbers, keys) = Shown(&dashboard.app).ready();
+        assert!(
+            numbers.is_empty() || keys.iter().any(|key| text.contains(key)),
+            "a preview without a confirmation key: {text}"
+        );
+        self.drawn.extend(numbers);
     }
-}
-
-fn is_bulk(app: &App, number: u64) -> bool {
-    app.overlays.iter().any(|overlay| match overlay {
-        Overlay::BulkAnswer(page) => page.has(number),
-        Overlay::Bulk(page) => page.owns(number),
-        _ => false,
-    })
 }
 
 /// Whether a request changes something, decided independently of the client's own rule.
@@ -315,43 +243,10 @@ fn region_of(sim: &Sim, request: &Request) -> String {
 }
 
 /// Checks what must hold in every state.
-pub fn check_state(app: &App, is_read_only: bool) {
+pub fn check_state(shown: Shown<'_>, is_read_only: bool) {
     let panics = std::mem::take(&mut *PANICS.lock().unwrap());
     assert!(panics.is_empty(), "panics: {panics:#?}");
-    assert!(app.session.notices.len() <= 200);
-    assert!(
-        app.overlays.len() <= 24,
-        "too many overlays: {}",
-        app.overlays.len()
-    );
-    let streams = &app.stream.tabs;
-    assert!(streams.all().len() <= MAX_TABS);
-    assert!(streams.at().is_none_or(|at| at < streams.all().len()));
-    let limits = &app.session.settings.event_log;
-    for viewer in streams.all() {
-        let event_log = &viewer.event_log;
-        // The newest event is always kept.
-        let most = limits.max_bytes + limits.max_event;
-        assert!(
-            event_log.kept_bytes() as u64 <= most,
-            "{} bytes of events are kept",
-            event_log.kept_bytes()
-        );
-        assert!(
-            viewer.anchor().is_none_or(|at| at <= event_log.last_seq()),
-            "{:?}",
-            viewer.anchor()
-        );
-    }
-    if is_read_only {
-        for subscription in subscriptions(app) {
-            let starts = matches!(
-                &subscription.what,
-                SubscriptionKind::Stream(_, StreamTarget::Start { .. })
-            );
-            assert!(!starts, "a read-only dashboard would start a run");
-        }
-    }
+    shown.check(is_read_only);
 }
 
 /// Text as an external editor might return it.

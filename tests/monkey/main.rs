@@ -11,6 +11,7 @@ use fastrand::Rng;
 use jiff::tz::TimeZone;
 use runtail_core::config::{Config, Watch};
 use runtail_sim::{Options as SimOptions, Sim};
+use runtail_testkit::dash::Shown;
 use runtail_tui::input::action::Context;
 use runtail_tui::input::key::{Code, Key};
 use runtail_tui::runtime::{Dashboard, Options};
@@ -108,6 +109,10 @@ impl World {
         world
     }
 
+    fn shown(&self) -> Shown<'_> {
+        Shown(&self.dashboard.app)
+    }
+
     fn note(&self, line: String) {
         self.log.lock().unwrap().push(line);
     }
@@ -137,7 +142,8 @@ impl World {
         }
         let effects = self.dashboard.update(msg.clone());
         for effect in &effects {
-            self.watched.on_effect(&self.dashboard.app, &msg, effect);
+            self.watched
+                .on_effect(Shown(&self.dashboard.app), &msg, effect);
         }
         self.perform(effects);
         self.dashboard.reconcile();
@@ -193,22 +199,12 @@ impl World {
         self.settle(Duration::from_millis(2)).await;
         self.draw();
         self.watched.on_requests(&self.sim);
-        check_state(&self.dashboard.app, self.is_read_only);
+        check_state(self.shown(), self.is_read_only);
     }
 
     /// Another client acts on something that the dashboard shows.
     async fn act_as_other_client(&self, other: Other) {
-        let app = &self.dashboard.app;
-        let listed = app.agent.server.as_ref().and_then(|server| {
-            Some((
-                server.server.url.to_string(),
-                server.thread_selection.selected.clone()?,
-            ))
-        });
-        let shown = app
-            .viewer()
-            .and_then(|viewer| Some((viewer.server.url.to_string(), viewer.thread_id.clone()?)));
-        let Some((server, thread)) = shown.or(listed) else {
+        let Some((server, thread)) = self.shown().thread() else {
             return;
         };
         let thread = format!("{server}/threads/{thread}");
@@ -228,21 +224,12 @@ impl World {
                 send("POST", &format!("{server}/runs/cancel?status=all"), "{}").await
             }
             Other::DeleteDeployment => {
-                let Some(row) = app.deployments.list.selected() else {
+                let Some((profile, id)) = self.shown().deployment() else {
                     return;
                 };
-                let region = self
-                    .sim
-                    .regions()
-                    .iter()
-                    .find(|region| region.name == *row.profile_name);
-                if let (Some(region), Some(deployment)) = (region, &row.deployment) {
-                    send(
-                        "DELETE",
-                        &format!("{}/v2/deployments/{}", region.url, deployment.id),
-                        "",
-                    )
-                    .await;
+                let regions = self.sim.regions();
+                if let Some(region) = regions.iter().find(|region| region.name == profile) {
+                    send("DELETE", &format!("{}/v2/deployments/{id}", region.url), "").await;
                 }
             }
         }
@@ -258,19 +245,17 @@ impl World {
                 alt: false,
             }));
             assert!(
-                self.dashboard.app.quit,
+                self.shown().has_ended(),
                 "Ctrl-C leaves from {:?}",
-                self.dashboard.app.context()
+                self.shown().context()
             );
             return;
         }
         self.note("leaving by Esc and q".into());
-        if self.dashboard.app.frozen {
+        if self.shown().is_frozen() {
             self.apply(Msg::Key(Key::char('F')));
         }
-        let is_back = |world: &World| {
-            world.dashboard.app.overlays.is_empty() && world.dashboard.app.prompt.is_none()
-        };
+        let is_back = |world: &World| world.shown().is_uncovered();
         for _ in 0..40 {
             if is_back(self) {
                 break;
@@ -281,16 +266,16 @@ impl World {
         assert!(
             is_back(self),
             "Esc leads back from {:?}",
-            self.dashboard.app.context()
+            self.shown().context()
         );
         for _ in 0..40 {
-            if self.dashboard.app.quit {
+            if self.shown().has_ended() {
                 return;
             }
             self.apply(Msg::Key(Key::char('q')));
             self.draw();
         }
-        panic!("q does not leave from {:?}", self.dashboard.app.context());
+        panic!("q does not leave from {:?}", self.shown().context());
     }
 }
 
@@ -402,20 +387,20 @@ fn play(seed: u64, steps: usize) -> Done {
                 seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)
                     .wrapping_add(step as u64),
             );
-            let next = steps::next(&world.dashboard.app, &mut world.random);
+            let next = steps::next(Shown(&world.dashboard.app), &mut world.random);
             done.steps += 1;
-            done.contexts.insert(world.dashboard.app.context());
+            done.contexts.insert(world.shown().context());
             world.take(next).await;
-            if world.dashboard.app.quit {
+            if world.shown().has_ended() {
                 break;
             }
         }
-        if !world.dashboard.app.quit {
+        if !world.shown().has_ended() {
             world.leave().await;
         }
         world.settle(Duration::from_millis(5)).await;
         world.watched.on_requests(&world.sim);
-        check_state(&world.dashboard.app, is_read_only);
+        check_state(world.shown(), is_read_only);
         Done {
             sent: world.watched.sent,
             started: world.watched.started,

@@ -2,8 +2,8 @@
 
 use fastrand::Rng;
 use runtail_sim::Rule;
+use runtail_testkit::dash::Shown;
 use runtail_testkit::screen_checks;
-use runtail_tui::app::{App, Overlay};
 use runtail_tui::features::palette::COMMANDS;
 use runtail_tui::input::action::{Action, Context};
 use runtail_tui::input::key::{Code, Key};
@@ -153,19 +153,9 @@ fn command(random: &mut Rng) -> Vec<Key> {
 }
 
 /// The keys that confirm a dialog: the name that it requires, then the key that sends.
-fn consent(app: &App) -> Option<Vec<Key>> {
-    // Before it is ready, the key counts as held down.
-    let wanted = match app.overlays.last()? {
-        Overlay::Confirm(confirm) => {
-            confirm.preview()?;
-            confirm.wants_name().unwrap_or_default().to_string()
-        }
-        Overlay::Bulk(page) if page.is_ready() => page.wants().unwrap_or_default(),
-        Overlay::BulkAnswer(page) if page.is_ready() => String::new(),
-        _ => return None,
-    };
+fn consent(shown: Shown<'_>) -> Option<Vec<Key>> {
     let mut keys = vec![ctrl('u')];
-    keys.extend(typed(&wanted));
+    keys.extend(typed(&shown.consent()?));
     keys.push(ctrl('s'));
     Some(keys)
 }
@@ -255,31 +245,23 @@ fn fault(random: &mut Rng) -> Rule {
 }
 
 /// Chooses the next step for a dashboard in this state.
-pub fn next(app: &App, random: &mut Rng) -> Step {
-    let is_typing = app.prompt.is_some()
-        || matches!(
-            app.context(),
-            Context::Composer
-                | Context::Editor
-                | Context::Answer
-                | Context::Command
-                | Context::Confirm
-        );
+pub fn next(shown: Shown<'_>, random: &mut Rng) -> Step {
     if random.bool()
-        && let Some(keys) = consent(app)
+        && let Some(keys) = consent(shown)
     {
         return Step::Keys(keys);
     }
-    if is_typing && random.u8(0..3) == 0 {
+    if shown.is_typing() && random.u8(0..3) == 0 {
         return match random.u8(0..6) {
             0 => Step::Paste(word(random)),
-            1 if app.context() != Context::Confirm => Step::Keys(vec![ctrl('s')]),
+            1 if shown.context() != Context::Confirm => Step::Keys(vec![ctrl('s')]),
             _ => Step::Keys(typed(&word(random).chars().take(120).collect::<String>())),
         };
     }
-    let (w, h) = (app.session.size.0.max(1), app.session.size.1.max(1));
+    let (w, h) = shown.size();
+    let (w, h) = (w.max(1), h.max(1));
     // Lists open screens with more to do.
-    if matches!(app.context(), Context::Deployments | Context::Server) && random.u8(0..5) == 0 {
+    if matches!(shown.context(), Context::Deployments | Context::Server) && random.u8(0..5) == 0 {
         let keys = [
             key(Code::Enter),
             key(Code::Down),
@@ -290,13 +272,13 @@ pub fn next(app: &App, random: &mut Rng) -> Step {
         ];
         return Step::Keys(vec![keys[random.usize(0..keys.len())]]);
     }
-    if app.context() == Context::Composer && random.u8(0..2) == 0 {
+    if shown.context() == Context::Composer && random.u8(0..2) == 0 {
         let mut keys = typed("hello");
         keys.push(ctrl('s'));
         return Step::Keys(keys);
     }
     match random.u8(0..100) {
-        0..45 => Step::Keys(likely(app.context(), random)),
+        0..45 => Step::Keys(likely(shown.context(), random)),
         45..50 => Step::Keys(vec![EVERY_KEY[random.usize(0..EVERY_KEY.len())]]),
         50..58 => Step::Keys(vec![key(Code::Enter)]),
         58..62 => Step::Keys(vec![key(Code::Esc)]),

@@ -8,32 +8,11 @@ use runtail_stream::{
     Item, JoinTransport, Outcome, Record, RunFollowing, RunTransport, SourceOptions, Target,
     follow_run_and_thread, follow_thread,
 };
-use runtail_testkit::common::follow::{collect, end};
+use runtail_testkit::common::follow::{collect, end, failed, gaps};
 use runtail_testkit::common::{Seen, Server, json, profile, response};
 use serde_json::json as value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-
-fn failed(items: &[Item]) -> Option<String> {
-    items.iter().find_map(|item| {
-        if let Item::Failed(error) = item {
-            Some(error.to_string())
-        } else {
-            None
-        }
-    })
-}
-
-fn gaps(items: &[Item]) -> Vec<&str> {
-    let why = |item| {
-        if let &Item::Record(Record::Gap { ref why, .. }) = item {
-            Some(why.as_str())
-        } else {
-            None
-        }
-    };
-    items.iter().filter_map(why).collect()
-}
 
 fn agent() -> RunCreate {
     RunCreate {
@@ -191,7 +170,7 @@ async fn the_cause_of_a_failed_start_is_reported() {
             None,
         )
         .await;
-        let error = failed(&items).unwrap();
+        let error = failed(&items).unwrap().to_string();
         assert!(
             error.contains(cause) && error.contains("/runs/stream"),
             "{error}"
@@ -368,6 +347,7 @@ async fn a_missing_thread_of_an_unknown_server_is_not_found() {
     assert!(
         failed(&items)
             .unwrap()
+            .to_string()
             .contains("404: Thread with ID t not found"),
         "{items:?}"
     );
@@ -513,5 +493,46 @@ async fn a_run_whose_server_stopped_has_an_unknown_outcome() {
         }
         assert_eq!(ended(&items), Some(Outcome::Unknown), "{how}: {items:?}");
         drop(second);
+    }
+}
+
+#[tokio::test]
+async fn the_same_input_runs_with_the_assistant_of_each_server() {
+    const OURS: &str = "11111111-1111-4111-8111-111111111111";
+    const THEIRS: &str = "22222222-2222-4222-8222-222222222222";
+    let start = |assistant: &'static str| {
+        Server::start(move |seen| {
+            let row = value!({"assistant_id": assistant, "graph_id": "g"});
+            match (
+                &*seen.method,
+                seen.path.rsplit('/').next().unwrap_or_default(),
+            ) {
+                ("GET", "t") => json(200, value!({"thread_id": "t", "status": "idle"})),
+                ("GET", "state") => json(200, value!({"values": {}, "next": [], "tasks": []})),
+                ("GET", "runs") => json(
+                    200,
+                    value!([{"run_id": "r", "thread_id": "t", "assistant_id": assistant, "status": "success",
+                             "created_at": "2026-11-26T20:00:00Z", "kwargs": {"input": {"n": 1}}}]),
+                ),
+                ("GET", id) if id == assistant => json(200, row),
+                ("POST", "search") => json(200, value!([row])),
+                ("POST", "threads") => json(200, value!({"thread_id": seen.json()["thread_id"]})),
+                ("POST", "runs") => json(200, value!({"run_id": "n", "status": "pending"})),
+                _ => not_found(),
+            }
+        })
+    };
+    let (here, there) = (start(OURS).await, start(THEIRS).await);
+    let (agent, other) = (here.agent(), there.agent());
+    let plan = agent.plan_on_both(&other, "t", None).await.unwrap();
+    let started = plan.apply().await;
+    assert!(started.is_ok(), "{started:?}");
+    for (server, assistant) in [(here, OURS), (there, THEIRS)] {
+        let starts = server.seen().into_iter();
+        let starts = starts.filter(|seen| seen.method == "POST" && seen.path.ends_with("/runs"));
+        let started: Vec<_> = starts
+            .map(|seen| seen.json()["assistant_id"].clone())
+            .collect();
+        assert_eq!(started, [assistant]);
     }
 }

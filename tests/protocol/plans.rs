@@ -14,7 +14,7 @@ use url::Url;
 /// The simulator with one deployment, and a client of it.
 async fn sim() -> (Sim, ControlPlane, Value) {
     let sim = Sim::start(Options::default()).await.unwrap();
-    let control = client(&sim, false);
+    let control = client(&sim);
     let folder = tempfile::tempdir().unwrap();
     let text = format!(
         "name = \"bot\"\n{GITHUB}[secrets]\nK = {}",
@@ -31,12 +31,11 @@ async fn sim() -> (Sim, ControlPlane, Value) {
     (sim, control, record)
 }
 
-fn client(sim: &Sim, read_only: bool) -> ControlPlane {
+fn client(sim: &Sim) -> ControlPlane {
     let key = runtail_core::config::SecretSource::Given(runtail_sim::KEY.to_string().into());
     let profile = runtail_core::config::Profile {
         key: Some(key),
         workspace: None,
-        read_only,
         ..profile()
     };
     ControlPlane::new(
@@ -175,21 +174,6 @@ async fn only_revisions_in_progress_are_interrupted_in_both_spellings() {
         );
         assert_eq!(writes(&sim).len(), expected.len());
     }
-}
-
-#[tokio::test]
-async fn a_read_only_profile_plans_and_sends_nothing() {
-    let (sim, _, record) = sim().await;
-    let control = client(&sim, true);
-    let intent = Intent::Redeploy {
-        deployment: id(&record),
-        revision: latest(&record),
-    };
-    let plan = control.plan(&intent).await.unwrap();
-    sim.forget_requests();
-    let error = applied(&plan).await.unwrap_err();
-    assert_eq!(error.kind, Kind::ReadOnly);
-    assert_eq!(sim.requests().len(), 0, "not even a look");
 }
 
 fn spec(toml: &str) -> Box<DeploymentSpec> {
@@ -461,85 +445,6 @@ async fn the_target_of_a_plan_is_checked_without_sending_anything() {
 }
 
 #[tokio::test]
-async fn nothing_is_sent_if_the_target_changed() {
-    let (sim, control, record) = sim().await;
-    let folder = tempfile::tempdir().unwrap();
-    let update = |toml: &str| Intent::UpdateDeployment {
-        id: id(&record),
-        spec: spec(toml),
-    };
-    let secrets = control
-        .plan(&update(&format!(
-            "[secrets]\nL = {}",
-            secret(&folder, "canary-four")
-        )))
-        .await
-        .unwrap();
-    let push = control
-        .plan(&update("source_config.build_on_push = false"))
-        .await
-        .unwrap();
-    // Another client changed a secret, and the request would undo that.
-    let other = control
-        .plan(&update(&format!(
-            "[secrets]\nK = {}",
-            secret(&folder, "canary-three")
-        )))
-        .await
-        .unwrap();
-    applied(&other).await.unwrap();
-    let error = applied(&secrets).await.unwrap_err();
-    assert!(
-        error.kind == Kind::Stale && error.to_string().contains("(secrets): nothing was sent"),
-        "{error}"
-    );
-    assert_eq!(writes(&sim).len(), 1);
-    // A change of other fields is still sent.
-    applied(&push).await.unwrap();
-    let delete = Intent::DeleteDeployment {
-        id: id(&record),
-        delete_tracing_project: false,
-        force: false,
-    };
-    let delete = control.plan(&delete).await.unwrap();
-    let late = control
-        .plan(&update("source_config.build_on_push = true"))
-        .await
-        .unwrap();
-    applied(&delete).await.unwrap();
-    let error = applied(&late).await.unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .contains("bot was deleted after the preview: nothing was sent"),
-        "{error}"
-    );
-    sim.rule(
-        Rule::on("GET", &id(&record))
-            .status(404)
-            .body("{\"detail\":\"Deployment ID not found.\"}"),
-    );
-    let error = applied(&late).await.unwrap_err();
-    assert!(
-        error.kind == Kind::Stale
-            && error
-                .to_string()
-                .contains("bot disappeared after the preview: nothing was sent"),
-        "{error}"
-    );
-    // If the key expired since the preview, nothing is sent.
-    sim.clear_rules();
-    sim.rule(
-        Rule::on("GET", &id(&record))
-            .status(401)
-            .body("{\"detail\":\"Invalid API key.\"}"),
-    );
-    let error = applied(&late).await.unwrap_err();
-    assert_eq!(error.kind, Kind::Unauthorized);
-    assert_eq!(writes(&sim).len(), 3);
-}
-
-#[tokio::test]
 async fn a_simultaneous_push_is_distinguished() {
     // After the change there are two new revisions, ours and that of a push, in any order.
     for (newest, older, expected) in [
@@ -653,33 +558,6 @@ proptest! {
             let json = value!(secret).to_string();
             prop_assert!(!seen.contains(secret.as_str()) && !seen.contains(&json[1..json.len() - 1]), "{secret}\n{seen}");
         }
-    }
-}
-
-#[tokio::test]
-async fn a_redeployed_revision_with_the_same_id_must_change_its_status() {
-    for (status, expected) in [("QUEUED", Some("r1")), ("DEPLOYED", None)] {
-        let server =
-            Server::start(move |seen| match (&*seen.method, seen.path.strip_prefix("/api-host/v2/deployments/d")) {
-                ("GET", Some("")) => {
-                    json(200, value!({"id": "d", "name": "bot", "status": "READY", "latest_revision_id": "r1"}))
-                }
-                ("GET", Some("/revisions")) => json(200, value!({"resources": [{"id": "r1", "status": status}]})),
-                _ => json(200, value!({"id": "r1", "status": status})),
-            })
-            .await;
-        let intent = Intent::Redeploy {
-            deployment: "d".into(),
-            revision: "r1".into(),
-        };
-        let plan = server.control().plan(&intent).await.unwrap();
-        let made = applied(&plan).await.unwrap();
-        assert_eq!(
-            made.revision.as_deref(),
-            expected,
-            "what ended before is not the end of this"
-        );
-        assert!(made.doubt.is_some());
     }
 }
 

@@ -5,9 +5,9 @@ use axum::response::Response;
 use futures::StreamExt;
 use runtail_core::model::RunCreate;
 use runtail_stream::{
-    Event, Item, Outcome, Record, RunFollowing, RunTransport, SourceOptions, Target,
-    follow_run_and_thread,
+    Item, Outcome, Record, RunFollowing, RunTransport, SourceOptions, Target, follow_run_and_thread,
 };
+use runtail_testkit::common::follow::events;
 use runtail_testkit::common::{Seen, Server, json, response};
 use serde_json::json as value;
 use std::time::Duration;
@@ -75,19 +75,6 @@ async fn followed(server: &Server, on: Target) -> Vec<Item> {
     })
     .await
     .expect("an end")
-}
-
-fn events(items: &[Item]) -> Vec<&Event> {
-    items
-        .iter()
-        .filter_map(|item| {
-            if let Item::Record(Record::Event(event)) = item {
-                Some(event)
-            } else {
-                None
-            }
-        })
-        .collect()
 }
 
 /// Checks that the log has both runs, one head, numbers without a hole, and no end.

@@ -11,6 +11,7 @@ use runtail_stream::{
     Item, Outcome, Record, Retries, RunFollowing, SourceOptions, ThreadTransport, follow,
     follow_thread, write_record,
 };
+use runtail_testkit::common::follow::gaps;
 use runtail_testkit::common::{Server, json};
 use serde_json::json as value;
 use std::collections::VecDeque;
@@ -599,17 +600,6 @@ fn runs(items: &[Item]) -> Vec<String> {
         _ => None,
     };
     items.iter().filter_map(run).collect()
-}
-
-fn gaps(items: &[Item]) -> Vec<&str> {
-    let why = |item| {
-        if let &Item::Record(Record::Gap { ref why, .. }) = item {
-            Some(&**why)
-        } else {
-            None
-        }
-    };
-    items.iter().filter_map(why).collect()
 }
 
 fn javascript() -> serde_json::Value {

@@ -9,7 +9,7 @@ use runtail_stream::{
     Item, JoinTransport, Outcome, Record, RunState, RunTransport, Target, ThreadTransport,
     Transport,
 };
-use runtail_testkit::common::follow::{collect, end};
+use runtail_testkit::common::follow::{collect, end, failed, gaps};
 use runtail_testkit::common::{Seen, Server, json, response};
 use serde_json::{Value, json as value};
 use std::convert::Infallible;
@@ -17,16 +17,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 const ONE: &str = "event: metadata\r\ndata: {\"run_id\":\"r1\",\"attempt\":1}\r\nid: 1-0\r\n\r\n";
-
-fn failed(items: &[Item]) -> Option<&runtail_api::ApiError> {
-    items.iter().find_map(|i| {
-        if let Item::Failed(error) = i {
-            Some(&**error)
-        } else {
-            None
-        }
-    })
-}
 
 fn stream(body: &'static str) -> Response {
     let mut response = response(200, "text/event-stream", body);
@@ -656,14 +646,6 @@ fn javascript() -> Value {
 
 fn aegra() -> Value {
     value!({"name": "Aegra"})
-}
-
-fn gaps(items: &[Item]) -> Vec<&str> {
-    let why = |item| match item {
-        &Item::Record(Record::Gap { ref why, .. }) => Some(&**why),
-        _ => None,
-    };
-    items.iter().filter_map(why).collect()
 }
 
 fn ids(items: &[Item]) -> Vec<&str> {

@@ -1,6 +1,6 @@
 //! Changes from the dashboard in a pseudo-terminal with the simulator: the confirmations, and the requests that are sent.
 
-use runtail_sim::{Options, Request, Rule, Scenario, Sim};
+use runtail_sim::{Options, Request, Scenario, Sim};
 use runtail_testkit::term::Term;
 use std::os::unix::fs::PermissionsExt;
 
@@ -85,45 +85,6 @@ fn first_name(term: &Term) -> String {
 }
 
 #[test]
-fn deployment_is_deleted_by_name_and_tracked_until_gone() {
-    let server = TestServer::new("");
-    let term = server.open(&[], &[]);
-    let name = first_name(&term);
-    term.keys("D");
-    term.wait_for("to confirm");
-    term.keys("\r\x13"); // Enter and Ctrl-S, before the name is typed
-    term.wait_for("exactly to continue. Nothing was sent.");
-    assert!(server.writes().is_empty());
-    term.keys(&name);
-    term.wait_for("ctrl-s send");
-    term.keys("\x13");
-    term.wait_for("is deleted.");
-    let writes = server.writes();
-    assert_eq!(writes.len(), 1, "{writes:?}");
-    assert_eq!(writes[0].method, "DELETE");
-    term.keys(":journal\r");
-    term.wait_for("Journal");
-    term.wait_for("204");
-}
-
-#[test]
-fn revision_is_redeployed_and_watched() {
-    let server = TestServer::new("");
-    let term = server.open(&[], &[]);
-    first_name(&term);
-    term.keys("\t");
-    term.wait_for("serving");
-    term.keys("R");
-    term.wait_for("Creates a new revision");
-    term.keys("\x13");
-    term.wait_for("Watching revision");
-    term.wait_for("after you started watching");
-    let writes = server.writes();
-    assert_eq!(writes.len(), 1, "{writes:?}");
-    assert!(writes[0].path.ends_with("/redeploy"), "{writes:?}");
-}
-
-#[test]
 fn updates_are_edited_in_the_users_editor_and_previewed() {
     let server = TestServer::new("");
     let editor = server.folder.path().join("editor");
@@ -188,51 +149,6 @@ fn updates_are_edited_in_the_users_editor_and_previewed() {
 }
 
 #[test]
-fn target_deleted_after_the_preview_is_not_changed() {
-    let server = TestServer::new("");
-    let term = server.open(&[], &[]);
-    let name = first_name(&term);
-    term.keys("D");
-    term.wait_for("to confirm");
-    server.sim.rule(
-        Rule::on("GET", "/v2/deployments/")
-            .status(404)
-            .json(&serde_json::json!({"detail": "not found."})),
-    );
-    term.keys(&format!("{name}\x13"));
-    term.wait_for("nothing was sent");
-    assert!(server.writes().is_empty());
-}
-
-#[test]
-fn production_is_read_only_without_the_write_option() {
-    let server = TestServer::new("label = \"PROD\"");
-    let term = server.open(&[], &[]);
-    first_name(&term);
-    for keys in ["D", "u", ":redeploy\r", ":create\r"] {
-        term.keys(keys);
-        term.wait_for("is read-only; nothing was sent");
-        term.keys("!");
-        term.wait_for("╭ Notices");
-        term.keys("\x1b");
-        term.wait_until("the list again", |term| {
-            term.screen().contains("Deployments · 3")
-        });
-    }
-    assert!(server.writes().is_empty());
-    // With --write it is allowed, and the dialog shows the label.
-    let term = server.open(&["--write"], &[]);
-    first_name(&term);
-    term.keys("D");
-    term.wait_for("to confirm");
-    assert!(
-        term.screen().lines().nth(1).unwrap().contains("PROD"),
-        "{}",
-        term.screen()
-    );
-}
-
-#[test]
 fn destructive_commands_ask_for_confirmation_on_a_terminal() {
     let server = TestServer::new("");
     let name = first_name(&server.open(&[], &[]));
@@ -265,45 +181,6 @@ fn destructive_commands_ask_for_confirmation_on_a_terminal() {
         term.screen()
     );
     assert_eq!(server.writes().len(), writes);
-}
-
-#[test]
-fn pasted_thread_id_is_found_on_an_unopened_server() {
-    let server = TestServer::new("");
-    let name = first_name(&server.open(&[], &[]));
-    let mut made = server.open(&["-d", &name, "threads", "create", "-o", "jsonl"], &[]);
-    assert!(made.exit_status().success(), "{}", made.screen());
-    let shown = made.screen().replace('\n', "");
-    let (_, rest) = shown.split_once("\"thread_id\":\"").expect("a thread");
-    let thread = &rest[..36];
-    let term = server.open(&[], &[]);
-    first_name(&term);
-    term.keys(&format!(":{thread}\r"));
-    term.wait_for(&format!(
-        "Found thread {}",
-        runtail_core::text::short_id(thread)
-    ));
-    term.keys(":99999999-9999-4999-8999-999999999999\r");
-    term.wait_for("99999999…9999 was not found on");
-}
-
-#[test]
-fn two_deployments_are_compared_from_their_records() {
-    let server = TestServer::new("access = \"read-only\"");
-    let term = server.open(&[], &[]);
-    first_name(&term);
-    term.keys("mj=");
-    term.wait_for("Compare deployments");
-    term.wait_for("keys differ");
-    let screen = term.screen();
-    assert!(
-        screen.contains("deployment_type") && screen.contains("present"),
-        "{screen}"
-    );
-    assert!(!screen.contains("sk-"), "no value of a secret: {screen}");
-    assert!(server.writes().is_empty(), "a comparison only reads");
-    term.keys("q");
-    term.wait_for("Deployments · 3");
 }
 
 pub(crate) fn is_running(pid: i32) -> bool {

@@ -4,37 +4,6 @@ use runtail_sim::{Options, Scenario, Sim};
 use runtail_testkit::term::Term;
 
 #[test]
-fn three_keys_answer_the_oldest_question_which_then_leaves_the_inbox() {
-    let term = Term::spawn(&["--demo", "-p", "prod-us"], 140, 40);
-    // The counters appear once every server was asked.
-    term.wait_for(" waiting   ✗ ");
-    term.keys("i");
-    term.wait_for("waiting first, then oldest");
-    term.wait_for("╭ us › invoice-agent › approval ");
-    let title = |term: &Term| -> String {
-        let screen = term.screen();
-        let line = screen
-            .lines()
-            .find(|line| line.starts_with("╭ us › invoice-agent › "))
-            .unwrap_or_default();
-        line.trim_start_matches("╭ ")
-            .split(" ─")
-            .next()
-            .unwrap_or_default()
-            .to_string()
-    };
-    let first = title(&term);
-    term.keys("A");
-    term.wait_for("Sends true to question");
-    term.keys("\x13");
-    term.wait_for("Answer sent.");
-    term.wait_until("the answered thread leaves the inbox", |term| {
-        let now = title(term);
-        !now.is_empty() && now != first
-    });
-}
-
-#[test]
 fn a_program_gets_the_event_of_a_new_question() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let sim = runtime

@@ -13,4 +13,3 @@ mod recordings;
 mod restore;
 mod statuses;
 mod tour;
-mod two_servers;

@@ -3,18 +3,13 @@
 //!
 //! Ignored without the servers: `tests/real/serve -- cargo test --test real answers -- --ignored`.
 
-use runtail_testkit::process::{Done, command, launch};
+use runtail_testkit::process::{Done, run, run_at};
 use runtail_testkit::server::{self, all_urls};
 use serde_json::{Value, json};
 
 #[track_caller]
-fn runtail(url: &str, args: &[&str]) -> Done {
-    launch(command(args.iter().copied().chain(["--url", url])), "").wait()
-}
-
-#[track_caller]
 fn read(url: &str, args: &[&str]) -> Value {
-    runtail(url, &[args, &["-o", "json"]].concat())
+    run_at(url, &[args, &["-o", "json"]].concat())
         .expect(0)
         .json()
 }
@@ -29,7 +24,7 @@ impl Asked<'_> {
     #[track_caller]
     fn new<'a>(url: &'a str, graph: &str, input: &Value) -> Asked<'a> {
         let thread = server::text(&read(url, &["threads", "create"]), "thread_id");
-        let done = runtail(
+        let done = run_at(
             url,
             &[
                 "run",
@@ -82,7 +77,7 @@ impl Asked<'_> {
 
     #[track_caller]
     fn answer(&self, args: &[&str]) -> Done {
-        runtail(self.url, &[&["answer", &self.thread], args].concat())
+        run_at(self.url, &[&["answer", &self.thread], args].concat())
     }
 
     #[track_caller]
@@ -586,9 +581,7 @@ fn of_two_answers_at_once_the_graph_receives_one() {
         let asked = Asked::payloads(&url, &[json!("Which?")]);
         let send = |text: &'static str| {
             let (url, thread) = (url.clone(), asked.thread.clone());
-            std::thread::spawn(move || {
-                runtail(&url, &["answer", &thread, "--text", text, "--wait"])
-            })
+            std::thread::spawn(move || run_at(&url, &["answer", &thread, "--text", text, "--wait"]))
         };
         let both = [send("one"), send("two")].map(|thread| thread.join().expect("an end"));
         let mut codes = both.each_ref().map(|done| done.code);
@@ -705,15 +698,9 @@ fn rules_answer_what_they_match_and_nothing_else() {
         std::fs::write(&file, rules).expect("a file");
         let with_rules = |args: &[&str]| {
             let config = file.to_string_lossy().into_owned();
-            launch(
-                command(
-                    ["answer", "--rules", "--config", &config]
-                        .iter()
-                        .chain(args),
-                ),
-                "",
-            )
-            .wait()
+            run(["answer", "--rules", "--config", &config]
+                .iter()
+                .chain(args))
         };
         let counts = || [&matched, &partly, &text].map(|asked| asked.runs().len());
         with_rules(&[]).expect(2);
@@ -736,7 +723,7 @@ fn rules_answer_what_they_match_and_nothing_else() {
         };
         let results = [&matched, &partly, &text].map(|asked| server::text(&row(asked), "result"));
         assert_eq!(results, ["started", "skipped", "skipped"], "{url}");
-        runtail(
+        run_at(
             &url,
             &[
                 "join",
@@ -782,7 +769,7 @@ fn a_breakpoint_before_a_join_of_several_edges_is_listed_and_continues() {
         (&row["cause"], &row["detail"]),
         (&json!("breakpoint"), &json!("before join"))
     );
-    runtail(
+    run_at(
         paused.url,
         &[
             "run",

@@ -3,14 +3,9 @@
 //!
 //! Ignored without the servers: `tests/real/serve -- cargo test --test real compare -- --ignored`.
 
-use runtail_testkit::process::{Done, run};
+use runtail_testkit::process::run_at;
 use runtail_testkit::server::{self, all_urls};
 use serde_json::{Value, json};
-
-#[track_caller]
-fn runtail(url: &str, args: &[&str]) -> Done {
-    run(args.iter().copied().chain(["--url", url]))
-}
 
 /// A thread that is deleted at the end.
 struct Thread<'a> {
@@ -21,7 +16,7 @@ struct Thread<'a> {
 impl Thread<'_> {
     #[track_caller]
     fn new(url: &str) -> Thread<'_> {
-        let row = runtail(url, &["threads", "create", "-o", "json"])
+        let row = run_at(url, &["threads", "create", "-o", "json"])
             .expect(0)
             .json();
         Thread {
@@ -41,7 +36,7 @@ impl Thread<'_> {
             more,
         ]
         .concat();
-        let lines = runtail(self.url, &args).expect(0).json_lines();
+        let lines = run_at(self.url, &args).expect(0).json_lines();
         let id = lines
             .iter()
             .find_map(|line| line["data"]["run_id"].as_str());
@@ -52,13 +47,13 @@ impl Thread<'_> {
 
 impl Drop for Thread<'_> {
     fn drop(&mut self) {
-        runtail(self.url, &["threads", "delete", &self.id, "--yes"]);
+        run_at(self.url, &["threads", "delete", &self.id, "--yes"]);
     }
 }
 
 #[track_caller]
 fn compare(url: &str, a: &str, b: &str) -> Value {
-    runtail(url, &["compare", a, b, "-o", "json"])
+    run_at(url, &["compare", a, b, "-o", "json"])
         .expect(0)
         .json()
 }
@@ -189,7 +184,7 @@ fn questions_and_failures_are_differences() {
             "{url}: {all:#}"
         );
         let input = said("x").to_string();
-        runtail(
+        run_at(
             url,
             &["run", "broken", "--thread", &fails.id, "--input", &input],
         )

@@ -2,38 +2,14 @@
 //!
 //! Ignored without them: `tests/real/serve -- cargo test --test real compose -- --ignored`.
 
-use runtail_api::{
-    Acted, AgentServer, Http, RunStart, ServerKind, StartFailure, StartGuard, ThreadIntent,
-};
-use runtail_core::config::Profile;
+use crate::servers::Real;
+use runtail_api::{Acted, RunStart, ServerKind, StartFailure, StartGuard, ThreadIntent};
 use runtail_core::model::{Conflict, FieldKind, Form, RunOptions};
-use runtail_testkit::process::{Done, run};
-use runtail_testkit::server;
 use runtail_testkit::term::Term;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// One of the servers.
-struct Real {
-    url: String,
-    agent: AgentServer,
-    kind: ServerKind,
-}
-
 impl Real {
-    async fn all() -> Vec<Real> {
-        let mut all = Vec::new();
-        for url in server::all_urls() {
-            let agent = AgentServer::new(
-                Http::new(&Profile::default()).unwrap(),
-                url.parse().unwrap(),
-            );
-            let kind = agent.info().await.unwrap().kind;
-            all.push(Real { url, agent, kind });
-        }
-        all
-    }
-
     /// Returns the id of a graph's assistant.
     async fn assistant(&self, graph: &str) -> String {
         let all = self.agent.assistants(100, 0).await.unwrap().items;
@@ -90,14 +66,6 @@ impl Real {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         panic!("run {run} does not begin");
-    }
-
-    fn runtail(&self, args: &[&str]) -> Done {
-        run(args.iter().copied().chain(["--url", self.url.as_str()]))
-    }
-
-    async fn delete(&self, thread: &str) {
-        self.agent.delete_thread(thread).await.unwrap();
     }
 }
 

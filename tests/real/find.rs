@@ -2,46 +2,13 @@
 //!
 //! Ignored without them: `tests/real/serve -- cargo test --test real find -- --ignored`.
 
-use runtail_api::{AgentServer, Http, Kind, ServerKind};
-use runtail_core::config::Profile;
-use runtail_testkit::process::{Done, run};
-use runtail_testkit::server;
+use crate::servers::Real;
+use runtail_api::{Kind, ServerKind};
 use serde_json::{Value, json};
 
-struct Real {
-    url: String,
-    agent: AgentServer,
-    kind: ServerKind,
-    /// A metadata value that only this test's threads have.
-    mark: String,
-}
-
 impl Real {
-    async fn all(test: &str) -> Vec<Real> {
-        let mut all = Vec::new();
-        for url in server::all_urls() {
-            let agent = AgentServer::new(
-                Http::new(&Profile::default()).unwrap(),
-                url.parse().unwrap(),
-            );
-            let kind = agent.info().await.unwrap().kind;
-            let mark = format!("{test}-{}", jiff::Timestamp::now().as_microsecond());
-            all.push(Real {
-                url,
-                agent,
-                kind,
-                mark,
-            });
-        }
-        all
-    }
-
-    fn runtail(&self, args: &[&str]) -> Done {
-        run(args.iter().copied().chain(["--url", self.url.as_str()]))
-    }
-
     /// Creates a thread of this test.
-    async fn thread(&self, metadata: Value) -> String {
+    async fn marked(&self, metadata: Value) -> String {
         let mut metadata = metadata;
         metadata["find_test"] = self.mark.as_str().into();
         self.agent
@@ -82,12 +49,12 @@ fn sorted(ids: &[&String]) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real find -- --ignored"]
 async fn searches_find_the_same_threads_on_every_server() {
-    for real in Real::all("search").await {
+    for real in Real::all().await {
         let plain = real
-            .thread(json!({"user": 42, "order": {"id": 7, "lines": 2}}))
+            .marked(json!({"user": 42, "order": {"id": 7, "lines": 2}}))
             .await;
-        let other = real.thread(json!({"user": "42"})).await;
-        let ran = real.thread(json!({"user": 43})).await;
+        let other = real.marked(json!({"user": "42"})).await;
+        let ran = real.marked(json!({"user": 43})).await;
         real.runtail(&[
             "run",
             "agent",
@@ -163,9 +130,9 @@ async fn searches_find_the_same_threads_on_every_server() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real find -- --ignored"]
 async fn values_are_found_where_the_server_shows_them() {
-    for real in Real::all("values").await {
-        let empty = real.thread(json!({})).await;
-        let ran = real.thread(json!({})).await;
+    for real in Real::all().await {
+        let empty = real.marked(json!({})).await;
+        let ran = real.marked(json!({})).await;
         let asking = real.runtail(&[
             "run",
             "approval",
@@ -216,12 +183,12 @@ async fn values_are_found_where_the_server_shows_them() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real find -- --ignored"]
 async fn found_threads_are_pruned_and_deleted_once_and_others_stay() {
-    for real in Real::all("bulk").await {
+    for real in Real::all().await {
         let what = format!("{:?}", real.kind);
-        let stays = real.thread(json!({"keep": true})).await;
+        let stays = real.marked(json!({"keep": true})).await;
         let (first, second) = (
-            real.thread(json!({"keep": false})).await,
-            real.thread(json!({"keep": false})).await,
+            real.marked(json!({"keep": false})).await,
+            real.marked(json!({"keep": false})).await,
         );
         let query = format!("meta.find_test={} meta.keep=false", real.mark);
         let planned = real
@@ -265,7 +232,7 @@ async fn found_threads_are_pruned_and_deleted_once_and_others_stay() {
         assert!(!real.is_gone(&stays).await, "{what}");
 
         // A running thread is not pruned; deleting it cancels its run first.
-        let busy = real.thread(json!({})).await;
+        let busy = real.marked(json!({})).await;
         let body = serde_json::from_value(
             json!({"assistant_id": "slow", "input": {"seconds": 30}, "on_disconnect": "continue"}),
         )
@@ -293,9 +260,9 @@ async fn found_threads_are_pruned_and_deleted_once_and_others_stay() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real find -- --ignored"]
 async fn names_and_stars_are_kept_in_the_metadata() {
-    for real in Real::all("label").await {
+    for real in Real::all().await {
         let what = format!("{:?}", real.kind);
-        let thread = real.thread(json!({"user": "ana"})).await;
+        let thread = real.marked(json!({"user": "ana"})).await;
         let label = |args: &[&str]| real.runtail(&[&["threads", "label", &thread], args].concat());
         label(&["--name", "Refund Ana", "--star", "--dry-run"]).expect(0);
         assert_eq!(
@@ -336,11 +303,11 @@ async fn names_and_stars_are_kept_in_the_metadata() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real find -- --ignored"]
 async fn failed_threads_are_retried_and_active_runs_are_cancelled() {
-    for real in Real::all("retry").await {
+    for real in Real::all().await {
         let what = format!("{:?}", real.kind);
-        let failed = real.thread(json!({})).await;
+        let failed = real.marked(json!({})).await;
         real.runtail(&["run", "broken", "--thread", &failed, "--input", "{}"]);
-        let idle = real.thread(json!({})).await;
+        let idle = real.marked(json!({})).await;
         let runs = real.agent.runs(&failed, 10).await.unwrap().items.len();
         let rows = real
             .runtail(&["threads", "retry", &failed, &idle, "--yes", "-o", "jsonl"])
@@ -357,7 +324,7 @@ async fn failed_threads_are_retried_and_active_runs_are_cancelled() {
             real.agent.runs(&idle, 10).await.unwrap().items.is_empty(),
             "{what}"
         );
-        let busy = real.thread(json!({})).await;
+        let busy = real.marked(json!({})).await;
         let body = serde_json::from_value(
             json!({"assistant_id": "slow", "input": {"seconds": 30}, "on_disconnect": "continue"}),
         )
@@ -382,9 +349,9 @@ async fn failed_threads_are_retried_and_active_runs_are_cancelled() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real find -- --ignored"]
 async fn failed_threads_are_edited_once_and_retried() {
-    for real in Real::all("edited").await {
+    for real in Real::all().await {
         let what = format!("{:?}", real.kind);
-        let threads = [real.thread(json!({})).await, real.thread(json!({})).await];
+        let threads = [real.marked(json!({})).await, real.marked(json!({})).await];
         for thread in &threads {
             real.runtail(&["run", "broken", "--thread", thread, "--input", "{}"]);
         }

@@ -2,37 +2,13 @@
 //!
 //! Ignored without them: `tests/real/serve -- cargo test --test real forks -- --ignored`.
 
-use runtail_api::{Acted, AgentServer, Http, ServerKind, ThreadIntent};
-use runtail_core::config::Profile;
-use runtail_testkit::process::{Done, command, launch, run};
+use crate::servers::Real;
+use runtail_api::{Acted, ServerKind, ThreadIntent};
+use runtail_testkit::process::{command, launch};
 use runtail_testkit::server;
 use serde_json::{Value, json};
 
-/// One of the servers.
-struct Real {
-    url: String,
-    agent: AgentServer,
-    kind: ServerKind,
-}
-
 impl Real {
-    async fn all() -> Vec<Real> {
-        let mut all = Vec::new();
-        for url in server::all_urls() {
-            let agent = AgentServer::new(
-                Http::new(&Profile::default()).unwrap(),
-                url.parse().unwrap(),
-            );
-            let kind = agent.info().await.unwrap().kind;
-            all.push(Real { url, agent, kind });
-        }
-        all
-    }
-
-    fn runtail(&self, args: &[&str]) -> Done {
-        run(args.iter().copied().chain(["--url", self.url.as_str()]))
-    }
-
     /// Returns a thread on which `approval` asks.
     async fn asking(&self) -> String {
         let thread = self

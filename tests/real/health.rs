@@ -2,30 +2,16 @@
 //!
 //! Ignored without them: `tests/real/serve -- cargo test --test real health -- --ignored`.
 
-use runtail_api::{AgentServer, Http, ServerKind};
-use runtail_core::config::Profile;
+use crate::servers::Real;
+use runtail_api::ServerKind;
 use runtail_core::model::RunCreate;
-use runtail_testkit::server;
 use serde_json::{Value, json};
 use std::time::Duration;
-
-async fn servers() -> Vec<(AgentServer, ServerKind)> {
-    let mut all = Vec::new();
-    for url in server::all_urls() {
-        let agent = AgentServer::new(
-            Http::new(&Profile::default()).unwrap(),
-            url.parse().unwrap(),
-        );
-        let kind = agent.info().await.unwrap().kind;
-        all.push((agent, kind));
-    }
-    all
-}
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real health -- --ignored"]
 async fn every_server_is_healthy_and_python_reports_its_queue() {
-    for (agent, kind) in servers().await {
+    for Real { agent, kind, .. } in Real::all().await {
         // The second time, calls that the server lacks are left out.
         for _ in 0..2 {
             let health = agent.health().await.unwrap();
@@ -48,7 +34,7 @@ async fn every_server_is_healthy_and_python_reports_its_queue() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real health -- --ignored"]
 async fn runs_stop_at_breakpoints_which_their_records_have_except_on_aegra() {
-    for (agent, kind) in servers().await {
+    for Real { agent, kind, .. } in Real::all().await {
         let assistants = agent.assistants(100, 0).await.unwrap().items;
         let assistant = assistants
             .iter()

@@ -11,6 +11,7 @@ mod official;
 mod python;
 mod reproduce;
 mod resources;
+mod servers;
 mod soak;
 mod source;
 mod viewer;

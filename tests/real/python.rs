@@ -2,7 +2,7 @@
 //!
 //! Ignored without that server: `tests/real/serve -- cargo test --test real -- --ignored`.
 
-use runtail_testkit::process::{Done, run, spawn, spawn_with};
+use runtail_testkit::process::{Done, run, run_at, spawn, spawn_with};
 use runtail_testkit::proxy::{Cut, How, Proxy, When};
 use runtail_testkit::recording::Recording;
 use runtail_testkit::server::{self, url};
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Runs the binary with `--url` of the real server.
 #[track_caller]
 fn runtail(args: &[&str]) -> Done {
-    run(args.iter().copied().chain(["--url", &url()]))
+    run_at(&url(), args)
 }
 
 /// The parsed output of a stream command.

@@ -3,38 +3,12 @@
 //!
 //! Ignored without them: `tests/real/serve -- cargo test --test real reproduce -- --ignored`.
 
-use runtail_api::{AgentServer, Http, ServerKind};
-use runtail_core::config::Profile;
+use crate::servers::Real;
+use runtail_api::ServerKind;
 use runtail_core::model::same_message;
-use runtail_testkit::process::{Done, run};
-use runtail_testkit::server;
 use serde_json::{Value, json};
 
-/// One of the servers.
-struct Real {
-    url: String,
-    agent: AgentServer,
-    kind: ServerKind,
-}
-
 impl Real {
-    async fn all() -> Vec<Real> {
-        let mut all = Vec::new();
-        for url in server::all_urls() {
-            let agent = AgentServer::new(
-                Http::new(&Profile::default()).unwrap(),
-                url.parse().unwrap(),
-            );
-            let kind = agent.info().await.unwrap().kind;
-            all.push(Real { url, agent, kind });
-        }
-        all
-    }
-
-    fn runtail(&self, args: &[&str]) -> Done {
-        run(args.iter().copied().chain(["--url", self.url.as_str()]))
-    }
-
     /// Returns a thread on which a graph ran with these inputs.
     async fn ran(&self, graph: &str, inputs: &[Value]) -> String {
         let thread = self
@@ -64,10 +38,6 @@ impl Real {
             .into_iter()
             .map(|state| (state["values"].clone(), state["next"].clone()))
             .collect()
-    }
-
-    async fn delete(&self, thread: &str) {
-        self.agent.delete_thread(thread).await.unwrap();
     }
 
     fn copies_histories(&self) -> bool {

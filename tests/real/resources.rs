@@ -2,79 +2,34 @@
 //!
 //! Ignored without them: `tests/real/serve -- cargo test --test real resources -- --ignored`.
 
-use reqwest::Method;
-use runtail_api::{AgentServer, Http, PlanError, ResourceIntent, ServerKind};
-use runtail_core::config::Profile;
-use runtail_testkit::process::{Done, run};
+use crate::servers::Real;
+use runtail_api::{PlanError, ResourceIntent, ServerKind};
 use runtail_testkit::server;
 use serde_json::{Value, json};
 
-/// One of the servers.
-struct Real {
-    url: String,
-    agent: AgentServer,
-    kind: ServerKind,
-    http: reqwest::Client,
-}
-
 impl Real {
-    async fn all() -> Vec<Real> {
-        let mut all = Vec::new();
-        for url in server::all_urls() {
-            let agent = AgentServer::new(
-                Http::new(&Profile::default()).unwrap(),
-                url.parse().unwrap(),
-            );
-            let kind = agent.info().await.unwrap().kind;
-            let http = reqwest::Client::builder().no_proxy().build().unwrap();
-            all.push(Real {
-                url,
-                agent,
-                kind,
-                http,
-            });
-        }
-        all
-    }
-
-    fn runtail(&self, args: &[&str]) -> Done {
-        run(args.iter().copied().chain(["--url", self.url.as_str()]))
-    }
-
-    async fn call(&self, method: Method, path: &str, body: Value) -> Value {
-        let url = format!("{}{path}", self.url.trim_end_matches('/'));
-        let request = self
-            .http
-            .request(method, url)
-            .header("content-type", "application/json");
-        let text = request
-            .body(body.to_string())
-            .send()
-            .await
-            .unwrap()
-            .text()
-            .await
-            .unwrap();
-        serde_json::from_str(&text).unwrap_or(Value::Null)
+    async fn call(&self, method: &str, path: &str, body: Value) -> Value {
+        let address = self.url.trim_start_matches("http://");
+        server::request_at(address, method, path, Some(&body)).1
     }
 
     /// Creates an assistant with two versions.
-    async fn assistant(&self) -> String {
+    async fn versioned(&self) -> String {
         let body =
             json!({"graph_id": "agent", "name": "runtail test", "context": {"model": "large"}});
-        let row = self.call(Method::POST, "/assistants", body).await;
+        let row = self.call("POST", "/assistants", body).await;
         let id = row["assistant_id"]
             .as_str()
             .unwrap_or_else(|| panic!("{:?}: {row}", self.kind))
             .to_owned();
         let change = json!({"context": {"model": "small"}, "name": "runtail test 2"});
-        self.call(Method::PATCH, &format!("/assistants/{id}"), change)
+        self.call("PATCH", &format!("/assistants/{id}"), change)
             .await;
         id
     }
 
     async fn delete_assistant(&self, id: &str) {
-        self.call(Method::DELETE, &format!("/assistants/{id}"), json!({}))
+        self.call("DELETE", &format!("/assistants/{id}"), json!({}))
             .await;
     }
 }
@@ -84,7 +39,7 @@ impl Real {
 async fn a_version_is_restored_and_what_is_not_is_reported() {
     for real in Real::all().await {
         let kind = real.kind;
-        let id = real.assistant().await;
+        let id = real.versioned().await;
         let before = real.agent.assistant_row(&id).await.unwrap();
         let versions = real
             .runtail(&["assistants", "versions", &id])
@@ -161,14 +116,14 @@ async fn a_version_is_restored_and_what_is_not_is_reported() {
 async fn a_change_between_preview_and_confirmation_stops_a_restore() {
     for real in Real::all().await {
         let kind = real.kind;
-        let id = real.assistant().await;
+        let id = real.versioned().await;
         let intent = ResourceIntent::RestoreVersion {
             assistant: id.clone(),
             version: 1,
         };
         let plan = real.agent.plan_resource(&intent).await.unwrap();
         real.call(
-            Method::PATCH,
+            "PATCH",
             &format!("/assistants/{id}"),
             json!({"name": "someone else"}),
         )
@@ -311,7 +266,7 @@ async fn a_cron_is_created_changed_paused_and_deleted() {
         };
         let plan = real.agent.plan_resource(&intent).await.unwrap();
         real.call(
-            Method::PATCH,
+            "PATCH",
             &format!("/runs/crons/{cron}"),
             json!({"enabled": false}),
         )

@@ -9,6 +9,7 @@ use runtail_stream::{
     End, Event, Item, JoinTransport, Outcome, Record, RunFollowing, SourceOptions, ThreadTransport,
     Transport, follow, follow_thread,
 };
+use runtail_testkit::common::follow;
 use runtail_testkit::proxy::{Cut, How, Proxy, When};
 use runtail_testkit::server;
 use serde_json::{Value, json};
@@ -404,28 +405,6 @@ async fn join_run(url: &str, (thread, run): &(String, String), shared: bool) -> 
     items
 }
 
-fn events_of(items: &[Item]) -> Vec<&Event> {
-    let event = |item| {
-        if let &Item::Record(Record::Event(ref event)) = item {
-            Some(event)
-        } else {
-            None
-        }
-    };
-    items.iter().filter_map(event).collect()
-}
-
-fn gaps_of(items: &[Item]) -> Vec<&str> {
-    let why = |item| {
-        if let &Item::Record(Record::Gap { ref why, .. }) = item {
-            Some(&**why)
-        } else {
-            None
-        }
-    };
-    items.iter().filter_map(why).collect()
-}
-
 fn end_of(items: &[Item]) -> (Outcome, u64) {
     let Some(Item::Record(Record::End(end))) = items.last() else {
         panic!("no end: {items:?}")
@@ -450,19 +429,19 @@ async fn joins_report_missed_events_on_every_server() {
         let run = slow_run(&url, false).await;
         let items = join_run(&url, &run, false).await;
         if is_python {
-            let said = gaps_of(&items);
+            let said = follow::gaps(&items);
             assert!(
                 said.len() == 1 && said[0].ends_with("earlier output isn't available"),
                 "{kind:?}: {said:?}"
             );
             assert_eq!(end_of(&items), (Outcome::Success, 1));
             assert!(
-                events_of(&items).iter().all(|event| !event.replayed),
+                follow::events(&items).iter().all(|event| !event.replayed),
                 "events that arrive are live"
             );
         } else {
             assert_eq!(
-                (refused(&items), events_of(&items).is_empty()),
+                (refused(&items), follow::events(&items).is_empty()),
                 (has_one_reader, has_one_reader),
                 "{kind:?}: {items:?}"
             );
@@ -472,7 +451,7 @@ async fn joins_report_missed_events_on_every_server() {
             } else {
                 items
             };
-            let ids: Vec<_> = events_of(&items)
+            let ids: Vec<_> = follow::events(&items)
                 .iter()
                 .filter_map(|event| event.id.as_deref())
                 .collect();
@@ -480,15 +459,15 @@ async fn joins_report_missed_events_on_every_server() {
                 end_of(&items),
                 (Outcome::Success, 0),
                 "{kind:?}: {ids:?} {:?}",
-                gaps_of(&items)
+                follow::gaps(&items)
             );
-            assert_eq!(&*events_of(&items)[0].name, "metadata", "{kind:?}");
+            assert_eq!(&*follow::events(&items)[0].name, "metadata", "{kind:?}");
             assert!(
-                events_of(&items)[0].replayed && events_of(&items)[0].time().is_none(),
+                follow::events(&items)[0].replayed && follow::events(&items)[0].time().is_none(),
                 "{kind:?}"
             );
             assert!(
-                events_of(&items)
+                follow::events(&items)
                     .last()
                     .is_some_and(|event| event.time().is_some()),
                 "{kind:?}"
@@ -503,7 +482,7 @@ async fn joins_report_missed_events_on_every_server() {
             "{kind:?}: {items:?}"
         );
         assert_eq!(
-            events_of(&items).is_empty(),
+            follow::events(&items).is_empty(),
             !is_kept,
             "{kind:?}: {items:?}"
         );
@@ -511,20 +490,20 @@ async fn joins_report_missed_events_on_every_server() {
         let run = slow_run(&url, true).await;
         let items = join_run(&url, &run, false).await;
         assert_eq!(
-            (end_of(&items), &*events_of(&items)[0].name),
+            (end_of(&items), &*follow::events(&items)[0].name),
             ((Outcome::Success, 0), "metadata"),
             "{kind:?}"
         );
-        assert!(events_of(&items)[0].replayed, "{kind:?}");
+        assert!(follow::events(&items)[0].replayed, "{kind:?}");
         let again = join_run(&url, &run, false).await;
         let data = |items: &[Item]| {
-            events_of(items)
+            follow::events(items)
                 .iter()
                 .map(|event| event.data.clone())
                 .collect::<Vec<_>>()
         };
         assert_eq!(data(&again), data(&items), "{kind:?}");
-        let times: Vec<_> = events_of(&again)
+        let times: Vec<_> = follow::events(&again)
             .iter()
             .map(|event| event.time().is_some())
             .collect();
@@ -560,7 +539,7 @@ async fn threads_are_followed_on_every_server() {
         ));
         let mut items = Vec::new();
         let seen = |items: &[Item], text: &str| {
-            events_of(items)
+            follow::events(items)
                 .iter()
                 .any(|event| event.data.text().contains(text))
         };
@@ -601,10 +580,13 @@ async fn threads_are_followed_on_every_server() {
             end_of(&items),
             (Outcome::Detached, 0),
             "{:?}",
-            gaps_of(&items)
+            follow::gaps(&items)
         );
-        assert_eq!(&*events_of(&items)[0].name, "metadata");
-        let seqs: Vec<_> = events_of(&items).iter().map(|event| event.seq.0).collect();
+        assert_eq!(&*follow::events(&items)[0].name, "metadata");
+        let seqs: Vec<_> = follow::events(&items)
+            .iter()
+            .map(|event| event.seq.0)
+            .collect();
         assert!(seqs.iter().copied().eq(1..=seqs.len() as u64), "{seqs:?}");
     }
 }

@@ -11,6 +11,7 @@ use runtail_stream::{
     Event, Item, JoinTransport, Outcome, RUN_MODES, Record, RunTransport, SourceOptions, Target,
     ThreadTransport, Transport, follow,
 };
+use runtail_testkit::common::follow;
 use runtail_testkit::server;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -37,11 +38,7 @@ struct StreamLog {
 
 impl StreamLog {
     fn events(&self) -> impl Iterator<Item = &Event> {
-        let event = |item| match item {
-            &Item::Record(Record::Event(ref event)) => Some(event),
-            _ => None,
-        };
-        self.items.iter().filter_map(event)
+        follow::events(&self.items).into_iter()
     }
 
     fn of(&self, name: &str) -> impl Iterator<Item = Value> {
@@ -51,11 +48,7 @@ impl StreamLog {
     }
 
     fn gaps(&self) -> Vec<&str> {
-        let why = |item| match item {
-            &Item::Record(Record::Gap { ref why, .. }) => Some(why.as_str()),
-            _ => None,
-        };
-        self.items.iter().filter_map(why).collect()
+        follow::gaps(&self.items)
     }
 
     fn outcome(&self) -> Outcome {

@@ -227,18 +227,6 @@ proptest! {
         }
     }
 
-    #[test]
-    fn read_only_dashboard_never_starts_a_run(steps in proptest::collection::vec(step(), 1..120)) {
-        let mut dash = demo_like((120, 30));
-        dash.seal();
-        for step in steps {
-            apply_step(&mut dash, step);
-            for sub in dash.subscriptions() {
-                let writes = matches!(&sub.what, SubscriptionKind::Stream(_, target) if target.is_write());
-                prop_assert!(!writes, "a run would be started");
-            }
-        }
-    }
 }
 
 /// Sends every kind of bad input to every view: formatted and raw, wrapped, filtered, searched, at all sizes.

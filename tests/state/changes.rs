@@ -1,13 +1,11 @@
 //! Changes from the dashboard, with scripted and random keys: plans, previews, and that nothing is sent unconfirmed.
 
-use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Outcome, PlanError, SentRequest};
 use runtail_core::model::{Consent, Intent, NewRevision, Note, PlainRequest, Preview, Target};
 use runtail_testkit::dash;
 use runtail_testkit::dash::{Dash, Dialog, demo_like, plane_plan};
 
 use runtail_tui::features::changes::confirm::Stage;
-use runtail_tui::input::key::{Code, Key};
 use runtail_tui::session::msg::Proposal;
 use runtail_tui::session::msg::{
     Applied, Effect, EffectResult, Msg, NextPoll, RevisionRef, SubscriptionEvent, SubscriptionId,
@@ -589,93 +587,4 @@ fn dialogs_label_production_profiles() {
         "{}",
         dash.screen()
     );
-}
-
-/// A random command or key.
-fn keys() -> impl Strategy<Value = String> {
-    let commands = [
-        ":delete<Enter>",
-        ":redeploy<Enter>",
-        ":interrupt<Enter>",
-        ":rollback<Enter>",
-        ":create<Enter>",
-        ":update<Enter>",
-        ":journal<Enter>",
-        ":quit",
-        "support-bot",
-        "<Enter>",
-        "<Esc>",
-        "<Tab>",
-        "<ctrl-s>",
-        "<ctrl-r>",
-        "<ctrl-t>",
-        "<ctrl-y>",
-        "<ctrl-n>",
-        "D",
-        "R",
-        "x",
-        "z",
-        "a",
-        "u",
-        "j",
-        "k",
-        "q",
-        "<Enter><Enter>",
-        "<Backspace>",
-        "n",
-    ];
-    proptest::sample::select(commands.to_vec()).prop_map(str::to_string)
-}
-
-fn press(dash: &mut Dash, keys: &str) -> Vec<Effect> {
-    let mut all = Vec::new();
-    for key in runtail_tui::input::key::parse_keys(keys).unwrap() {
-        // A request may be sent only if its preview can be confirmed at this key.
-        let confirm = dash.preview().filter(|confirm| confirm.may_be_sent());
-        let confirmable = confirm.map(|confirm| confirm.number);
-        let effects = dash.feed(Msg::Key(key));
-        for number in sent(&effects) {
-            assert_eq!(Some(number), confirmable, "{key:?}");
-            assert_eq!(
-                key,
-                Key {
-                    ctrl: true,
-                    ..Key::plain(Code::Char('s'))
-                }
-            );
-        }
-        for effect in &effects {
-            if let Some((number, _, intent)) = plane_plan(effect) {
-                dash.done(previewed(number, preview(&intent)));
-            }
-        }
-        all.extend(effects);
-    }
-    all
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
-
-    #[test]
-    fn nothing_is_sent_without_confirmation(steps in proptest::collection::vec(keys(), 1..60)) {
-        let mut dash = demo_like((100, 30));
-        for step in steps {
-            press(&mut dash, &step);
-            dash.screen();
-        }
-    }
-
-    #[test]
-    fn read_only_dashboard_plans_and_sends_nothing(steps in proptest::collection::vec(keys(), 1..60)) {
-        let mut dash = demo_like((100, 30));
-        dash.seal();
-        for step in steps {
-            let effects = press(&mut dash, &step);
-            let writes = effects.iter().any(|e| matches!(e, Effect::Plan(..) | Effect::Send(..)));
-            prop_assert!(!writes, "{step}: {effects:?}");
-            let runs = dash.subscriptions().iter().any(|s| matches!(&s.what, runtail_tui::session::msg::SubscriptionKind::Stream(_, target) if target.is_write()));
-            prop_assert!(!runs);
-        }
-    }
 }

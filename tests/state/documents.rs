@@ -59,19 +59,6 @@ fn code(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
 
-/// The words of a text, without the most common ones.
-fn words(text: &str) -> BTreeSet<String> {
-    let small = [
-        "the", "and", "one", "for", "its", "all", "that", "this", "before",
-    ];
-    let words = text
-        .split(|c: char| !c.is_alphabetic())
-        .map(str::to_lowercase);
-    words
-        .filter(|word| word.len() > 2 && !small.contains(&word.as_str()))
-        .collect()
-}
-
 /// Parses a key as documents write it.
 fn key(name: &str) -> Key {
     if name == "⏎" { "Enter" } else { name }
@@ -80,7 +67,7 @@ fn key(name: &str) -> Key {
 }
 
 #[test]
-fn documented_keys_match_their_descriptions() {
+fn documented_keys_have_an_action_there() {
     let rows: Vec<Row> = rows(README, "key")
         .into_iter()
         .chain(rows(VIEWS, "key"))
@@ -113,64 +100,11 @@ fn documented_keys_match_their_descriptions() {
                     .keys()
                     .any(|own| own.parse::<Key>().is_ok_and(|own| own == key))
             };
-            let described = words(&rest);
-            let matches_row = |binding: &&Binding| {
-                let own = words(&format!(
-                    "{} {} {}",
-                    binding.id.replace(['.', '_'], " "),
-                    binding.label,
-                    binding.help
-                ));
-                own.intersection(&described).next().is_some()
-            };
             assert!(
-                BINDINGS.iter().filter(has_key).any(|row| matches_row(&row)),
-                "{name} under {heading:?} has no such action: {rest}"
+                BINDINGS.iter().any(|row| has_key(&row)),
+                "{name} under {heading:?} has no action: {rest}"
             );
         }
-    }
-}
-
-#[test]
-fn stream_keys_are_documented() {
-    let rows = rows(VIEWS, "key");
-    let is_of_streams = |heading: &str| {
-        matches!(
-            heading,
-            "The thread page" | "Acting on a thread" | "Moving in a stream" | "History"
-        )
-    };
-    let documented: Vec<&str> = rows
-        .iter()
-        .filter(|r| is_of_streams(&r.heading))
-        .flat_map(|r| code(&r.first))
-        .collect();
-    let text: Vec<&str> = VIEWS
-        .split("\n## ")
-        .filter(|part| is_of_streams(part.lines().next().unwrap_or_default()))
-        .flat_map(code)
-        .collect();
-    for binding in BINDINGS
-        .iter()
-        .filter(|binding| binding.context == Context::Stream)
-    {
-        // The number keys do the same.
-        if matches!(binding.id, "stream.next_view" | "stream.prev_view") {
-            continue;
-        }
-        // Some actions have only a command.
-        let Some(first) = binding.keys().next() else {
-            continue;
-        };
-        let is_documented = |name: &str| name == first || name == "⏎" && first == "Enter";
-        assert!(
-            documented
-                .iter()
-                .chain(&text)
-                .any(|name| is_documented(name)),
-            "{} ({first}) is not documented",
-            binding.id
-        );
     }
 }
 

@@ -1,8 +1,9 @@
-//! Delivery over unreliable connections to four kinds of servers: each event is received once and in order, or a possible
+//! Delivery over unreliable connections to five kinds of servers: each event is received once and in order, or a possible
 //! gap is reported where it is missing.
 //!
 //! - `Python`: ids are milliseconds, shared by events; a connection replays a growing store, then sends its queue.
 //! - `JavaScript`: ids count the events of the run.
+//! - `Opaque`: the same with ids that have no order, such as `<run>_event_<n>`.
 //! - `Bare`: no ids, so nothing is replayed.
 //! - `Aegra`: ids count; a connection sends the stored states, then a queue that all readers share, so that another or a
 //!   disconnected reader may take events from it.
@@ -11,11 +12,12 @@ use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream;
 use proptest::prelude::*;
-use runtail_api::{ApiError, Kind, Place};
+use runtail_api::{ApiError, Kind};
 use runtail_stream::{
-    Capabilities, Connection, Item, Numbering, Outcome, Record, Replayed, RunState, SourceOptions,
-    Transport, follow, framed,
+    Capabilities, Connection, End, Item, Numbering, Outcome, Record, RunState, SourceOptions,
+    Transport, follow,
 };
+use runtail_testkit::common::follow::{connection, failure, paused};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -25,6 +27,7 @@ use tokio::sync::{mpsc, watch};
 enum Server {
     Python,
     JavaScript,
+    Opaque,
     Bare,
     Aegra,
 }
@@ -87,21 +90,12 @@ const UNDISTURBED: Attempt = Attempt::Open {
     forgets: false,
 };
 
-fn failure(kind: Kind) -> ApiError {
-    ApiError {
-        kind,
-        at: Place::default(),
-        detail: "scripted failure".into(),
-        hint: None,
-    }
-}
-
 impl Model {
     fn id(&self, i: usize) -> Option<String> {
         match self.server {
             Server::Python => Some(format!("{}-0", self.run[i].1)),
             Server::JavaScript => Some(i.to_string()),
-            Server::Aegra => Some(format!("r_event_{}", i + 1)),
+            Server::Aegra | Server::Opaque => Some(format!("r_event_{}", i + 1)),
             Server::Bare => None,
         }
     }
@@ -153,7 +147,7 @@ impl Model {
         let (mut out, mut pace) = (Vec::new(), pace.iter().cycle());
         let mut live = subscribed;
         match (self.server, after) {
-            (Server::Python | Server::JavaScript, Some(after)) => {
+            (Server::Python | Server::JavaScript | Server::Opaque, Some(after)) => {
                 let mut i = self.kept_from;
                 while i < now {
                     // The error is never stored, but the end marker is.
@@ -170,7 +164,7 @@ impl Model {
                     i += 1;
                 }
                 // Only the Python server has a queue beside its store.
-                if self.server == Server::JavaScript {
+                if self.server != Server::Python {
                     live = now;
                 }
             }
@@ -284,12 +278,8 @@ impl Transport for Model {
         });
         let answered = (self.server == Server::Python).then_some(now / 1000 * 1000);
         Ok(Connection {
-            status: 200,
-            thread_id: None,
-            run_id: None,
             answered,
-            past: Replayed::Unknown,
-            body: framed(body.boxed(), max_event),
+            ..connection(body, max_event)
         })
     }
 
@@ -325,7 +315,7 @@ impl Transport for Model {
                 first: 1,
                 repeats_stored: true,
             }),
-            Server::Python | Server::Bare => None,
+            Server::Python | Server::Opaque | Server::Bare => None,
         }
     }
 }
@@ -341,7 +331,7 @@ struct Followed {
     received: Vec<Received>,
     /// The number and connection of each event that has a time.
     timed: Vec<(usize, usize)>,
-    outcome: Outcome,
+    end: End,
 }
 
 fn follow_to_end(
@@ -349,47 +339,41 @@ fn follow_to_end(
     first_after: Option<&str>,
     changes: Vec<(usize, Vec<String>)>,
 ) -> Followed {
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    runtime
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .expect("a runtime")
-        .block_on(async {
-            let (modes_sender, modes_receiver) = watch::channel(Vec::new());
-            let (sender, mut receiver) = mpsc::channel(1);
-            let options = SourceOptions {
-                first_after: first_after.map(String::from),
-                modes: (!changes.is_empty()).then_some(modes_receiver),
-                ..SourceOptions::default()
-            };
-            tokio::spawn(follow(model, options, sender));
-            let mut timed = Vec::new();
-            let (mut received, mut changes) = (Vec::new(), changes.into_iter().peekable());
-            loop {
-                for item in receiver.recv().await.expect("an end record") {
-                    match item {
-                        Item::Record(Record::Event(event)) => {
-                            let number = event.data.text().parse().expect("a number");
-                            timed.extend(event.time().map(|_| (number, event.conn as usize)));
-                            received.push(Received::Event(number));
-                        }
-                        Item::Record(Record::Gap { why, .. }) => received.push(Received::Gap(why)),
-                        Item::Record(Record::End(end)) => {
-                            return Followed {
-                                received,
-                                timed,
-                                outcome: end.outcome,
-                            };
-                        }
-                        _ => {}
+    paused(async {
+        let (modes_sender, modes_receiver) = watch::channel(Vec::new());
+        let (sender, mut receiver) = mpsc::channel(1);
+        let options = SourceOptions {
+            first_after: first_after.map(String::from),
+            modes: (!changes.is_empty()).then_some(modes_receiver),
+            ..SourceOptions::default()
+        };
+        tokio::spawn(follow(model, options, sender));
+        let mut timed = Vec::new();
+        let (mut received, mut changes) = (Vec::new(), changes.into_iter().peekable());
+        loop {
+            for item in receiver.recv().await.expect("an end record") {
+                match item {
+                    Item::Record(Record::Event(event)) => {
+                        let number = event.data.text().parse().expect("a number");
+                        timed.extend(event.time().map(|_| (number, event.conn as usize)));
+                        received.push(Received::Event(number));
                     }
-                }
-                while let Some((_, modes)) = changes.next_if(|(at, _)| *at <= received.len()) {
-                    modes_sender.send_replace(modes);
+                    Item::Record(Record::Gap { why, .. }) => received.push(Received::Gap(why)),
+                    Item::Record(Record::End(end)) => {
+                        return Followed {
+                            received,
+                            timed,
+                            end,
+                        };
+                    }
+                    _ => {}
                 }
             }
-        })
+            while let Some((_, modes)) = changes.next_if(|(at, _)| *at <= received.len()) {
+                modes_sender.send_replace(modes);
+            }
+        }
+    })
 }
 
 fn events(received: &[Received]) -> Vec<usize> {
@@ -505,6 +489,27 @@ fn an_event_that_reuses_the_newest_id_is_received_once() {
     }
 }
 
+/// A block of any length is repeated after newer ids, as observed on a real server.
+#[test]
+fn long_repeated_blocks_are_skipped() {
+    for (n, lead) in [(100, 3), (500, 500), (1000, 1500)] {
+        let attempt = Attempt::Open {
+            before: 100,
+            lead,
+            pace: vec![1, 0, 0, 1],
+            cut: None,
+            stolen: 0,
+            forgets: false,
+        };
+        let mut model = model(Server::Python, a_run(&vec![(7, 0); n], 1), vec![attempt]);
+        model.everything = false;
+        let Followed { received, end, .. } = follow_to_end(model, Some("-1"), Vec::new());
+        assert!(events(&received).into_iter().eq(0..7 * n));
+        assert_eq!((end.gaps, end.connections), (0, 1));
+        assert!(end.duplicates > lead as u64, "{}", end.duplicates);
+    }
+}
+
 fn cut() -> impl Strategy<Value = Option<Cut>> {
     prop_oneof![
         1 => Just(None),
@@ -543,6 +548,14 @@ fn groups() -> impl Strategy<Value = Vec<(u8, u8)>> {
 
 fn step() -> impl Strategy<Value = u64> {
     prop_oneof![Just(1), Just(3), Just(900)]
+}
+
+fn storing() -> impl Strategy<Value = Server> {
+    prop_oneof![
+        Just(Server::Python),
+        Just(Server::JavaScript),
+        Just(Server::Opaque)
+    ]
 }
 
 fn model(server: Server, run: Run, mut attempts: Vec<Attempt>) -> Model {
@@ -639,25 +652,85 @@ proptest! {
     fn stored_events_are_received_exactly_once(
         groups in groups(), step in step(),
         attempts in proptest::collection::vec(attempt(false), 0..7),
-        javascript in any::<bool>(), joined in any::<bool>(), resets_only in any::<bool>(),
+        server in storing(), joined in any::<bool>(), resets_only in any::<bool>(),
     ) {
         let attempts = if resets_only { with_resets_only(attempts) } else { attempts };
-        let server = if javascript { Server::JavaScript } else { Server::Python };
         let may_seem_over = looks_like_the_end(&attempts);
         let mut model = model(server, a_run(&groups, step), attempts);
         model.everything = !joined;
         let expected: Vec<_> = (0..model.run.len()).collect();
         let stored = model.stored.clone();
-        let Followed { received, timed, outcome } = follow_to_end(model, joined.then_some("-1"), Vec::new());
+        let Followed { received, timed, end } = follow_to_end(model, joined.then_some("-1"), Vec::new());
         let got = events(&received);
         let is_whole = got == expected || may_seem_over && expected.starts_with(&got);
         prop_assert!(is_whole, "{:?}", received);
         prop_assert!(got.len() == received.len() || may_seem_over, "no gap: {:?}", received);
-        prop_assert_eq!(outcome, Outcome::Success);
+        prop_assert_eq!(end.outcome, Outcome::Success);
         // The ids of these servers contain no time of this century.
         let stored = stored.lock().unwrap();
         let replayed = timed.iter().find(|(number, conn)| *number < stored[conn - 1]);
         prop_assert_eq!(replayed, None, "a replayed event has no time");
+    }
+
+    /// A final error is never replayed: it is received live at most once, but the outcome always reports it.
+    #[test]
+    fn errors_are_never_lost(
+        groups in groups(), step in step(),
+        attempts in proptest::collection::vec(attempt(false), 0..7),
+        server in storing(),
+    ) {
+        let mut run = a_run(&groups, step);
+        let error = run.len();
+        run.push(("error", run[error - 1].1 + step, error.to_string()));
+        let Followed { received, end, .. } =
+            follow_to_end(model(server, run, with_resets_only(attempts)), None, Vec::new());
+        let got = events(&received);
+        prop_assert!(got.iter().copied().eq(0..got.len()) && got.len() >= error, "{:?}", received);
+        prop_assert_eq!((end.outcome, end.gaps), (Outcome::Error, 0));
+    }
+
+    /// A repeated event that is identical to another can be told from a new one only by a replay; if that doesn't help, a
+    /// gap is reported. It always helps if the whole run is stored.
+    #[test]
+    fn identical_events_are_kept_or_a_gap_is_reported(
+        groups in groups(), step in step(),
+        attempts in proptest::collection::vec(attempt(false), 0..7),
+        is_stored in any::<bool>(),
+    ) {
+        let mut run = a_run(&groups, step);
+        let mut twins = Vec::new();
+        for (i, event) in run.iter_mut().enumerate().skip(1) {
+            event.0 = "custom";
+            event.2 = (i / 2).to_string();
+            twins.push(i / 2);
+        }
+        let mut model = model(Server::Python, run, with_resets_only(attempts));
+        if is_stored {
+            model.published = model.run.len();
+        }
+        let Followed { received, end, .. } = follow_to_end(model, Some("-1"), Vec::new());
+        let is_whole = events(&received).into_iter().skip(1).eq(twins);
+        prop_assert!(is_whole || end.gaps > 0 && !is_stored, "{:?} {:?}", received, end);
+        prop_assert_eq!(end.outcome, Outcome::Success);
+    }
+
+    /// A live join starts anywhere in the run, and receives every later event once. A resume also replays the earlier events
+    /// of the first millisecond.
+    #[test]
+    fn live_joins_receive_all_later_events_once(
+        groups in groups(), step in step(),
+        attempts in proptest::collection::vec(attempt(false), 1..6),
+    ) {
+        let mut model = model(Server::Python, a_run(&groups, step), with_resets_only(attempts));
+        model.everything = false;
+        let n = model.run.len();
+        let Followed { received, end, .. } = follow_to_end(model, None, Vec::new());
+        let mut got = events(&received);
+        let first = got.first().copied().unwrap_or(n);
+        got.sort_unstable();
+        let least = got.first().copied().unwrap_or(n);
+        prop_assert!(end.gaps > 0 || got.iter().copied().eq(least..n), "{:?}", received);
+        prop_assert!(end.gaps > 0 || first - least < 7);
     }
 
     /// With a server that evicts sent events, missing events are reported where they are missing.

@@ -531,22 +531,6 @@ fn leaving_the_preview_sends_nothing() {
 }
 
 #[test]
-fn read_only_profiles_plan_no_action_on_marked_threads() {
-    let mut dash = opened((140, 40), page(0..12, 0, true));
-    dash.seal();
-    dash.keys("<Space><Space>");
-    for key in ["x", "D", "R", "*", ":name x<Enter>"] {
-        let effects = dash.keys(key);
-        assert!(effects.is_empty(), "{key}: {effects:?}");
-        assert!(
-            dash.newest_notice().contains("read-only; nothing was sent"),
-            "{key}: {}",
-            dash.newest_notice()
-        );
-    }
-}
-
-#[test]
 fn pruning_is_the_other_option_of_deleting() {
     let mut dash = opened((140, 40), page(0..12, 0, true));
     dash.keys("<Space><Space>");

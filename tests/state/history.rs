@@ -452,21 +452,6 @@ fn keys_open_previews_and_send_nothing() {
 }
 
 #[test]
-fn read_only_profiles_get_no_previews() {
-    let mut dash = opened((140, 40), &capture("fork-history"));
-    dash.seal();
-    for key in ["R", "u"] {
-        assert_eq!(dash.keys(key), [], "{key}");
-        assert!(
-            dash.dialog().is_none() && dash.screen().contains("read-only"),
-            "{key}: {}",
-            dash.screen()
-        );
-    }
-    assert_eq!(requests(&dash), []);
-}
-
-#[test]
 fn questions_failures_and_branch_points_are_found() {
     let history = capture("fork-history");
     let mut dash = opened((80, 40), &history);

@@ -37,7 +37,6 @@ mod modes;
 mod modes_dialog;
 mod newer_format;
 mod notices;
-mod overlap;
 mod palette;
 mod pictures;
 mod profile_form;

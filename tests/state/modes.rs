@@ -4,28 +4,16 @@
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream;
-use proptest::prelude::*;
-use runtail_api::{ApiError, Kind, Place};
+use runtail_api::{ApiError, Kind};
 use runtail_stream::projection::{LifecycleKind, Projections};
 use runtail_stream::{
-    Capabilities, Connection, Event, Item, Outcome, Record, Replayed, RunState, RunStreamOptions,
-    SourceOptions, Transport, follow, framed,
+    Capabilities, Connection, Event, Item, Outcome, Record, RunState, RunStreamOptions,
+    SourceOptions, Transport, follow,
 };
-use std::future::Future;
+use runtail_testkit::common::follow::{connection, end, events, failure, gaps, paused};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
-
-/// Runs a future with a paused clock, so that waits take no time.
-fn run<F: Future>(future: F) -> F::Output {
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    runtime
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .expect("a runtime")
-        .block_on(future)
-}
 
 /// A server that stores a whole run and sends the events after an id, in the requested modes.
 struct Server {
@@ -106,26 +94,13 @@ impl Transport for Server {
         });
         let end = stream::once(async move {
             if cut.is_some() {
-                let at = Place::default();
-                return Some(Err(ApiError {
-                    kind: Kind::Network,
-                    at,
-                    detail: "cut".into(),
-                    hint: None,
-                }));
+                return Some(Err(failure(Kind::Network)));
             }
             *finished.lock().expect("not poisoned") = true;
             None
         });
-        let body = body.chain(end.filter_map(std::future::ready)).boxed();
-        Ok(Connection {
-            status: 200,
-            thread_id: None,
-            run_id: None,
-            answered: None,
-            past: Replayed::Unknown,
-            body: framed(body, max_event),
-        })
+        let body = body.chain(end.filter_map(std::future::ready));
+        Ok(connection(body, max_event))
     }
 
     async fn run_state(&mut self, _error: Option<&str>) -> Result<RunState, ApiError> {
@@ -167,7 +142,7 @@ fn follow_to_end(
     first: Vec<String>,
     changes: Vec<(usize, Vec<String>)>,
 ) -> Vec<Item> {
-    run(async {
+    paused(async {
         let (modes_sender, modes_receiver) = watch::channel(first);
         let options = SourceOptions {
             modes: Some(modes_receiver),
@@ -188,64 +163,8 @@ fn follow_to_end(
     })
 }
 
-fn events(items: &[Item]) -> Vec<&Event> {
-    let event = |item| match item {
-        &Item::Record(Record::Event(ref event)) => Some(event),
-        _ => None,
-    };
-    items.iter().filter_map(event).collect()
-}
-
 fn number(event: &Event) -> usize {
     event.data.text().parse().expect("a number")
-}
-
-fn gaps(items: &[Item]) -> Vec<&str> {
-    let why = |item| match item {
-        &Item::Record(Record::Gap { ref why, .. }) => Some(why.as_str()),
-        _ => None,
-    };
-    items.iter().filter_map(why).collect()
-}
-
-fn ended(items: &[Item]) -> Outcome {
-    match items.last() {
-        Some(Item::Record(Record::End(end))) => end.outcome,
-        other => panic!("no end record: {other:?}"),
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
-
-    #[test]
-    fn random_mode_changes_lose_and_duplicate_nothing(
-        sent in proptest::collection::vec((0usize..3, 0u64..2), 1..60),
-        changes in proptest::collection::vec((0usize..50, 0usize..4), 0..6),
-        cuts in proptest::collection::vec(0usize..40, 0..3),
-    ) {
-        let names = ["values", "custom", "updates"];
-        let mut ms = 1000;
-        let sent: Vec<_> = sent.into_iter().map(|(name, later)| { ms += later; (names[name], ms) }).collect();
-        // `values` is always requested.
-        let sets = [modes(&["values"]), modes(&["values", "custom"]), modes(&["updates", "values"]), modes(&[])];
-        let mut changes: Vec<_> = changes.into_iter().map(|(at, set)| (at, sets[set].clone())).collect();
-        changes.sort_by_key(|(at, _)| *at);
-        let expected: Vec<_> = (0..sent.len()).filter(|n| sent[*n].0 == "values").collect();
-        let mut server = Server::new(sent);
-        server.cuts = cuts;
-        let items = follow_to_end(server, Vec::new(), changes);
-        let received: Vec<_> = events(&items).into_iter().map(|event| (&*event.name, number(event))).collect();
-        let values: Vec<_> = received.iter().filter(|(name, _)| *name == "values").map(|(_, n)| *n).collect();
-        prop_assert_eq!(values, expected);
-        let mut once: Vec<_> = received.iter().map(|(_, n)| *n).collect();
-        once.sort_unstable();
-        once.dedup();
-        prop_assert_eq!(once.len(), received.len(), "each at most once: {:?}", received);
-        prop_assert_eq!(gaps(&items), [""; 0]);
-        prop_assert_eq!(ended(&items), Outcome::Success);
-        prop_assert!(events(&items).iter().map(|e| e.seq.0).eq(1..=received.len() as u64), "the numbering is continuous");
-    }
 }
 
 #[test]
@@ -330,7 +249,7 @@ fn refused_mode_changes_keep_the_stream_open() {
         |item| matches!(item, Item::ModesKept { why } if why == "only one reader is allowed"),
     );
     assert_eq!(
-        (kept.count(), events(&items).len(), ended(&items)),
+        (kept.count(), events(&items).len(), end(&items).outcome),
         (1, 20, Outcome::Success)
     );
 }
@@ -346,24 +265,12 @@ impl Transport for BusyServer {
     ) -> Result<Connection, ApiError> {
         let mut attempts = self.0.lock().expect("not poisoned");
         attempts.push(tokio::time::Instant::now());
-        let body = stream::iter([Ok(Bytes::from("event: values\ndata: 1\nid: 1-0\n\n"))]).boxed();
         if attempts.len() == 2 {
             let wait = Kind::RateLimited(Some(Duration::from_secs(3600)));
-            return Err(ApiError {
-                kind: wait,
-                at: Place::default(),
-                detail: "busy".into(),
-                hint: None,
-            });
+            return Err(failure(wait));
         }
-        Ok(Connection {
-            status: 200,
-            thread_id: None,
-            run_id: None,
-            answered: None,
-            past: Replayed::Unknown,
-            body: framed(body, max_event),
-        })
+        let body = stream::iter([Ok(Bytes::from("event: values\ndata: 1\nid: 1-0\n\n"))]);
+        Ok(connection(body, max_event))
     }
 
     async fn run_state(&mut self, _error: Option<&str>) -> Result<RunState, ApiError> {
@@ -379,7 +286,7 @@ impl Transport for BusyServer {
 #[test]
 fn mode_change_ends_a_reconnect_wait() {
     let attempts = Arc::<Mutex<Vec<_>>>::default();
-    let started = run(async {
+    let started = paused(async {
         let (modes_sender, modes_receiver) = watch::channel(Vec::new());
         let options = SourceOptions {
             modes: Some(modes_receiver),

@@ -423,21 +423,6 @@ fn a_server_without_crons_says_so() {
 }
 
 #[test]
-fn a_read_only_profile_opens_no_editor_and_no_preview() {
-    let mut dash = dash((120, 30));
-    crons(&mut dash);
-    dash.seal();
-    for key in ["a", "u", "<ctrl-p>", "D"] {
-        assert_eq!(dash.keys(key), [], "{key}");
-        assert!(
-            dash.screen().contains("read-only"),
-            "{key}: {}",
-            dash.screen()
-        );
-    }
-}
-
-#[test]
 fn late_responses_to_an_older_request_are_ignored() {
     let mut dash = dash((120, 30));
     let effects = dash.keys(":crons<Enter>");

@@ -1,6 +1,5 @@
 //! The resource lists and the sign-in screen: messages and keys in, text and effects out.
 
-use proptest::prelude::*;
 use runtail_api::{ApiError, AuthWaited, Kind, Listing, Place};
 use runtail_core::model::{AuthAnswer, Collection, GithubApp, Intent, Service};
 use runtail_testkit::dash::{Dash, demo_like};
@@ -497,85 +496,4 @@ fn lists_reload_after_a_change() {
     assert!(dash.screen().contains("loading…"), "{}", dash.screen());
     answer(&mut dash, again, json!([]));
     assert!(dash.screen().contains("No listeners."), "{}", dash.screen());
-}
-
-/// Keys for the resource lists, the editor and the sign-in screen.
-fn any_keys() -> impl Strategy<Value = &'static str> {
-    proptest::sample::select(vec![
-        ":listeners<Enter>",
-        ":providers<Enter>",
-        ":tokens<Enter>",
-        ":integrations<Enter>",
-        ":forge<Enter>",
-        ":authenticate google<Enter>",
-        "<Enter>",
-        "<Esc>",
-        "<Tab>",
-        "<BackTab>",
-        "<ctrl-s>",
-        "<ctrl-r>",
-        "<Down>",
-        "a",
-        "m",
-        "u",
-        "D",
-        "X",
-        "s",
-        "t",
-        "d",
-        "o",
-        "c",
-        "w",
-        "r",
-        "/e<Enter>",
-        "<Backspace>",
-        "1",
-    ])
-}
-
-/// Presses keys and responds to requests as a server would.
-fn press_and_respond(dash: &mut Dash, keys: &str) -> Vec<Effect> {
-    let effects = dash.keys(keys);
-    for effect in &effects {
-        match effect {
-            Effect::Browse(number, _, Collection::Providers) => answer(dash, *number, providers()),
-            Effect::Browse(number, ..) => answer(dash, *number, listeners()),
-            Effect::Authenticate(number, ..) => respond_to_authentication(
-                dash,
-                *number,
-                json!({"status": "pending", "url": "https://x.example/?s", "auth_id": "a", "token": "canary-token"}),
-            ),
-            _ => {}
-        }
-    }
-    dash.screen();
-    effects
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
-
-    #[test]
-    fn authentication_is_sent_only_after_its_preview(steps in proptest::collection::vec(any_keys(), 1..60)) {
-        let mut dash = demo_like((100, 30));
-        for step in steps {
-            let shown = dash.is_ready_to_sign_in();
-            let effects = press_and_respond(&mut dash, step);
-            let sent = effects.iter().any(|effect| matches!(effect, Effect::Authenticate(..)));
-            prop_assert!(!sent || shown && step == "<ctrl-s>", "{step}: {effects:?}");
-        }
-        let state = dash.all_that_is_kept();
-        prop_assert!(!state.contains("canary"));
-    }
-
-    #[test]
-    fn read_only_dashboard_changes_no_resources(steps in proptest::collection::vec(any_keys(), 1..60)) {
-        let mut dash = demo_like((100, 30));
-        dash.seal();
-        for step in steps {
-            let effects = press_and_respond(&mut dash, step);
-            let writes = |effect: &Effect| matches!(effect, Effect::Plan(..) | Effect::Send(..) | Effect::Authenticate(..));
-            prop_assert!(!effects.iter().any(writes), "{step}: {effects:?}");
-        }
-    }
 }

@@ -232,16 +232,6 @@ fn composer_shows_json_errors_and_sends_nothing() {
 }
 
 #[test]
-fn read_only_profiles_start_no_runs() {
-    let mut dash = demo_like((100, 30));
-    dash.seal();
-    dash.open_server();
-    dash.keys("n");
-    assert!(dash.dialog().is_none());
-    assert!(dash.screen().contains("read-only"), "{}", dash.screen());
-}
-
-#[test]
 fn thread_assistant_and_run_lists_match_the_snapshots() {
     let mut dash = demo_like((140, 40));
     dash.open_server();

@@ -4,7 +4,6 @@ mod repair_requests;
 mod repairs;
 mod server;
 
-use proptest::prelude::*;
 use runtail_api::{
     Acted, ApiError, CancelState, CancelTarget, Choice, Kind, LoadedThread, Place, PlanError,
     StartError, StartFailure, Started, ThreadIntent,
@@ -12,12 +11,9 @@ use runtail_api::{
 use runtail_core::model::{
     Consent, NewRevision, Note, PlainRequest, Preview, RunFacts, StateFacts, ThreadFacts,
 };
-use runtail_core::text;
 use runtail_stream::{Item, Loaded, Record, SnapshotPart, ThreadSnapshot};
 use runtail_testkit::dash::{Dash, demo_like, thread_plan};
-use runtail_tui::session::msg::{
-    Effect, EffectResult, Msg, Proposal, ServerRef, StreamTarget, ThreadRef,
-};
+use runtail_tui::session::msg::{Effect, EffectResult, Msg, ServerRef, StreamTarget, ThreadRef};
 use serde_json::{Value, json};
 
 const THREAD: &str = "01a1fbb5-173d-77d7-b93d-09bf6dcc9775";
@@ -1163,102 +1159,4 @@ fn no_sentence_of_the_composer_is_cut_at_80_columns() {
         .join(" ");
     let whole = "control character (\\u0000-\\u001F) found while parsing a string";
     assert!(said.contains(whole), "{screen}");
-}
-
-#[test]
-fn read_only_profiles_refuse_thread_actions() {
-    let mut dash = page((140, 40), &waiting("question"));
-    dash.seal();
-    for key in ["a", "A", "x", "X", "R", "D", "n"] {
-        assert!(dash.keys(key).is_empty(), "{key}");
-        assert!(dash.dialog().is_none(), "{key}");
-        assert!(
-            dash.newest_notice()
-                .contains("is read-only; nothing was sent"),
-            "{key}: {}",
-            dash.newest_notice()
-        );
-    }
-}
-
-fn any_key() -> impl Strategy<Value = &'static str> {
-    proptest::sample::select(vec![
-        "a",
-        "A",
-        "x",
-        "X",
-        "R",
-        "D",
-        "n",
-        "<ctrl-s>",
-        "<ctrl-t>",
-        "<ctrl-e>",
-        "<ctrl-n>",
-        "<ctrl-r>",
-        "<Esc>",
-        "<Tab>",
-        "<Enter>",
-        "<Up>",
-        "<Down>",
-        "<Left>",
-        "<Right>",
-        "<Space>",
-        "1",
-        "2",
-        "3",
-        "4",
-        "y",
-        "01a1fbb5",
-        "{\"decisions\": []}",
-        "<Backspace>",
-    ])
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
-
-    /// Only Ctrl-S sends, only to the thread that the screen names, and only answers that the model accepts.
-    #[test]
-    fn nothing_is_sent_to_a_thread_without_confirmation(
-        case in proptest::sample::select(vec!["question", "question-hitl", "question-inbox", "question-with-schema", "questions-parallel"]),
-        keys in proptest::collection::vec(any_key(), 1..50),
-        sealed in any::<bool>(),
-    ) {
-        let records = waiting(case);
-        let mut dash = page((100, 30), &records);
-        if sealed {
-            dash.seal();
-        }
-        for key in keys {
-            let before = if key == "<ctrl-s>" { dash.screen() } else { String::new() };
-            for effect in dash.keys(key) {
-                let sends = matches!(effect, Effect::Act(..) | Effect::StartRun(..));
-                prop_assert!(!sends || (key == "<ctrl-s>" && !sealed), "{key}: {effect:?}");
-                match effect {
-                    Effect::StartRun(_, target, start) => {
-                        // Keys may also have opened another thread, or the form of a new one.
-                        let is_named = before.contains(&text::short_id(&target.id)) || before.contains("on a new thread");
-                        prop_assert!(target == thread() || is_named, "{target:?}: {before}");
-                        if let Some(command) = start.body.command.as_ref().filter(|_| target == thread()) {
-                            for question in records.loaded().answerable() {
-                                let id = question.resume_id().unwrap();
-                                if let Some(value) = command["resume"].get(id) {
-                                    prop_assert_eq!(question.check(value), vec![]);
-                                }
-                            }
-                        }
-                    }
-                    Effect::Plan(number, _, proposal) => {
-                        let consent = match &*proposal {
-                            Proposal::Thread(_, ThreadIntent::Delete { thread }) => Consent::Id(thread.clone()),
-                            _ => Consent::Key,
-                        };
-                        dash.done(EffectResult::Planned(number, Ok((preview("Do something", consent), None))));
-                    }
-                    _ => {}
-                }
-            }
-            dash.screen();
-        }
-    }
 }

@@ -487,26 +487,6 @@ fn a_run_that_reached_its_limit_continues_with_a_higher_one() {
 }
 
 #[test]
-fn read_only_profiles_are_not_repaired() {
-    for records in [
-        stuck(),
-        waiting("question"),
-        records("idle", "finished-state", runs_of(&["b", "a"])),
-    ] {
-        for key in ["<Enter>", "U", "B", "x"] {
-            let mut dash = page((140, 40), &records);
-            dash.seal();
-            let effects = on_card(&mut dash, key);
-            assert!(
-                planned(&effects).is_none() && !sends(&effects),
-                "{key}: {effects:?}"
-            );
-            assert!(!dash.dialogs().contains(&Dialog::Confirm), "{key}");
-        }
-    }
-}
-
-#[test]
 fn both_requests_of_an_edit_are_shown_and_half_a_change_is_reported() {
     let mut dash = page((140, 40), &stuck());
     let (number, _) = planned(&on_card(&mut dash, "U")).expect("a plan");

@@ -3,10 +3,12 @@
 mod dialogs;
 mod given;
 mod lists;
+mod live;
 mod screen;
 mod streams;
 
 pub use dialogs::Dialog;
+pub use live::Shown;
 pub use streams::Tab;
 
 use jiff::tz::TimeZone;

@@ -312,3 +312,9 @@ pub fn peak_memory(pid: u32) -> Option<u64> {
 pub fn run<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Done {
     spawn(args).wait()
 }
+
+/// Runs the binary on an agent server to its end.
+#[track_caller]
+pub fn run_at(url: &str, args: &[&str]) -> Done {
+    run(["--url", url].iter().chain(args))
+}

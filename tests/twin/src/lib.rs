@@ -16,11 +16,12 @@ use std::time::{Duration, Instant};
 /// The sizes of terminals that scripts with keys run in.
 pub const SIZES: [(u16, u16); 4] = [(60, 12), (80, 24), (120, 40), (200, 50)];
 
-/// Longer than the delays after which the dashboard does something by itself.
-const STILL: Duration = Duration::from_millis(300);
-/// How long two screens may differ, because of a slow machine or a notice that disappears.
-const PATIENCE: Duration = Duration::from_secs(4);
+/// How long two sides may differ, because of a slow machine, a notice that disappears or a poll: the slowest poll within a
+/// script takes 10 seconds.
+const PATIENCE: Duration = Duration::from_secs(12);
+/// How long to wait for a text, and where it may be cut off.
 const WAIT: Duration = Duration::from_secs(15);
+const SHORT_WAIT: Duration = Duration::from_secs(2);
 /// The width from which no text that a script waits for is cut off.
 const WIDE: u16 = 120;
 
@@ -47,11 +48,13 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Runs a script with both, and returns its first difference: later ones follow from it, unless the steps are commands.
+/// Runs a script with both. Unless all differences are wanted, or the steps are commands, it ends at the first one, because
+/// later ones follow from it.
 pub fn compare(
     script: &Script,
     size: (u16, u16),
     subjects: [Subject<'_>; 2],
+    all: bool,
 ) -> anyhow::Result<Vec<Difference>> {
     let mut differences = Vec::new();
     let mut sides = start(subjects)?;
@@ -69,7 +72,7 @@ pub fn compare(
         lines.extend(differing(&seen));
         if !lines.is_empty() {
             differences.push(Difference { place, lines });
-            if script.opens_dashboard() {
+            if script.opens_dashboard() && !all {
                 break;
             }
         }
@@ -135,67 +138,35 @@ fn run<const N: usize>(
     for side in sides.iter_mut() {
         side.finish()?;
     }
-    let mut is_shown = true;
-    if let Action::Wait(text) = action {
-        let until = Instant::now() + if size.0 >= WIDE { WAIT } else { Duration::ZERO };
-        for side in sides.iter() {
-            let shows = || {
-                side.terminal
-                    .as_ref()
-                    .is_some_and(|terminal| terminal.text().contains(text))
-            };
-            while !shows() && Instant::now() < until {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            is_shown &= shows();
-        }
-    }
-    let until = Instant::now() + PATIENCE;
-    let mut seen: Vec<[Seen; N]> = Vec::new();
+    let awaited = match action {
+        Action::Wait(text) if size.0 >= WIDE => Some((&text[..], WAIT)),
+        Action::Wait(text) => Some((&text[..], SHORT_WAIT)),
+        _ => None,
+    };
+    let (began, mut first, mut is_shown) = (Instant::now(), None::<[Seen; N]>, true);
     let shown = loop {
-        sides.iter().for_each(wait_until_still);
-        seen.push(sides.each_ref().map(Side::seen));
-        let (first, last) = (&seen[0], &seen[seen.len() - 1]);
+        let last = std::thread::scope(|scope| {
+            let look = |side: &mut Side| side.look(awaited.filter(|_| is_shown));
+            let looks = sides.each_mut().map(|side| scope.spawn(move || look(side)));
+            looks.map(|look| look.join().expect("no panics"))
+        });
+        is_shown &= last.iter().all(|(_, is_shown)| *is_shown);
+        let last = last.map(|(seen, _)| seen);
+        let first = first.get_or_insert_with(|| last.clone());
         // Screens that become equal once different notices are gone differ nevertheless.
-        let meets = |side: usize| {
-            seen.iter().any(|all| {
-                (0..N).any(|other| (other != side || N == 1) && all[other] == first[side])
-            })
-        };
+        let meets = first
+            .iter()
+            .all(|one| sides.iter().all(|side| side.has_shown(&one.screen)));
         let is_equal = last.iter().all(|one| *one == last[0]);
-        if is_equal && (0..N).any(meets) {
-            break last.clone();
+        if is_equal && meets {
+            break last;
         }
-        if matches!(action, Action::Command { .. }) || Instant::now() > until {
-            break if is_equal {
-                first.clone()
-            } else {
-                last.clone()
-            };
+        if matches!(action, Action::Command { .. }) || began.elapsed() > PATIENCE {
+            break if is_equal { first.clone() } else { last };
         }
     };
-    for (side, last) in sides.iter_mut().zip(&seen[seen.len() - 1]) {
-        side.end(last);
-    }
+    sides.iter_mut().for_each(Side::end);
     Ok((shown, is_shown))
-}
-
-/// Waits until the dashboard draws nothing, uses no processor and waits for no answer, for at most `PATIENCE`.
-fn wait_until_still(side: &Side) {
-    let Some(terminal) = &side.terminal else {
-        return;
-    };
-    let (began, mut busy) = (Instant::now(), Instant::now());
-    while let Some(active) = terminal.active() {
-        if side.world.is_busy() {
-            busy = Instant::now();
-        }
-        busy = busy.max(active);
-        if busy.elapsed() > STILL || began.elapsed() > PATIENCE {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// Returns the lines that only one side has, after the sign of the side.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-const USAGE: &str = "runtail-twin OLD NEW [--script NAME]… [--size COLSxROWS]… [--jobs N]
+const USAGE: &str = "runtail-twin OLD NEW [--script NAME]… [--size COLSxROWS]… [--jobs N] [--all]
 runtail-twin BINARY --script NAME [--size COLSxROWS]     (prints what is seen after each step)";
 
 struct Options {
@@ -14,6 +14,7 @@ struct Options {
     scripts: Vec<String>,
     sizes: Vec<(u16, u16)>,
     jobs: usize,
+    all: bool,
 }
 
 fn options() -> anyhow::Result<Options> {
@@ -22,6 +23,7 @@ fn options() -> anyhow::Result<Options> {
         scripts: Vec::new(),
         sizes: Vec::new(),
         jobs: 4,
+        all: false,
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
@@ -34,6 +36,7 @@ fn options() -> anyhow::Result<Options> {
                 options.sizes.push((cols.parse()?, rows.parse()?));
             }
             "--jobs" => options.jobs = value()?.parse()?,
+            "--all" => options.all = true,
             _ if word.starts_with('-') => bail!(USAGE),
             _ => options.binaries.push(PathBuf::from(word)),
         }
@@ -83,10 +86,10 @@ fn main() -> anyhow::Result<ExitCode> {
     );
     let work = || -> anyhow::Result<()> {
         while let Some((script, size)) = runs.get(next.fetch_add(1, Ordering::SeqCst)) {
-            let mut differences = compare(script, *size, [old, new])?;
+            let mut differences = compare(script, *size, [old, new], options.all)?;
             if !differences.is_empty() {
                 // A second run tells what the binaries cause from what a busy machine does.
-                let again = compare(script, *size, [old, new])?;
+                let again = compare(script, *size, [old, new], options.all)?;
                 let once = differences
                     .extract_if(.., |one| again.iter().all(|other| other.place != one.place));
                 for difference in once {

@@ -13,6 +13,7 @@ fn regex(text: &str) -> Regex {
 static MASKS: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     [
         (r"/tmp/twin\w*", "<dir>"),
+        (r"<id>[-0-9a-f]+", "<id>"),
         // Without those of several units, which the world's records have.
         (r" *\b\d+(\.\d+)? ?(µs|ms|s)\b *", " 0s "),
         ("reconnecting (now |in 0s )", "reconnecting "),
@@ -23,11 +24,26 @@ static MASKS: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
         // The time in the name of an export.
         (r"-\d{6}\.(txt|jsonl|md|svg|mmd)", "-000000.$1"),
         (r"[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]", "⠋"),
+        (r"(events/s +)[▁▂▃▄▅▆▇█]+", "${1}▇"),
         (r"127\.0\.0\.1:\d{1,5}", "127.0.0.1:00000"),
     ]
     .map(|(pattern, text)| (regex(pattern), text))
     .into()
 });
+
+/// The end of a line of the screen and the start of the next, with borders and marks of colors.
+const WRAP_PATTERN: &str = "(?:⟨[^⟩]*⟩|[ │])*\n(?:⟨[^⟩]*⟩|[ │])*";
+static WRAP: LazyLock<Regex> = LazyLock::new(|| regex(WRAP_PATTERN));
+/// An id, a UUID, which may be on two lines.
+static WRAPPED_ID: LazyLock<Regex> = LazyLock::new(|| {
+    let digits = |n| format!("(?:[0-9a-f](?:{WRAP_PATTERN})?){{{n}}}");
+    regex(
+        &[8, 4, 4, 4, 12]
+            .map(digits)
+            .join(&format!("-(?:{WRAP_PATTERN})?")),
+    )
+});
+static SPACES: LazyLock<Regex> = LazyLock::new(|| regex(" {2,}"));
 
 /// A time. Those of other days are the world's, and stay.
 static TIME: LazyLock<Regex> =
@@ -43,25 +59,35 @@ fn time(found: &Captures<'_>) -> String {
     }
 }
 
-/// Returns the text without ids of the client, ports and times.
-pub fn normal(world: &World, text: &str) -> String {
-    let mut text = text.replace(&world.port.to_string(), "00000");
-    let ids = world.client_ids(&text);
-    for (at, id) in ids.iter().enumerate() {
+/// Returns the lines without ids of the client, ports and times.
+pub fn normal(world: &World, lines: &[String]) -> Vec<String> {
+    let mut text = lines.join("\n").replace(&world.port.to_string(), "00000");
+    text = WRAPPED_ID
+        .replace_all(&text, |found: &Captures<'_>| {
+            let wrap = WRAP.find(&found[0]).map_or("", |wrap| wrap.as_str());
+            match world.client_id(&found[0].replacen(wrap, "", 1)) {
+                Some(at) => format!("<id {at}>{wrap}"),
+                None => found[0].to_owned(),
+            }
+        })
+        .into_owned();
+    for (at, id) in world.client_ids().iter().enumerate() {
         let short = format!("{}…{}", &id[..8], &id[32..]);
+        // Ids of the same minute begin alike.
         text = text
-            .replace(id, &format!("<id {at}>"))
-            .replace(&short, &format!("<id {at}>"));
-    }
-    // Ids of the same minute begin alike.
-    for id in &ids {
-        text = text.replace(&id[..8], "<id>");
+            .replace(&short, &format!("<id {at}>"))
+            .replace(&id[..8], "<id>");
     }
     text = TIME.replace_all(&text, time).into_owned();
     for (mask, with) in MASKS.iter() {
         text = mask.replace_all(&text, *with).into_owned();
     }
-    text
+    // What is right of a span moves with its number of digits.
+    let line = |line: &str| match line.contains(" 0s ") {
+        true => SPACES.replace_all(line, "  ").into_owned(),
+        false => line.to_owned(),
+    };
+    text.lines().map(line).collect()
 }
 
 /// Returns the value with the keys of its objects in order.

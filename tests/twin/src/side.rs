@@ -5,7 +5,7 @@ use crate::script::Action;
 use crate::terminal::Terminal;
 use crate::world::World;
 use anyhow::Context;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -20,13 +20,20 @@ use tempfile::TempDir;
 const LIMIT: Duration = Duration::from_secs(30);
 /// A command that waits has nothing more to print after this time.
 const STILL: Duration = Duration::from_millis(700);
+/// Longer than the delays after which the dashboard does something by itself.
+const SCREEN_STILL: Duration = Duration::from_millis(450);
+/// How long a screen must stay so that it isn't a part of a frame.
+const FRAME: Duration = Duration::from_millis(30);
+/// A screen that changes all the time is taken as it is after this time.
+const MOVING: Duration = Duration::from_secs(4);
 
 /// What a step did, normalized.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// The lines of the screen, or of a command's outputs.
     pub screen: Vec<String>,
-    /// In order of their text, because some are sent at the same time.
+    /// In order of their text, because some are sent at the same time. What a dashboard reads again and again is there once a
+    /// step.
     pub requests: Vec<String>,
     /// The files that are new or changed.
     pub files: Vec<String>,
@@ -39,8 +46,14 @@ pub struct Side {
     pub terminal: Option<Terminal>,
     running: Option<Running>,
     output: Vec<String>,
+    /// The screens of this step, from the last one of the step before.
+    screens: Vec<Vec<String>>,
     /// How many requests, and which files, belong to earlier steps.
     reported: usize,
+    /// How many requests there were at the last look.
+    received: usize,
+    /// What earlier steps read.
+    reads: BTreeSet<String>,
     files: BTreeMap<PathBuf, Vec<u8>>,
 }
 
@@ -74,7 +87,10 @@ impl Side {
             terminal: None,
             running: None,
             output: Vec::new(),
+            screens: Vec::new(),
             reported: 0,
+            received: 0,
+            reads: BTreeSet::new(),
             files: BTreeMap::new(),
         };
         side.files = side.read_files();
@@ -201,7 +217,11 @@ impl Side {
             if seen != last || self.world.is_busy() {
                 (last, changed) = (seen, Instant::now());
             }
-            if running.until_still && !is_interrupted && seen > 0 && changed.elapsed() > STILL {
+            if running.until_still
+                && !is_interrupted
+                && seen > self.reported
+                && changed.elapsed() > STILL
+            {
                 is_interrupted = true;
                 // SAFETY: kill touches no memory, and the child was not yet waited for, so the id is its own.
                 unsafe { libc::kill(i32::try_from(running.child.id())?, libc::SIGINT) };
@@ -212,17 +232,20 @@ impl Side {
             std::thread::sleep(Duration::from_millis(5));
         };
         for (name, output) in ["out", "err"].iter().zip(running.outputs) {
-            let text = normal(&self.world, &output.join().unwrap_or_default());
+            let text = output.join().unwrap_or_default();
+            let lines = self.normal(&text.lines().map(str::to_owned).collect::<Vec<_>>());
             self.output
-                .extend(text.lines().map(|line| format!("{name} {line}")));
+                .extend(lines.iter().map(|line| format!("{name} {line}")));
         }
         self.output.push(format!("exit {code}"));
         Ok(())
     }
 
-    /// Returns what was done since the step before.
-    pub fn seen(&self) -> Seen {
+    /// Returns what was done since the step before, once nothing happens any more, and whether the awaited text was shown.
+    pub fn look(&mut self, awaited: Option<(&str, Duration)>) -> (Seen, bool) {
+        let is_shown = self.wait_until_still(awaited);
         let requests = self.world.requests().split_off(self.reported);
+        self.received = self.reported + requests.len();
         let files = self.read_files();
         let mut changed = Vec::new();
         for (path, bytes) in files
@@ -234,29 +257,75 @@ impl Side {
         }
         let removed = self.files.keys().filter(|path| !files.contains_key(*path));
         changed.extend(removed.map(|path| format!("no file {}", path.display())));
+        let mut requests = self.normal(&requests);
+        requests.sort_unstable();
+        if self.terminal.is_some() {
+            // How often a poll was due depends on how long a step took.
+            requests.dedup_by(|a, b| a == b && self.reads.contains(a));
+        }
+        self.keep_screen();
+        let seen = Seen {
+            screen: self.screens.last().cloned().unwrap_or_default(),
+            requests,
+            files: self.normal(&changed),
+        };
+        (seen, is_shown)
+    }
+
+    /// Waits until the dashboard draws nothing, uses no processor and waits for no answer, and until the awaited text was
+    /// shown. Keeps the screens until then.
+    fn wait_until_still(&mut self, awaited: Option<(&str, Duration)>) -> bool {
+        let (began, mut busy) = (Instant::now(), Instant::now());
+        let (mut kept, mut is_shown) = (None, awaited.is_none());
+        while let Some(terminal) = &self.terminal
+            && let Some(drawn) = terminal.drawn()
+        {
+            if self.world.is_busy() || terminal.is_running() {
+                busy = Instant::now();
+            }
+            is_shown |= awaited.is_some_and(|(text, _)| terminal.text().contains(text));
+            let waits = awaited.is_some_and(|(_, limit)| !is_shown && began.elapsed() < limit);
+            let is_still = busy.max(drawn).elapsed() > SCREEN_STILL;
+            if !waits && (is_still || began.elapsed() > MOVING) {
+                break;
+            }
+            if kept != Some(drawn) && drawn.elapsed() > FRAME {
+                kept = Some(drawn);
+                self.keep_screen();
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        is_shown
+    }
+
+    fn keep_screen(&mut self) {
         let screen = match &self.terminal {
-            Some(terminal) => terminal.lines(),
+            Some(terminal) => self.normal(&terminal.lines()),
             None => self.output.clone(),
         };
-        let normal = |lines: Vec<String>| {
-            lines
-                .iter()
-                .map(|line| normal(&self.world, line))
-                .collect::<Vec<_>>()
-        };
-        let mut requests = normal(requests);
-        requests.sort_unstable();
-        Seen {
-            screen: normal(screen),
-            requests,
-            files: normal(changed),
+        if self.screens.last() != Some(&screen) {
+            self.screens.push(screen);
         }
     }
 
+    /// Returns whether this was on the screen in this step, or at the end of the one before.
+    pub fn has_shown(&self, screen: &Vec<String>) -> bool {
+        self.screens.contains(screen)
+    }
+
     /// Ends a step: what was seen isn't part of the next one. What arrived since then is.
-    pub fn end(&mut self, seen: &Seen) {
-        self.reported += seen.requests.len();
+    pub fn end(&mut self) {
+        let requests = self.world.requests();
+        let reads = self.normal(&requests[self.reported..self.received]);
+        self.reads
+            .extend(reads.into_iter().filter(|request| is_read(request)));
+        self.reported = self.received;
         self.files = self.read_files();
+        self.screens.drain(..self.screens.len().saturating_sub(1));
+    }
+
+    fn normal(&self, lines: &[String]) -> Vec<String> {
+        normal(&self.world, lines)
     }
 
     fn read_files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
@@ -272,6 +341,22 @@ impl Side {
         }
         files
     }
+}
+
+/// Returns whether a request changes nothing.
+fn is_read(request: &str) -> bool {
+    let path = request.split('?').next().unwrap_or_default();
+    path.starts_with("GET ")
+        || [
+            "search",
+            "count",
+            "history",
+            "namespaces",
+            "versions",
+            "logs",
+        ]
+        .iter()
+        .any(|end| path.ends_with(end))
 }
 
 fn reader(

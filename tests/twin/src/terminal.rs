@@ -92,21 +92,14 @@ impl Terminal {
         Ok(input.flush()?)
     }
 
-    /// Returns when the program last wrote something, or used the processor; `None` if it has ended.
-    pub fn active(&self) -> Option<Instant> {
+    /// Returns when the program last wrote something; `None` if it has ended.
+    pub fn drawn(&self) -> Option<Instant> {
         let shown = lock(&self.shown);
-        if shown.is_closed {
-            return None;
-        }
-        Some(if self.is_running() {
-            Instant::now()
-        } else {
-            shown.changed
-        })
+        (!shown.is_closed).then_some(shown.changed)
     }
 
     /// Returns whether a thread of the program runs right now. Where this can't be seen, only output counts.
-    fn is_running(&self) -> bool {
+    pub fn is_running(&self) -> bool {
         let tasks = std::fs::read_dir(format!(
             "/proc/{}/task",
             self.child.process_id().unwrap_or_default()

@@ -253,10 +253,16 @@ impl World {
             .clone()
     }
 
-    /// Returns the ids that the client made, also those in this text.
-    pub fn client_ids(&self, text: &str) -> Vec<String> {
+    /// Returns the place of an id among those that the client made; `None` for one of the world.
+    pub fn client_id(&self, id: &str) -> Option<usize> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.note_client_ids(text);
+        known.note_client_ids(id);
+        known.client_ids.iter().position(|one| one == id)
+    }
+
+    /// Returns the ids that the client made.
+    pub fn client_ids(&self) -> Vec<String> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.client_ids.clone()
     }
 

@@ -97,12 +97,6 @@ impl Dash {
         matches!(self.app.overlays.last(), Some(Overlay::Answer(card)) if card.stage == AnswerStage::Editing)
     }
 
-    /// Returns whether the open page offers to sign in.
-    pub fn is_ready_to_sign_in(&self) -> bool {
-        use runtail_tui::features::resources::sign_in::Stage;
-        matches!(self.app.overlays.last(), Some(Overlay::SignIn(page)) if matches!(page.stage, Stage::Ready))
-    }
-
     /// Returns the stream modes that are chosen for the run in the composer.
     #[track_caller]
     pub fn composed_modes(&self) -> Vec<String> {
