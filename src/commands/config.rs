@@ -76,7 +76,7 @@ fn place(globals: &Globals) -> Result<PathBuf, Failure> {
     globals.config.clone().map_or_else(usual, Ok)
 }
 
-fn init(path: &PathBuf) -> Result<(), Failure> {
+fn init(path: &Path) -> Result<(), Failure> {
     create_private(path, Config::EXAMPLE.as_bytes()).map_err(|e| {
         let path = path.display();
         Failure::usage(match e.kind() {
