@@ -358,7 +358,8 @@ mod tests {
         }
         assert_eq!(Pattern::new("café").first_in(raw, false), None);
         assert_eq!(unescaped(r"cut \u00"), "cut \u{fffd}00");
-        assert_eq!(unescaped("cut \\"), "cut \\");
+        // The first half of an escape is left out.
+        assert_eq!(unescaped("cut \\"), "cut ");
     }
 
     #[test]
