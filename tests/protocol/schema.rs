@@ -186,7 +186,7 @@ fn add_missing(document: &mut Value) {
 
 /// Makes the document more exact.
 fn tighten(document: &mut Value) {
-    without_defaults(&mut document["components"]["schemas"]);
+    without_notes(&mut document["components"]["schemas"]);
     for name in operations(document) {
         let operation = operation(document, &name);
         for (status, response) in operation["responses"].as_object_mut().expect("responses") {
@@ -210,8 +210,9 @@ fn tighten(document: &mut Value) {
     }
 }
 
-/// Removes the defaults of fields: Schemathesis takes a value for invalid if it only differs from a default.
-fn without_defaults(schemas: &mut Value) {
+/// Removes the defaults and titles of fields: Schemathesis takes a value for invalid if it only differs from a default or was made
+/// by changing a title.
+fn without_notes(schemas: &mut Value) {
     match schemas {
         Value::Object(fields) => {
             // A field may have this name, too; then it is a schema.
@@ -221,9 +222,12 @@ fn without_defaults(schemas: &mut Value) {
             {
                 fields.remove("default");
             }
-            fields.values_mut().for_each(without_defaults);
+            if fields.get("title").is_some_and(Value::is_string) {
+                fields.remove("title");
+            }
+            fields.values_mut().for_each(without_notes);
         }
-        Value::Array(items) => items.iter_mut().for_each(without_defaults),
+        Value::Array(items) => items.iter_mut().for_each(without_notes),
         _ => {}
     }
 }

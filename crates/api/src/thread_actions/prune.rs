@@ -23,13 +23,8 @@ impl AgentServer {
         let mut notes = vec![Note::warning(
             "Deletes the thread with its runs, its state and all its checkpoints. This can't be undone.",
         )];
-        // Aegra's `POST /threads/prune` ignores the body and deletes expired threads.
-        let lacks_prune = self
-            .info()
-            .await
-            .is_ok_and(|info| info.kind == ServerKind::JavaScript || info.kind.is_aegra());
         let does = Does::Prune(thread.into());
-        let (note, step) = if lacks_prune {
+        let (note, step) = if self.lacks_prune().await {
             (
                 "This server has no prune call, so the thread is checked and then deleted.",
                 Step::new(self, Method::DELETE, &["threads", thread], None, does)?,
@@ -50,6 +45,14 @@ impl AgentServer {
         })
     }
 
+    /// Returns whether the server is known to have no call that prunes a given thread. Aegra's `POST /threads/prune` ignores the
+    /// body and deletes expired threads.
+    async fn lacks_prune(&self) -> bool {
+        self.info()
+            .await
+            .is_ok_and(|info| info.kind == ServerKind::JavaScript || info.kind.is_aegra())
+    }
+
     /// Loads a thread that is to be deleted.
     pub(super) async fn load_to_delete(&self, thread: &str) -> Result<LoadedThread, PlanError> {
         self.load_thread(thread)
@@ -68,7 +71,8 @@ impl AgentServer {
         thread: &str,
         method: &Method,
     ) -> Result<Acted, StartError> {
-        if *method == Method::DELETE {
+        // The kind of server may have been unknown when this was planned.
+        if *method == Method::DELETE || self.lacks_prune().await {
             return self.delete_once(thread).await;
         }
         match self.prune_threads(&[thread]).await {

@@ -139,6 +139,10 @@ pub fn template(fields: &[Field], verb: Verb, record: &Value) -> String {
 fn line(field: &Field, verb: Verb, value: &Value) -> String {
     let name = field.name;
     match value {
+        // A secret is never written out, whatever the record has.
+        _ if matches!(field.form, Form::Secret | Form::Secrets) => {
+            format!("# {name} = {}\n", field.sample)
+        }
         Value::String(text) if text.contains(MASK) => format!("# {name} = {value}\n"),
         // TOML writes these as JSON does.
         Value::String(_) | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {

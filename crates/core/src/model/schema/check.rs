@@ -4,6 +4,7 @@ use super::known::count;
 use super::{Draft, Violation, format, resolve, short};
 use serde_json::{Map, Number, Value};
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
 /// Values of an enumeration that a message names.
 const MAX_NAMED: usize = 8;
@@ -26,6 +27,7 @@ pub(super) fn all(schema: &Value, draft: Draft, value: &Value) -> Result<Vec<Vio
         steps: 0,
         depth: 0,
         why: None,
+        patterns: HashMap::new(),
     };
     let found = check.broken(schema, value);
     check.why.map_or(Ok(found), |why| Err(why.into()))
@@ -40,6 +42,8 @@ struct Check<'s> {
     depth: u32,
     /// Why the check can't end.
     why: Option<&'static str>,
+    /// Patterns, compiled once.
+    patterns: HashMap<String, Option<fancy_regex::Regex>>,
 }
 
 impl Check<'_> {
@@ -66,6 +70,26 @@ impl Check<'_> {
         };
         self.depth -= 1;
         found
+    }
+
+    /// Returns whether a pattern occurs in a text. One that takes too long doesn't.
+    fn matches(&mut self, pattern: &str, text: &str) -> bool {
+        self.step(10);
+        if !self.why.is_none() {
+            return false;
+        }
+        if !self.patterns.contains_key(pattern) {
+            let compiled = format::regex(pattern);
+            self.patterns.insert(pattern.to_string(), compiled);
+        }
+        let Some(Some(regex)) = self.patterns.get(pattern) else {
+            return false;
+        };
+        let matched = regex.is_match(text);
+        if matched.is_err() {
+            self.step(10_000);
+        }
+        matched.unwrap_or(false)
     }
 
     fn step(&mut self, steps: usize) {
@@ -121,6 +145,7 @@ impl Check<'_> {
             }),
             "enum" => {
                 let options = rule.as_array().map(Vec::as_slice).unwrap_or_default();
+                self.step(options.len());
                 self.unless(options.iter().any(|one| equal(one, value)), || {
                     let shown: Vec<_> = options.iter().take(MAX_NAMED).map(plain).collect();
                     let more = if options.len() > MAX_NAMED {
@@ -211,7 +236,8 @@ impl Check<'_> {
             }
             "pattern" => {
                 let pattern = rule.as_str().unwrap_or_default();
-                self.unless(format::matches(pattern, text), || {
+                let is_fine = self.matches(pattern, text);
+                self.unless(is_fine, || {
                     format!("must match the pattern {}", short(pattern, 80))
                 })
             }
@@ -299,11 +325,11 @@ impl Check<'_> {
         fields: &Fields,
     ) -> Vec<Violation> {
         match keyword {
-            "required" => self.missing(names(rule), fields),
+            "required" => self.missing(rule, fields),
             "dependentRequired" if self.draft != Draft::Old => {
                 let present = pairs(rule).filter(|(name, _)| fields.contains_key(*name));
                 present
-                    .flat_map(|(_, needed)| self.missing(names(needed), fields))
+                    .flat_map(|(_, needed)| self.missing(needed, fields))
                     .collect()
             }
             "minProperties" | "maxProperties" => {
@@ -331,25 +357,22 @@ impl Check<'_> {
             "patternProperties" => {
                 let mut found = Vec::new();
                 for (pattern, schema) in pairs(rule) {
-                    for (name, value) in fields
-                        .iter()
-                        .filter(|(name, _)| format::matches(pattern, name))
-                    {
-                        found.extend(self.within(name, schema, value));
+                    for (name, value) in fields {
+                        if self.matches(pattern, name) {
+                            found.extend(self.within(name, schema, value));
+                        }
                     }
                 }
                 found
             }
             "additionalProperties" => {
-                let is_named = |name: &String| {
-                    all.get("properties")
-                        .is_some_and(|named| named.get(name).is_some())
-                        || all.get("patternProperties").is_some_and(|patterns| {
-                            pairs(patterns).any(|(pattern, _)| format::matches(pattern, name))
-                        })
-                };
                 let mut found = Vec::new();
-                for (name, value) in fields.iter().filter(|(name, _)| !is_named(name)) {
+                for (name, value) in fields {
+                    let mut patterns = all.get("patternProperties").into_iter().flat_map(pairs);
+                    let named = all.get("properties").and_then(|named| named.get(name));
+                    if named.is_some() || patterns.any(|(pattern, _)| self.matches(pattern, name)) {
+                        continue;
+                    }
                     let mut broken = self.within(name, rule, value);
                     if rule == false {
                         broken[0].rule = "is not a field of this form".into();
@@ -362,8 +385,12 @@ impl Check<'_> {
         }
     }
 
-    fn missing<'n>(&self, names: impl Iterator<Item = &'n str>, fields: &Fields) -> Vec<Violation> {
-        names
+    fn missing(&mut self, names: &Value, fields: &Fields) -> Vec<Violation> {
+        self.step(list(names).len());
+        if !self.why.is_none() {
+            return Vec::new();
+        }
+        self::names(names)
             .filter(|name| !fields.contains_key(*name))
             .map(|name| {
                 let mut path = self.path.clone();

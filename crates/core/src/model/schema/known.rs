@@ -81,15 +81,21 @@ pub(super) fn all(schema: &Value, draft: Draft) -> Result<(), String> {
         root: schema,
         draft,
         seen: HashSet::new(),
+        pending: vec![schema],
     };
-    walk.schema(schema)
+    while let Some(schema) = walk.pending.pop() {
+        walk.schema(schema)?;
+    }
+    Ok(())
 }
 
 struct Walk<'s> {
     root: &'s Value,
     draft: Draft,
-    /// References that were followed.
+    /// References that were found.
     seen: HashSet<&'s str>,
+    /// Schemas to be checked. References form chains of any length, so they are not followed by recursion.
+    pending: Vec<&'s Value>,
 }
 
 impl<'s> Walk<'s> {
@@ -162,7 +168,10 @@ impl<'s> Walk<'s> {
             return Ok(());
         }
         match resolve(self.root, reference) {
-            Some(target) => self.schema(target),
+            Some(target) => {
+                self.pending.push(target);
+                Ok(())
+            }
             None => Err(format!(
                 "it refers to {}, which is not in it",
                 short(reference, 120)

@@ -617,3 +617,20 @@ fn rules_that_are_not_known_are_reported() {
         );
     }
 }
+
+#[test]
+fn a_schema_of_any_size_ends_soon() {
+    let mut defs = serde_json::Map::new();
+    for at in 0..50_000 {
+        let next = json!({"$ref": format!("#/$defs/{}", at + 1)});
+        defs.insert(at.to_string(), next);
+    }
+    defs.insert("50000".into(), json!({"type": "string"}));
+    let chain = json!({"$ref": "#/$defs/0", "$defs": defs});
+    assert!(violations(&chain, &json!(1)).is_err());
+    let names: Vec<String> = (0..1000).map(|at| format!("n{at}")).collect();
+    let all = vec![json!({"$ref": "#/$defs/all"}); 1000];
+    let many = json!({"allOf": all, "$defs": {"all": {"required": names}}});
+    let why = violations(&many, &json!({})).unwrap_err();
+    assert_eq!(why, "it has too many alternatives");
+}
