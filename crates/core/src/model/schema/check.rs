@@ -75,7 +75,7 @@ impl Check<'_> {
     /// Returns whether a pattern occurs in a text. One that takes too long doesn't.
     fn matches(&mut self, pattern: &str, text: &str) -> bool {
         self.step(10);
-        if !self.why.is_none() {
+        if self.why.is_some() {
             return false;
         }
         if !self.patterns.contains_key(pattern) {
@@ -387,7 +387,7 @@ impl Check<'_> {
 
     fn missing(&mut self, names: &Value, fields: &Fields) -> Vec<Violation> {
         self.step(list(names).len());
-        if !self.why.is_none() {
+        if self.why.is_some() {
             return Vec::new();
         }
         self::names(names)
