@@ -1,11 +1,9 @@
-//! The one way in which a command changes something: plan, preview (`--dry-run` stops there), confirm, check again, send once, and
-//! report.
+//! How a command changes something: plan, preview (`--dry-run` stops there), confirm, check again, send once, and report.
 
 mod preview;
 mod thread;
 
-pub(crate) use preview::print;
-pub(crate) use preview::tell;
+pub(crate) use preview::{print_dry_run, print_preview};
 pub(crate) use thread::{follow, made, not_done, not_started, on_thread};
 
 use crate::commands::collections::control_of;
@@ -48,7 +46,7 @@ pub(crate) enum Approval<'a> {
     Yes(Yes),
     /// `--confirm NAME`, or the name typed on the terminal.
     Name(Option<&'a str>),
-    /// The preview is printed only for `--dry-run`, and a yes is asked for if this is given.
+    /// The preview is printed only for `--dry-run`, and confirmed with a yes if this is given.
     Quiet(Option<Yes>),
 }
 
@@ -101,13 +99,13 @@ impl Act<'_> {
     ///
     /// # Errors
     /// A read-only profile is an error before any request; see [`PlanError`] for the rest.
-    pub async fn planned(
+    pub async fn plan_and_confirm(
         &self,
         plan: impl Future<Output = Result<Plan, PlanError>>,
     ) -> Result<Option<Plan>, Failure> {
         self.check_write()?;
         match plan.await {
-            Ok(plan) => Ok(self.is_agreed(&plan.preview).await?.then_some(plan)),
+            Ok(plan) => Ok(self.confirm(&plan.preview).await?.then_some(plan)),
             Err(PlanError::Nothing(why)) => {
                 complain(&format!("nothing to do: {why}"));
                 Ok(None)
@@ -117,9 +115,9 @@ impl Act<'_> {
     }
 
     /// Prints a preview and asks for confirmation. Returns whether the change is to be sent.
-    pub async fn is_agreed(&self, preview: &Preview) -> Result<bool, Failure> {
+    pub async fn confirm(&self, preview: &Preview) -> Result<bool, Failure> {
         if self.sending.dry_run {
-            preview::print(&[preview], &self.sending.output)?;
+            print_dry_run(&[preview], &self.sending.output)?;
             return Ok(false);
         }
         let title = &preview.title;
@@ -141,7 +139,7 @@ impl Act<'_> {
             }
         }
         if !matches!(self.approval, Approval::Quiet(_)) {
-            tell(preview);
+            print_preview(preview);
         }
         match (&preview.consent, self.approval) {
             (Consent::Name(name), _) if given.is_none() => consent::name(name).await?,
@@ -153,14 +151,14 @@ impl Act<'_> {
         Ok(true)
     }
 
-    /// Makes a change of a control plane. Returns nothing for a dry run or if there is nothing to do.
+    /// Applies a change of a control plane. Returns nothing for a dry run or if there is nothing to do.
     ///
     /// # Errors
-    /// As [`Act::planned`] and [`Plan::apply`].
-    pub async fn of_plane(&self, intent: &Intent) -> Result<Option<Done>, Failure> {
+    /// As [`Act::plan_and_confirm`] and [`Plan::apply`].
+    pub async fn apply_intent(&self, intent: &Intent) -> Result<Option<Done>, Failure> {
         let control = control_of(self.site)?;
         let plan = control.plan(intent);
-        let Some(plan) = self.planned(plan).await? else {
+        let Some(plan) = self.plan_and_confirm(plan).await? else {
             return Ok(None);
         };
         let made = plan.apply().await.map_err(ApiError::from)?.applied();
@@ -173,11 +171,15 @@ impl Act<'_> {
         Ok(Some(Done { plan, made }))
     }
 
-    /// Makes a change of a control plane and prints the resulting record, if there is one, or waits for the resulting revision.
-    pub async fn plane(&self, intent: &Intent, waiting: Option<Waiting>) -> Result<Exit, Failure> {
+    /// Applies a change of a control plane and prints the resulting record, if there is one, or waits for the resulting revision.
+    pub async fn run_intent(
+        &self,
+        intent: &Intent,
+        waiting: Option<Waiting>,
+    ) -> Result<Exit, Failure> {
         let waiting = waiting.filter(|waiting| waiting.wait);
         let signals = waiting.is_some().then(Signals::listen);
-        let Some(done) = Signals::guard(signals.as_ref(), self.of_plane(intent)).await? else {
+        let Some(done) = Signals::guard(signals.as_ref(), self.apply_intent(intent)).await? else {
             return Ok(Exit::Done);
         };
         let (Some(waiting), Some(signals)) = (waiting, signals) else {
@@ -211,17 +213,17 @@ impl Act<'_> {
         }
     }
 
-    /// Changes what an agent server keeps besides threads, and prints the resulting record, if there is one.
+    /// Applies a change of an assistant, a cron or the store, and prints the resulting record, if there is one.
     ///
     /// # Errors
-    /// As [`Act::planned`] and [`Plan::apply`].
-    pub async fn resource(
+    /// As [`Act::plan_and_confirm`] and [`Plan::apply`].
+    pub async fn run_resource_intent(
         &self,
         server: &AgentServer,
         intent: &ResourceIntent,
     ) -> Result<Exit, Failure> {
         let plan = server.plan_resource(intent);
-        let Some(plan) = self.planned(plan).await? else {
+        let Some(plan) = self.plan_and_confirm(plan).await? else {
             return Ok(Exit::Done);
         };
         let made = plan.apply().await.map_err(ApiError::from)?.applied();

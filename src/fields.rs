@@ -1,4 +1,4 @@
-//! The fields of a record as options of a command, from the catalogue.
+//! The fields of a record as options of a command, generated from the catalog.
 
 use crate::exit::Failure;
 use crate::input;

@@ -7,12 +7,12 @@ use std::fmt::Write;
 /// A group of commands: its title and their names.
 type Group = (&'static str, &'static [&'static str]);
 
-/// The group of the commands that are easily confused,
+/// The group of the commands that are easily confused.
 const STARTING: Group = (
     "Start and continue",
     &["run", "answer", "fork", "rerun", "state"],
 );
-/// and which of them to use when.
+/// When to use which of them.
 const WHICH: &str = "
   `run` starts with a new input, `rerun` with the input of an earlier run,
   `fork` at a checkpoint; `threads retry` repeats only what failed, and

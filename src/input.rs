@@ -7,6 +7,7 @@ use runtail_core::json::{HALF_HINT, half_in};
 use runtail_core::text;
 use serde_json::Value;
 use std::io::Read;
+use std::path::Path;
 
 /// Columns shown on either side of an error.
 const AROUND: usize = 36;
@@ -24,6 +25,26 @@ pub(crate) async fn json(option: &str, given: &str) -> Result<Value, Failure> {
         }
         None => parse(option, given.as_bytes()),
     }
+}
+
+/// Reads a document: a file, or `-` for stdin. Also returns the path of a file.
+pub(crate) async fn document(path: &Path) -> Result<(String, Option<&Path>), Failure> {
+    if path == Path::new("-") {
+        return Ok((stdin_text().await?, None));
+    }
+    Ok((file_text(path)?, Some(path)))
+}
+
+/// Reads a file as text.
+pub(crate) fn file_text(path: &Path) -> Result<String, Failure> {
+    files::read_text(path).map_err(|e| {
+        let why = match e.kind() {
+            std::io::ErrorKind::InvalidData => "it is not UTF-8 text".to_string(),
+            _ => e.to_string(),
+        };
+        let path = path.display().to_string();
+        Failure::usage(format!("{} cannot be read: {why}", text::clean(&path)))
+    })
 }
 
 /// Reads stdin as text.

@@ -7,7 +7,7 @@ use runtail_core::text::{self, short_id};
 use serde_json::{Value, json};
 
 /// Prints one preview or several as data, for `--dry-run`.
-pub(crate) fn print(previews: &[&Preview], output: &Output) -> Result<(), Failure> {
+pub(crate) fn print_dry_run(previews: &[&Preview], output: &Output) -> Result<(), Failure> {
     let objects = previews.iter().map(|preview| object(preview));
     let printed = match (output.format(), previews) {
         (Format::Table, _) => {
@@ -23,8 +23,8 @@ pub(crate) fn print(previews: &[&Preview], output: &Output) -> Result<(), Failur
     Ok(())
 }
 
-/// Prints on stderr what will be sent.
-pub(crate) fn tell(preview: &Preview) {
+/// Prints a preview on stderr, before it is confirmed.
+pub(crate) fn print_preview(preview: &Preview) {
     let mut lines = head(preview);
     lines.extend(changes(preview));
     lines.extend(what_else(preview));

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 /// The id before a run's first event.
 const START: &str = "-1";
 
-/// Carries out an action on a thread and prints the result: the run that it started, or the checkpoint that it made.
+/// Applies an action on a thread and prints the result: the run that it started, or the checkpoint that it made.
 ///
 /// # Errors
 /// A read-only profile is an error before any request; see [`StartFailure`] for the rest.
@@ -41,7 +41,7 @@ pub(crate) async fn on_thread(
         };
         act.check_write()?;
         let plan = server.plan_on_thread(&intent).await?;
-        if !act.is_agreed(&plan.preview).await? {
+        if !act.confirm(&plan.preview).await? {
             return Ok(None);
         }
         let row = act.send(&intent, &plan).await?;
@@ -194,15 +194,15 @@ pub(crate) async fn follow(
     stream::wait(playing, transport, source).await
 }
 
-/// Returns the message for a run that was not started, or is not known to be. `options` select the server in a command.
+/// Returns the failure of a run that was not started, or may not have been started. `options` select the server in a command.
 pub(crate) fn not_started(failed: StartError, options: &str, thread: &str) -> Failure {
     let thread = shell_word(thread);
     let check = format!("`runtail{options} runs list {thread}` shows it");
     not_done(failed, "the run was started", &check)
 }
 
-/// Returns the failure of a change that was not made, or of which that is unknown: `what` says then what may have been done, and
-/// `check` how to find out.
+/// Returns the failure of a change that was not made, or may not have been made. `what` is then what may have been done, and `check`
+/// how to find out.
 pub(crate) fn not_done(failed: StartError, what: &str, check: &str) -> Failure {
     let StartError { failure, error } = failed;
     let exit = match failure {
@@ -210,7 +210,7 @@ pub(crate) fn not_done(failed: StartError, what: &str, check: &str) -> Failure {
         StartFailure::AfterEdit => Exit::Failed,
         _ => Exit::of(&error),
     };
-    let said = match (failure, error.status()) {
+    let message = match (failure, error.status()) {
         (StartFailure::Unknown, Some(status)) => {
             format!("The server failed ({status}). It is unknown whether {what}: {check}.")
         }
@@ -222,5 +222,5 @@ pub(crate) fn not_done(failed: StartError, what: &str, check: &str) -> Failure {
         }
         (known, _) => known.sentence().to_string(),
     };
-    Failure::new(exit, format!("{said}\n  {error}"))
+    Failure::new(exit, format!("{message}\n  {error}"))
 }

@@ -2,9 +2,9 @@
 
 use crate::act::{self, Sending};
 use crate::commands::answer_rules;
-use crate::commands::change::fields::filled;
 use crate::consent::Yes;
 use crate::exit::{Exit, Failure};
+use crate::fields::filled;
 use crate::globals::Globals;
 use crate::input;
 use clap::Args;

@@ -147,7 +147,7 @@ pub(crate) async fn run(globals: &Globals, sending: &Sending, yes: Yes) -> Resul
             .await)
     };
     let outcomes: Vec<Outcome> = signals.unless_stopped(plans).await?;
-    let count = tell(&waiting, &outcomes);
+    let count = print_outcomes(&waiting, &outcomes);
     if !sending.dry_run && count > 0 {
         signals
             .unless_stopped(consent::yes(&format!("Send {}", answers(count)), yes))
@@ -183,14 +183,14 @@ pub(crate) async fn run(globals: &Globals, sending: &Sending, yes: Yes) -> Resul
 }
 
 /// Previews all answers on stderr, and names the threads that are skipped. Returns the number of answers.
-fn tell(waiting: &[Waiting], outcomes: &[Outcome]) -> usize {
+fn print_outcomes(waiting: &[Waiting], outcomes: &[Outcome]) -> usize {
     let mut count = 0;
     for (waiting, outcome) in waiting.iter().zip(outcomes) {
         match outcome {
             Outcome::Planned(ruled) => {
                 count += 1;
                 let title = format!("{count}. Answer {}", waiting.title());
-                act::tell(&runtail_core::model::Preview {
+                act::print_preview(&runtail_core::model::Preview {
                     title,
                     target: None,
                     ..ruled.plan.preview.clone()

@@ -145,7 +145,7 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
                 sending: &sending,
                 approval: Approval::Yes(yes),
             };
-            return act.resource(&server, &intent).await;
+            return act.run_resource_intent(&server, &intent).await;
         }
     }
     Ok(Exit::Done)

@@ -1,9 +1,9 @@
 //! `bisect T PATH EXPECTED`: the step at which a value of a thread's state first became wrong.
 
 use super::replay;
-use crate::commands::change::fields::filled;
 use crate::context::Context;
 use crate::exit::{Exit, Failure, offered};
+use crate::fields::filled;
 use crate::globals::Globals;
 use crate::output::{self, Column, Format, Output, cell, color, column, complain, field_column};
 use crate::resolve;

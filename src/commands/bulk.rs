@@ -2,11 +2,11 @@
 //! thread has its own plan, is checked again, and gets its request once.
 
 use crate::act;
-use crate::commands::change::fields::filled;
 use crate::commands::state::editor::{changes, in_editor, keeping};
 use crate::consent::{self, Yes};
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
+use crate::fields::filled;
 use crate::input;
 use crate::output::{Output, cell, color, complain, field_column, status_column};
 use crate::signals::Signals;
@@ -178,7 +178,7 @@ pub(crate) async fn run(
         .unless_stopped(plan(server, &action, &options))
         .await?;
     let planned = targets.iter().filter(|target| target.plan.is_ok()).count();
-    tell(&action, &targets);
+    print_targets(&action, &targets);
     if options.dry_run {
         let rows: Vec<Row> = targets.iter().map(planned_row).collect();
         print(&options.output, &rows)?;
@@ -278,7 +278,7 @@ async fn found(server: &AgentServer, search: &ThreadSearch) -> Result<Vec<String
 }
 
 /// Previews the action on stderr.
-fn tell(action: &BulkAction, targets: &[Target]) {
+fn print_targets(action: &BulkAction, targets: &[Target]) {
     let mut lines = Vec::new();
     for target in targets {
         lines.push(match &target.plan {

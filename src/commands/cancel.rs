@@ -100,7 +100,7 @@ pub(crate) async fn run(
         .filter(is_active)
         .map(|target| target.run_id.as_str())
         .collect();
-    if !active.is_empty() && !act.is_agreed(&call.preview(&active)?).await? {
+    if !active.is_empty() && !act.confirm(&call.preview(&active)?).await? {
         return Ok(Exit::Done);
     }
     server

@@ -55,7 +55,7 @@ pub struct Import {
 pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Init => init(&place(globals)?)?,
-        Command::Path => tell(&place(globals)?)?,
+        Command::Path => print_path(&place(globals)?)?,
         Command::Show => {
             let config = context::load_config(globals)?;
             for problem in Keymap::new(&config.keys).1 {
@@ -84,11 +84,11 @@ fn init(path: &Path) -> Result<(), Failure> {
             _ => format!("cannot write {path}: {e}"),
         })
     })?;
-    tell(path)
+    print_path(path)
 }
 
 /// Prints a path: unchanged in a pipe, sanitized on a terminal.
-fn tell(path: &Path) -> Result<(), Failure> {
+fn print_path(path: &Path) -> Result<(), Failure> {
     let path = path.display().to_string();
     let shown = if std::io::stdout().is_terminal() {
         text::clean(&path)

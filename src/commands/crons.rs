@@ -195,7 +195,7 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         sending: &sending,
         approval,
     };
-    act.resource(&server, &intent).await
+    act.run_resource_intent(&server, &intent).await
 }
 
 fn columns() -> [crate::output::Column; 7] {

@@ -1,8 +1,8 @@
 //! `fork T`: runs again from a checkpoint.
 
 use crate::act::{self, Sending};
-use crate::commands::change::fields::filled;
 use crate::exit::{Exit, Failure};
+use crate::fields::filled;
 use crate::globals::Globals;
 use crate::input;
 use clap::Args;

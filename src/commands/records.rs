@@ -1,4 +1,4 @@
-//! What the commands of listeners and OAuth providers have in common.
+//! The shared commands of listeners and OAuth providers: get, create, update and delete.
 
 use crate::act::{Act, Approval, Confirm, Sending};
 use crate::commands::collections;
@@ -11,17 +11,16 @@ use crate::resolve;
 use clap::Args;
 use runtail_core::catalog::{Collection, Service, ServiceChange};
 use runtail_core::config::Document;
-use runtail_core::config::files::read_text;
 use runtail_core::model::Intent;
 use std::marker::PhantomData;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// A kind of record that a list has.
+/// A kind of record of the control plane.
 pub trait Record: Kind {
     const OF: Collection;
     /// The name and the help of the argument that names a record.
     const ID: [&'static str; 2];
-    /// What the help says after that of `--file`.
+    /// The end of the help of `--file`.
     const FILE: &'static str;
 }
 
@@ -87,7 +86,7 @@ impl<R: Record> Get<R> {
 impl<R: Record> Create<R> {
     pub(crate) async fn run(self, context: &Context, what: Service) -> Result<Exit, Failure> {
         let document = match self.file {
-            Some(file) => read(&what, file).await?,
+            Some(file) => read(&what, &file).await?,
             None => self.fields.document().await?,
         };
         let change = ServiceChange { what, document };
@@ -102,7 +101,7 @@ impl<R: Record> Update<R> {
         what: fn(String) -> Service,
     ) -> Result<Exit, Failure> {
         let document = match self.file {
-            Some(file) => read(&what(String::new()), file).await?,
+            Some(file) => read(&what(String::new()), &file).await?,
             None => self.fields.document().await?,
         };
         let how = (&self.sending, Approval::NotNeeded);
@@ -125,15 +124,9 @@ impl<R: Record> Delete<R> {
     }
 }
 
-/// Reads a document on a change from a file, or from stdin for `-`.
-async fn read(what: &Service, file: PathBuf) -> Result<Document, Failure> {
-    let (text, path) = match file.as_os_str() == "-" {
-        true => (input::stdin_text().await?, None),
-        false => {
-            let why = |e| Failure::usage(format!("cannot read {}: {e}", file.display()));
-            (read_text(&file).map_err(why)?, Some(file.as_path()))
-        }
-    };
+/// Reads the document of a change from a file, or from stdin for `-`.
+async fn read(what: &Service, file: &Path) -> Result<Document, Failure> {
+    let (text, path) = input::document(file).await?;
     Ok(what.clone().read(&text, path)?.document)
 }
 
@@ -150,7 +143,8 @@ pub(crate) async fn make(
         sending,
         approval,
     };
-    act.plane(&Intent::Service(Box::new(change)), None).await
+    act.run_intent(&Intent::Service(Box::new(change)), None)
+        .await
 }
 
 /// Makes a change to a record by its id, or PROFILE/ID, in the profile that has it.

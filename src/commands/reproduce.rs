@@ -1,9 +1,9 @@
 //! `reproduce T --to SERVER`: copies a thread to another server.
 
 use crate::act::{self, Act, Approval, Sending, not_done};
-use crate::commands::change::fields::filled;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::fields::filled;
 use crate::globals::Globals;
 use crate::output::complain;
 use crate::resolve;
@@ -75,7 +75,7 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
         approval: Approval::NotNeeded,
     };
     let plan = source.plan_reproduction(&target, &intent);
-    let Some(plan) = act.planned(plan).await? else {
+    let Some(plan) = act.plan_and_confirm(plan).await? else {
         return Ok(Exit::Done);
     };
     let made = match plan.apply().await {

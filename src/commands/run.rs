@@ -151,7 +151,7 @@ async fn prepare(globals: &Globals, options: &Options) -> Result<Option<Prepared
     if ends {
         act.approval = Approval::Yes(options.flags.yes);
     }
-    if !act.is_agreed(&preview).await? {
+    if !act.confirm(&preview).await? {
         return Ok(None);
     }
     if let (Some(thread), Some(plan)) = (&options.thread, over.filter(|_| ends)) {

@@ -3,9 +3,9 @@
 pub(crate) mod editor;
 
 use crate::act::{self, Sending};
-use crate::commands::change::fields::filled;
 use crate::consent::Yes;
 use crate::exit::{Exit, Failure};
+use crate::fields::filled;
 use crate::globals::Globals;
 use crate::input;
 use clap::{Args, Subcommand};

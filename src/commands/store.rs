@@ -204,7 +204,7 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         sending: &sending,
         approval,
     };
-    act.resource(&server, &intent).await
+    act.run_resource_intent(&server, &intent).await
 }
 
 /// Labels can't contain dots, so dots separate them.

@@ -382,7 +382,7 @@ async fn create(
     let request = server.post_request(&["threads"], &body)?;
     let title = "Create a thread".into();
     let preview = server.preview_of(title, None, vec![request], Vec::new());
-    if !act.is_agreed(&preview).await? {
+    if !act.confirm(&preview).await? {
         return Ok(Exit::Done);
     }
     let row = server.create_thread_row(&body).await?;
@@ -410,7 +410,7 @@ async fn copy(
     let request = server.post_request(&["threads", &thread, "copy"], &json!({}))?;
     let title = format!("Copy thread {}", text::short_id(&thread));
     let preview = server.preview_of(title, Some(&thread), vec![request], Vec::new());
-    if act.is_agreed(&preview).await? {
+    if act.confirm(&preview).await? {
         let copied = server.copy_thread(&thread).await;
         let copied = copied.map_err(|error| Failure::of_optional(error, "copying threads"));
         sending.output.one(&copied?)?;

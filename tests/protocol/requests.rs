@@ -715,9 +715,9 @@ async fn requests_conform_to_the_openapi_document() {
 
 #[test]
 fn all_calls_in_the_sources_are_checked() {
-    // In the sources, paths are written as `["v2", "deployments", id, …]`; in the catalogue, as `"v2/listeners"`.
-    let catalogue = include_str!("../../crates/core/src/catalog/collection.rs");
-    let paths = catalogue.split("path: \"").skip(1);
+    // In the sources, paths are written as `["v2", "deployments", id, …]`; in the catalog, as `"v2/listeners"`.
+    let catalog = include_str!("../../crates/core/src/catalog/collection.rs");
+    let paths = catalog.split("path: \"").skip(1);
     let words = |path: &str| {
         format!(
             "\"{}\"",

@@ -65,7 +65,7 @@ impl Unreadable {
     }
 }
 
-/// Says why, without the place.
+/// Writes the reason, without the place.
 impl fmt::Display for Unreadable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

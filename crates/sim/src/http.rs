@@ -1,4 +1,4 @@
-//! What every server of the simulator needs of HTTP: responses, refusals in the words of the Python server, and queries.
+//! HTTP for the servers of the simulator: responses, refusals in the words of the Python server, and queries.
 
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, Uri};

@@ -113,7 +113,7 @@ pub fn before(at: Timestamp, seconds: f64) -> Timestamp {
     Timestamp::from_nanosecond(nanos).unwrap_or(at)
 }
 
-/// Hands out ids.
+/// Creates ids.
 #[derive(Debug)]
 pub struct IdClock {
     ids: Ids,

@@ -12,7 +12,7 @@ pub enum Scenario {
     /// One region and one agent server, both empty.
     #[default]
     Empty,
-    /// Like `Empty`, but the services have only the calls of the written contract and read it hostilely: unknown fields are
+    /// Like `Empty`, but the services have only the calls of the written contract and enforce it strictly: unknown fields are
     /// refused, ids of events are no times, and each stream has a connection of its own.
     Contract,
     /// One region with this many deployments.

@@ -6,17 +6,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// A JSON object.
 pub type Object = Map<String, Value>;
 
-/// Returns a text; an empty one if the value is none.
+/// Returns a text; an empty one for other values.
 pub fn text_of(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// Returns an object; an empty one if the value is none.
+/// Returns an object; an empty one for other values.
 pub fn object_of(value: &Value) -> Object {
     value.as_object().cloned().unwrap_or_default()
 }
 
-/// Returns the items of a list; none if the value is no list.
+/// Returns the items of a list; none for other values.
 pub fn items_of(value: &Value) -> impl DoubleEndedIterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }

@@ -69,7 +69,7 @@ pub(crate) async fn run(context: &Context, options: Options) -> Result<Exit, Fai
     let request = AuthAuthenticateRequest { fields };
     let (site, control) = collections::only_site(context).await?;
     let first = control.authenticate(&request).await?;
-    tell(&first);
+    print_answer(&first);
     if let Some(url) = first.url() {
         if options.wait {
             // The result is printed at the end as one object, but the link is needed before.
@@ -119,7 +119,7 @@ async fn wait_for(
     let trouble = |error: &ApiError| complain(&format!("note: still waiting: {error}"));
     match control.wait_for_auth(auth_id, timeout, trouble).await? {
         AuthWaited::Ended(answer) => {
-            tell(&answer);
+            print_answer(&answer);
             let exit = exit_of(&answer);
             Ok((Some(answer), exit))
         }
@@ -134,7 +134,7 @@ async fn wait_for(
 }
 
 /// Prints what a status means and what to do next.
-fn tell(answer: &AuthAnswer) {
+fn print_answer(answer: &AuthAnswer) {
     let status = answer.status();
     complain(&format!("{}: {}", answer.word(), status.meaning()));
     let id = || text::clean(answer.auth_id().unwrap_or_default()).into_owned();

@@ -1,11 +1,12 @@
 //! `deployments create`, `update` and `delete`.
 
-use super::fields::{Fields, document, filled};
+use super::fields::{Fields, document};
 use crate::act::{Act, Approval, Confirm, Done, Sending, Waiting};
 use crate::commands::collections::{control_of, only_site};
 use crate::commands::wait::{self, WaitSchedule};
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
+use crate::fields::filled;
 use crate::output::complain;
 use crate::resolve::{self, Found};
 use crate::signals::Signals;
@@ -107,7 +108,7 @@ impl Create {
             sending: &self.sending,
             approval: Approval::NotNeeded,
         };
-        act.plane(&intent, Some(self.waiting)).await
+        act.run_intent(&intent, Some(self.waiting)).await
     }
 
     /// Whether it waits for the result.
@@ -140,7 +141,7 @@ impl Update {
             sending: &self.sending,
             approval: Approval::NotNeeded,
         };
-        act.plane(&intent, Some(self.waiting)).await
+        act.run_intent(&intent, Some(self.waiting)).await
     }
 
     /// Whether it waits for the result.
@@ -170,7 +171,7 @@ impl Delete {
             sending: &self.sending,
             approval: Approval::Name(self.confirm.confirm.as_deref()),
         };
-        let done = Signals::guard(signals.as_ref(), act.of_plane(&intent)).await?;
+        let done = Signals::guard(signals.as_ref(), act.apply_intent(&intent)).await?;
         let Some(Done { plan, .. }) = done else {
             return Ok(Exit::Done);
         };

@@ -1,7 +1,7 @@
 //! The settings of a deployment, from a file and from options. Options override the file.
 
 use crate::exit::Failure;
-pub(crate) use crate::fields::filled;
+use crate::fields::filled;
 use crate::input;
 use clap::Args;
 use runtail_core::config::SecretRef;
@@ -67,34 +67,12 @@ pub struct Fields {
     tracked_packages: Vec<String>,
 }
 
-/// Reads a document: a file, or `-` for stdin.
+/// Reads the settings of a deployment: a file, or `-` for stdin.
 pub(crate) async fn document(path: &Path) -> Result<DeploymentSpec, Failure> {
-    let (text, path) = if path == Path::new("-") {
-        let bytes = input::stdin().await?;
-        let text =
-            String::from_utf8(bytes).map_err(|_| Failure::usage("stdin is not UTF-8 text"))?;
-        (text, PathBuf::from("(stdin)"))
-    } else {
-        (read(path)?, path.to_path_buf())
-    };
-    Ok(DeploymentSpec::parse(
-        &text,
-        Format::of(Some(&path), &text),
-        Some(&path),
-    )?)
-}
-
-fn read(path: &Path) -> Result<String, Failure> {
-    runtail_core::config::files::read_text(path).map_err(|e| {
-        let why = match e.kind() {
-            std::io::ErrorKind::InvalidData => "it is not UTF-8 text".to_string(),
-            _ => e.to_string(),
-        };
-        Failure::usage(format!(
-            "{} cannot be read: {why}",
-            text::clean(&path.display().to_string())
-        ))
-    })
+    let (text, path) = input::document(path).await?;
+    let path = path.unwrap_or(Path::new("(stdin)"));
+    let format = Format::of(Some(path), &text);
+    Ok(DeploymentSpec::parse(&text, format, Some(path))?)
 }
 
 impl Fields {
@@ -138,7 +116,7 @@ impl Fields {
         }
         if let Some(given) = self.resource_spec {
             let (text, title) = match given.strip_prefix('@') {
-                Some(path) => (read(Path::new(path))?, PathBuf::from(path)),
+                Some(path) => (input::file_text(Path::new(path))?, PathBuf::from(path)),
                 None => (given, PathBuf::from("--resource-spec")),
             };
             spec.set_resources(&text, &title)?;

@@ -70,7 +70,7 @@ impl Redeploy {
             sending: &self.sending,
             approval: Approval::NotNeeded,
         };
-        act.plane(&intent, Some(self.waiting)).await
+        act.run_intent(&intent, Some(self.waiting)).await
     }
 
     /// Whether it waits for the result.
@@ -93,7 +93,7 @@ impl Rollback {
             sending: &self.sending,
             approval: Approval::Yes(self.yes),
         };
-        act.plane(&intent, Some(self.waiting)).await
+        act.run_intent(&intent, Some(self.waiting)).await
     }
 
     /// Whether it waits for the result.
@@ -116,7 +116,7 @@ impl Stop {
             sending: &self.sending,
             approval: Approval::Yes(self.yes),
         };
-        if act.of_plane(&intent).await?.is_some() {
+        if act.apply_intent(&intent).await?.is_some() {
             let row = control_of(&found.site)?
                 .revision_row(&found.id, &revision)
                 .await?;

@@ -273,10 +273,10 @@ async fn both_regions(
     let (first, second) = signals.unless_stopped(work).await?;
     let previews = [&first.plan.preview, &second.plan.preview];
     if options.dry_run {
-        act::print(&previews, &options.output)?;
+        act::print_dry_run(&previews, &options.output)?;
         return Ok(None);
     }
-    previews.into_iter().for_each(act::tell);
+    previews.into_iter().for_each(act::print_preview);
     // Neither run is started a second time if the other one fails.
     let start = |planned| started(&context, &signals, planned);
     let (x, y) = match tokio::join!(start(&first), start(&second)) {

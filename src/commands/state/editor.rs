@@ -73,7 +73,7 @@ pub(super) async fn run(
         if is_newest {
             still_newest(&plan)?;
         }
-        if !act.is_agreed(&plan.preview).await? {
+        if !act.confirm(&plan.preview).await? {
             return Ok(Exit::Done);
         }
         act.print(act.send(&intent, &plan).await?)

@@ -1,6 +1,6 @@
-//! Carries out a plan: its target is checked, then each step is sent once. The first one that fails ends it.
+//! Applies a plan: checks its target, then sends each step once. The first step that fails ends it.
 
-use super::{Acted, Plan, Record, Seen, Server, StartError, StartFailure};
+use super::{Acted, Plan, RecordPlace, Server, StartError, StartFailure, TargetNow};
 use crate::http::join;
 use crate::reproduce::CopiedThread;
 use crate::{ApiError, CancelAction, CancelTarget, Kind, Place, WriteKind};
@@ -19,7 +19,7 @@ pub(crate) struct Step {
     pub body: Option<Value>,
     /// Statuses that mean success.
     pub expect: &'static [u16],
-    pub does: Does,
+    pub kind: StepKind,
 }
 
 impl Step {
@@ -29,7 +29,7 @@ impl Step {
         method: Method,
         path: &[&str],
         body: Option<Value>,
-        does: Does,
+        kind: StepKind,
     ) -> Result<Step, ApiError> {
         let server = server.into();
         let (http, base, _) = server.parts();
@@ -45,7 +45,7 @@ impl Step {
             server,
             method,
             body,
-            does,
+            kind,
         })
     }
 
@@ -64,25 +64,25 @@ impl Step {
     }
 }
 
-/// What a request is for: how its answer is read, and what is looked up if there is none. Those of threads name the thread.
+/// What a request does: how its answer is read, and what is looked up if there is none. A text is the id of a thread.
 #[derive(Clone)]
-pub(crate) enum Does {
+pub(crate) enum StepKind {
     /// Changes a record, which is the answer.
     Change,
-    /// Changes a deployment. A new revision is made from this `source_revision_config`, as far as it is known; it is told by it
-    /// from others that come at the same moment.
+    /// Changes a deployment. The new revision has this `source_revision_config`, as far as it is known. It identifies the revision
+    /// if a push creates another one at the same time.
     Deploy(Value),
     /// Interrupts a revision. Sources spell the end of the path in two ways.
     Interrupt,
     /// Restores a version of this assistant.
     Restore(String),
     /// Writes an item of the store, which is read back.
-    Put(Record),
+    Put(RecordPlace),
     /// Cancels these runs, in this order.
     Cancel(String, Vec<CancelTarget>, CancelAction),
     /// Cancels the active runs, then deletes the thread.
     Delete(String),
-    /// Deletes the thread, which is quiet.
+    /// Deletes the thread, on which no run is active.
     Prune(String),
     Label(String),
     /// Edits the state.
@@ -101,16 +101,16 @@ pub(crate) enum Does {
 
 /// What the steps of a plan have done so far.
 #[derive(Default)]
-pub(crate) struct Done {
+pub(crate) struct Progress {
     pub acted: Option<Acted>,
-    /// What remains of it if a later step fails.
-    pub left: Option<Left>,
+    /// What remains if a later step fails.
+    pub partial: Option<Partial>,
     /// Whether a copy's thread has its metadata.
     pub is_described: bool,
 }
 
 /// What remains of the steps before one that failed.
-pub(crate) enum Left {
+pub(crate) enum Partial {
     /// The state was edited, which made this checkpoint.
     Edited(String),
     /// This thread was created.
@@ -119,9 +119,9 @@ pub(crate) enum Left {
     Copy(String),
 }
 
-impl Left {
+impl Partial {
     /// Adds what was done to the error of a later step.
-    fn but(&self, StartError { failure, error }: StartError) -> StartError {
+    fn add_to(&self, StartError { failure, error }: StartError) -> StartError {
         let is_unknown = failure == StartFailure::Unknown;
         let partly = match is_unknown {
             true => StartFailure::AfterEditUnknown,
@@ -129,12 +129,12 @@ impl Left {
         };
         let known = error.hint.clone();
         match self {
-            Left::Thread(id) => {
+            Partial::Thread(id) => {
                 let known = known.map(|hint| format!("{hint}; ")).unwrap_or_default();
                 let hint = Some(format!("{known}the thread {id} was created"));
-                failure.because(ApiError { hint, ..error })
+                failure.with_error(ApiError { hint, ..error })
             }
-            Left::Copy(id) => {
+            Partial::Copy(id) => {
                 let hint = match known.filter(|_| !is_unknown) {
                     Some(known) => known,
                     None if is_unknown => {
@@ -142,12 +142,12 @@ impl Left {
                     }
                     None => format!("thread {id} was created and is empty: delete it"),
                 };
-                partly.because(ApiError {
+                partly.with_error(ApiError {
                     hint: Some(hint),
                     ..error
                 })
             }
-            Left::Edited(id) => {
+            Partial::Edited(id) => {
                 let id = text::clean(id);
                 let why = match (is_unknown, error.status(), &error.detail) {
                     (true, Some(code), detail) => format!(
@@ -160,7 +160,7 @@ impl Left {
                     (false, _, detail) if error.kind == Kind::Stale => detail.clone(),
                     (false, _, detail) => format!("the run was not started: {detail}"),
                 };
-                partly.because(ApiError {
+                partly.with_error(ApiError {
                     detail: format!("the state was edited (new checkpoint {id}), but {why}"),
                     hint: Some(
                         known.unwrap_or_else(|| {
@@ -178,9 +178,9 @@ impl Plan {
     /// Checks the target again, then sends each request once.
     ///
     /// # Errors
-    /// `Kind::ReadOnly` before any request. See [`StartFailure`] for the rest: it says whether anything may have been done.
+    /// `Kind::ReadOnly` before any request. See [`StartFailure`] for the rest: it shows whether anything may have been done.
     pub async fn apply(&self) -> Result<Acted, StartError> {
-        let Some(other) = &self.beside else {
+        let Some(other) = &self.parallel else {
             return self.apply_own().await;
         };
         let (own, other) = tokio::join!(self.apply_own(), other.apply_own());
@@ -188,19 +188,19 @@ impl Plan {
     }
 
     async fn apply_own(&self) -> Result<Acted, StartError> {
-        let deletes = |step: &Step| matches!(step.does, Does::Prune(_));
+        let deletes = |step: &Step| matches!(step.kind, StepKind::Prune(_));
         if let Some(step) = self.steps.first() {
             let allowed = step.server.parts().0.check_write(&self.place());
-            allowed.map_err(|error| StartFailure::Refused.because(error))?;
+            allowed.map_err(|error| StartFailure::Refused.with_error(error))?;
         }
-        let seen = match self.still_so().await {
+        let seen = match self.check_target().await {
             // Deleted by someone else.
             Err(gone) if gone.error.kind == Kind::NotFound && self.steps.iter().any(deletes) => {
                 return Ok(Acted::Deleted);
             }
             seen => seen?,
         };
-        let mut done = Done::default();
+        let mut done = Progress::default();
         for step in &self.steps {
             if let Err(failed) = self.send(step, &seen, &mut done).await {
                 let failed = match &step.server {
@@ -210,8 +210,8 @@ impl Plan {
                     },
                     Server::Control(_) => failed,
                 };
-                return Err(match &done.left {
-                    Some(left) => left.but(failed),
+                return Err(match &done.partial {
+                    Some(partial) => partial.add_to(failed),
                     None => failed,
                 });
             }
@@ -219,37 +219,46 @@ impl Plan {
         Ok(done.acted.unwrap_or(Acted::Changed(Box::default())))
     }
 
-    async fn send(&self, step: &Step, seen: &Seen, done: &mut Done) -> Result<(), StartError> {
+    async fn send(
+        &self,
+        step: &Step,
+        seen: &TargetNow,
+        done: &mut Progress,
+    ) -> Result<(), StartError> {
         let Server::Agent(agent) = &step.server else {
-            let applied = self.change(step, seen).await?;
+            let applied = self.send_change(step, seen).await?;
             done.acted = Some(Acted::Changed(Box::new(applied)));
             return Ok(());
         };
         let body = step.body.as_ref().unwrap_or(&Value::Null);
-        let acted = match &step.does {
-            Does::Cancel(thread, targets, action) => {
+        let acted = match &step.kind {
+            StepKind::Cancel(thread, targets, action) => {
                 let mut targets = targets.clone();
                 agent.cancel_runs(thread, &mut targets, *action).await;
                 Acted::Cancelling(targets)
             }
-            Does::Delete(thread) => agent.delete_quiet_thread(thread).await?,
-            Does::Prune(thread) => agent.prune_quiet_thread(thread, &step.method).await?,
-            Does::Label(thread) => agent.label_thread(thread, body).await?,
-            Does::Write(thread, kind) => {
+            StepKind::Delete(thread) => agent.delete_quiet_thread(thread).await?,
+            StepKind::Prune(thread) => agent.prune_quiet_thread(thread, &step.method).await?,
+            StepKind::Label(thread) => agent.label_thread(thread, body).await?,
+            StepKind::Write(thread, kind) => {
                 let is_last = self.steps.len() == 1;
                 agent
                     .write_state((thread, *kind), body, seen, is_last, done)
                     .await?
             }
-            Does::Create(thread) => return agent.create_for_run(thread, body, done).await,
-            Does::Start(thread, run) => agent.start_run_of(thread, run, &self.guard, done).await?,
-            Does::Copy(copy) => agent.create_copy(copy, body, done).await?,
-            Does::Describe(_) if done.is_described => return Ok(()),
-            Does::Describe(copy) => return agent.describe_copy(copy, body).await,
-            Does::Fill(copy) => agent.fill_copy(copy, body, done).await?,
-            Does::Change | Does::Deploy(_) | Does::Interrupt | Does::Restore(_) | Does::Put(_) => {
-                Acted::Changed(Box::new(self.change(step, seen).await?))
+            StepKind::Create(thread) => return agent.create_for_run(thread, body, done).await,
+            StepKind::Start(thread, run) => {
+                agent.start_run_of(thread, run, &self.guard, done).await?
             }
+            StepKind::Copy(copy) => agent.create_copy(copy, body, done).await?,
+            StepKind::Describe(_) if done.is_described => return Ok(()),
+            StepKind::Describe(copy) => return agent.describe_copy(copy, body).await,
+            StepKind::Fill(copy) => agent.fill_copy(copy, body, done).await?,
+            StepKind::Change
+            | StepKind::Deploy(_)
+            | StepKind::Interrupt
+            | StepKind::Restore(_)
+            | StepKind::Put(_) => Acted::Changed(Box::new(self.send_change(step, seen).await?)),
         };
         done.acted = Some(acted);
         Ok(())

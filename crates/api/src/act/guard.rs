@@ -1,4 +1,4 @@
-//! What must be so just before a plan is carried out: what was read, how it is read again, and what counts as the same.
+//! What must be true just before a plan is applied: what was read, how it is read again, and which changes matter.
 
 use super::{Plan, Server, StartError, StartFailure};
 use crate::thread_actions::{LoadedThread, was_answered};
@@ -16,11 +16,11 @@ pub(crate) enum Guard {
     /// Nothing: a new record, or the server has no call to read it.
     #[default]
     None,
-    /// The record is still there, is not being deleted by now, and is the same as before.
+    /// The record still exists, is not being deleted, and meets the condition.
     Record {
-        at: Record,
+        at: RecordPlace,
         before: Value,
-        same: Same,
+        condition: Condition,
     },
     /// The thread is still as it was.
     Thread(AgentServer, String, StartGuard),
@@ -28,7 +28,7 @@ pub(crate) enum Guard {
 
 /// How a record is read.
 #[derive(Clone)]
-pub(crate) enum Record {
+pub(crate) enum RecordPlace {
     /// Below the server's base, in segments.
     Path(Server, Vec<String>),
     Cron(AgentServer, String),
@@ -36,9 +36,9 @@ pub(crate) enum Record {
     Item(AgentServer, Vec<String>, String),
 }
 
-/// What counts as the same record.
+/// What must be true of a record that was read before.
 #[derive(Clone)]
-pub(crate) enum Same {
+pub(crate) enum Condition {
     /// These parts of it (JSON pointers) are equal.
     Parts(Vec<String>),
     /// All of it is equal, except these fields.
@@ -47,7 +47,7 @@ pub(crate) enum Same {
     Unfinished,
 }
 
-/// What must be so just before a run is started or a thread's state is edited.
+/// What must be true just before a run is started or a thread's state is edited.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StartGuard {
     /// Nothing: a run with an input of its own may wait behind others.
@@ -66,16 +66,16 @@ pub enum StartGuard {
 }
 
 /// What was read just before sending.
-pub(crate) enum Seen {
+pub(crate) enum TargetNow {
     Nothing,
     Record(Value),
     Thread(Box<LoadedThread>),
 }
 
-impl Record {
+impl RecordPlace {
     pub async fn read(&self) -> Result<Value, ApiError> {
         match self {
-            Record::Path(server, path) => {
+            RecordPlace::Path(server, path) => {
                 let path: Vec<&str> = path.iter().map(String::as_str).collect();
                 match server {
                     Server::Control(server) => server.get(&path).await,
@@ -83,23 +83,23 @@ impl Record {
                 }?
                 .json()
             }
-            Record::Cron(server, id) => server.cron(id).await,
-            Record::Item(server, namespace, key) => server.store_item(namespace, key).await,
+            RecordPlace::Cron(server, id) => server.cron(id).await,
+            RecordPlace::Item(server, namespace, key) => server.store_item(namespace, key).await,
         }
     }
 }
 
-impl Same {
+impl Condition {
     /// Compares these parts.
-    pub fn parts(parts: &[&str]) -> Same {
-        Same::Parts(parts.iter().map(|part| (*part).to_string()).collect())
+    pub fn parts(parts: &[&str]) -> Condition {
+        Condition::Parts(parts.iter().map(|part| (*part).to_string()).collect())
     }
 
-    /// Returns why a record is not the same by now.
-    pub fn change(&self, before: &Value, now: &Value) -> Option<String> {
+    /// Returns why a record no longer meets it.
+    pub fn broken_by(&self, before: &Value, now: &Value) -> Option<String> {
         let changed = |what: &str| format!("changed after the preview{what}");
         match self {
-            Same::Parts(parts) => {
+            Condition::Parts(parts) => {
                 let part =
                     |record: &Value, at: &str| record.pointer(at).cloned().unwrap_or_default();
                 let differs = |at: &&String| !compare(&part(before, at), &part(now, at)).is_empty();
@@ -110,7 +110,7 @@ impl Same {
                     .collect();
                 (!names.is_empty()).then(|| changed(&format!(" ({})", names.join(", "))))
             }
-            Same::Except(moving) => {
+            Condition::Except(moving) => {
                 let kept = |record: &Value| {
                     let mut record = record.clone();
                     if let Some(fields) = record.as_object_mut() {
@@ -120,7 +120,7 @@ impl Same {
                 };
                 (kept(before) != kept(now)).then(|| changed(""))
             }
-            Same::Unfinished => {
+            Condition::Unfinished => {
                 let status = now["status"].as_str().unwrap_or_default();
                 Phase::of(status)
                     .is_final()
@@ -132,12 +132,17 @@ impl Same {
 
 impl Guard {
     /// Guards the record at a path below a server's base.
-    pub fn at(server: impl Into<Server>, path: &[&str], before: Value, same: Same) -> Guard {
+    pub fn at(
+        server: impl Into<Server>,
+        path: &[&str],
+        before: Value,
+        condition: Condition,
+    ) -> Guard {
         let path = path.iter().map(|part| (*part).to_string()).collect();
         Guard::Record {
-            at: Record::Path(server.into(), path),
+            at: RecordPlace::Path(server.into(), path),
             before,
-            same,
+            condition,
         }
     }
 
@@ -150,7 +155,7 @@ impl Guard {
     }
 
     /// Returns the record that it reads.
-    pub fn record(&self) -> Option<&Record> {
+    pub fn record(&self) -> Option<&RecordPlace> {
         match self {
             Guard::Record { at, .. } => Some(at),
             _ => None,
@@ -162,11 +167,15 @@ impl Plan {
     /// Reads the target again. Returns what it is now.
     ///
     /// # Errors
-    /// It is not as it was, or can't be read: nothing was sent.
-    pub(super) async fn still_so(&self) -> Result<Seen, StartError> {
+    /// The target changed, or it can't be read. Nothing was sent.
+    pub(super) async fn check_target(&self) -> Result<TargetNow, StartError> {
         match &self.guard {
-            Guard::None | Guard::Thread(_, _, StartGuard::None) => Ok(Seen::Nothing),
-            Guard::Record { at, before, same } => {
+            Guard::None | Guard::Thread(_, _, StartGuard::None) => Ok(TargetNow::Nothing),
+            Guard::Record {
+                at,
+                before,
+                condition,
+            } => {
                 let name = self
                     .preview
                     .target
@@ -176,23 +185,23 @@ impl Plan {
                     Ok(now) if is_being_deleted(&now) && !is_being_deleted(before) => {
                         "was deleted after the preview".to_string()
                     }
-                    Ok(now) => match same.change(before, &now) {
-                        None => return Ok(Seen::Record(now)),
+                    Ok(now) => match condition.broken_by(before, &now) {
+                        None => return Ok(TargetNow::Record(now)),
                         Some(why) => why,
                     },
                     Err(error) if error.kind == Kind::NotFound => {
                         "disappeared after the preview".to_string()
                     }
-                    Err(error) => return Err(StartFailure::Unchecked.because(error)),
+                    Err(error) => return Err(StartFailure::Unchecked.with_error(error)),
                 };
-                Err(StartFailure::Changed.because(ApiError {
+                Err(StartFailure::Changed.with_error(ApiError {
                     kind: Kind::Stale,
                     at: self.place(),
                     detail: format!("{name} {why}: nothing was sent"),
                     hint: Some("preview the change again".into()),
                 }))
             }
-            Guard::Thread(server, thread, guard) => server.still_allows(thread, guard).await,
+            Guard::Thread(server, thread, guard) => server.check_thread(thread, guard).await,
         }
     }
 
@@ -201,16 +210,17 @@ impl Plan {
     /// # Errors
     /// It is not as the preview showed it, or can't be read. Nothing was sent.
     pub async fn check_start(&self) -> Result<(), StartError> {
-        self.still_so().await.map(drop)
+        self.check_target().await.map(drop)
     }
 
-    /// Reads the target again. Returns which fields of it differ by now, except those that the change is about, times and status;
+    /// Reads the target again. Returns which fields differ now, except those that the change is about, times and status;
     /// nothing if there is no call that reads it.
     ///
     /// # Errors
     /// `Kind::Stale` if the target is gone or was changed in a relevant part, or the server's error.
     pub async fn check(&self) -> Result<Option<Vec<String>>, ApiError> {
-        let (Seen::Record(now), Some(before)) = (self.still_so().await?, self.guard.before())
+        let (TargetNow::Record(now), Some(before)) =
+            (self.check_target().await?, self.guard.before())
         else {
             return Ok(None);
         };
@@ -225,33 +235,37 @@ impl Plan {
 }
 
 impl AgentServer {
-    async fn still_allows(&self, thread: &str, guard: &StartGuard) -> Result<Seen, StartError> {
+    async fn check_thread(
+        &self,
+        thread: &str,
+        guard: &StartGuard,
+    ) -> Result<TargetNow, StartError> {
         if let StartGuard::Overtakes(shown) = guard {
             let active = match self.active_runs(thread).await {
                 Ok(active) => active,
                 Err(error) => return Err(self.unchecked(error).await),
             };
             let Some(other) = active.iter().find(|run| !shown.contains(&run.run_id)) else {
-                return Ok(Seen::Nothing);
+                return Ok(TargetNow::Nothing);
             };
             let why = format!(
                 "run {} started since the preview and would be ended too; nothing was sent",
                 short_id(&other.run_id)
             );
-            return Err(StartFailure::Changed.because(self.refused_here(thread, why)));
+            return Err(StartFailure::Changed.with_error(self.refused_here(thread, why)));
         }
         let loaded = match self.load_thread(thread).await {
             Ok(loaded) => loaded,
             Err(error) => return Err(self.unchecked(error).await),
         };
         match refusal(guard, &loaded) {
-            None => Ok(Seen::Thread(Box::new(loaded))),
-            Some((failure, why)) => Err(failure.because(self.refused_here(thread, why))),
+            None => Ok(TargetNow::Thread(Box::new(loaded))),
+            Some((failure, why)) => Err(failure.with_error(self.refused_here(thread, why))),
         }
     }
 
     async fn unchecked(&self, error: ApiError) -> StartError {
-        StartFailure::Unchecked.because(self.or_not_offered(error).await)
+        StartFailure::Unchecked.with_error(self.or_not_offered(error).await)
     }
 }
 
@@ -263,9 +277,9 @@ pub(crate) fn is_being_deleted(record: &Value) -> bool {
     )
 }
 
-/// Why a run must not be started any more.
+/// Returns why a run must not be started, if so.
 pub(crate) fn refusal(guard: &StartGuard, loaded: &LoadedThread) -> Option<(StartFailure, String)> {
-    // A server that shows nothing can't be checked; it refuses what it can't take.
+    // A server that shows nothing can't be checked. It refuses invalid requests itself.
     if loaded.is_blank() {
         return None;
     }

@@ -1,23 +1,23 @@
-//! The one way in which anything is changed: an intent becomes a plan with a preview; the plan checks that its target is still as
-//! the preview showed it, and sends its requests once, in order. The command line and the dashboard have no other way.
+//! Every change: an intent becomes a plan with a preview. Applying the plan checks that its target is still as the preview showed
+//! it, then sends each request once, in order. The command line and the dashboard both use it.
 //!
 //! A new kind of change is a function that reads what it needs and returns a [`Draft`]: its texts, its [`Guard`], and its
-//! [`Step`]s. What a step does besides its request is a variant of [`Does`].
+//! [`Step`]s. What a step does is a variant of [`StepKind`].
 
 mod apply;
 mod guard;
 mod outcome;
 mod records;
 
-pub(crate) use apply::{Does, Done, Left, Step};
+pub(crate) use apply::{Partial, Progress, Step, StepKind};
 pub use guard::StartGuard;
 #[cfg(test)]
 pub(crate) use guard::refusal;
-pub(crate) use guard::{Guard, Record, Same, Seen, is_being_deleted};
+pub(crate) use guard::{Condition, Guard, RecordPlace, TargetNow, is_being_deleted};
 pub use outcome::{Acted, Applied, StartError, StartFailure};
 pub(crate) use records::field;
 #[cfg(test)]
-pub(crate) use records::unseen;
+pub(crate) use records::ignored_fields;
 
 use crate::answer::Service;
 use crate::http::Http;
@@ -42,11 +42,11 @@ pub struct Plan {
     pub choice: Option<Choice>,
     guard: Guard,
     steps: Vec<Step>,
-    /// What is done at the same moment on another server, whether or not this succeeds.
-    beside: Option<Box<Plan>>,
+    /// What is applied at the same time on another server, whether or not this succeeds.
+    parallel: Option<Box<Plan>>,
 }
 
-/// Something that a person can choose before a plan is carried out. Another choice is another plan.
+/// Something that a person can choose before a plan is applied. Another choice is another plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Choice {
     /// Whether the runs behind the cancelled one are cancelled too.
@@ -58,7 +58,7 @@ pub enum Choice {
     },
     /// The number of steps that the run may take.
     RecursionLimit(u64),
-    /// The node in whose name a state is edited; none means the node that wrote last.
+    /// The node that the edit of a state counts as; none means the node that wrote last.
     AsNode {
         node: Option<String>,
         /// Those that the graph has.
@@ -75,7 +75,7 @@ pub enum PlanError {
     Wrong(Vec<String>),
     /// The target's status doesn't allow it, and why.
     Unfit(String),
-    /// An edit of a state has to name the node in whose name it writes: why, and the nodes.
+    /// An edit of a state must name the node that it counts as: why, and the nodes.
     NeedsNode(String, Vec<Writer>),
     /// The target already has these settings.
     Nothing(String),
@@ -111,12 +111,12 @@ impl fmt::Display for PlanError {
 
 impl std::error::Error for PlanError {}
 
-/// Says that the target's status doesn't allow a change.
+/// Returns the error of a target whose status doesn't allow a change.
 pub(crate) fn unfit(why: impl Into<String>) -> PlanError {
     PlanError::Unfit(why.into())
 }
 
-/// Lists the first of some names in a sentence. `more` says how many are left out, if there are more.
+/// Lists the first of some names in a sentence. `more` ends the sentence with the number of the rest, if there are more.
 pub(crate) fn listed(
     names: impl IntoIterator<Item = impl AsRef<str>>,
     most: usize,
@@ -131,9 +131,17 @@ pub(crate) fn listed(
     shown.join(", ") + &rest.map(more).unwrap_or_default()
 }
 
-/// The end of a list of names.
+/// Returns the end of a list of names.
 pub(crate) fn and_more(rest: usize) -> String {
     format!(" and {rest} more")
+}
+
+/// Returns a number with its unit.
+pub(crate) fn counted(n: usize, one: &str, several: &str) -> String {
+    match n {
+        1 => format!("1 {one}"),
+        n => format!("{} {several}", text::count(n as u64)),
+    }
 }
 
 /// The server to which a step is sent.
@@ -186,10 +194,10 @@ impl Draft {
         let mut requests = Vec::new();
         let mut secrets = Secrets::of_records(&self.guard.before().into_iter().collect::<Vec<_>>());
         for step in &self.steps {
-            let (http, _, plane) = step.server.parts();
+            let (http, _, service) = step.server.parts();
             secrets = secrets.and(&http.secrets(&step.body));
             requests.push(http.shown(
-                plane,
+                service,
                 step.method.to_string(),
                 &step.url,
                 step.body.as_ref(),
@@ -222,13 +230,13 @@ impl Draft {
             choice: self.choice,
             guard: self.guard,
             steps: self.steps,
-            beside: None,
+            parallel: None,
         }
     }
 }
 
 impl AgentServer {
-    /// Makes a plan. A missing call of a server of an unknown kind is told as that.
+    /// Makes a plan. A missing call of a server of an unknown kind is reported as not offered.
     pub(crate) async fn planned(&self, draft: Result<Draft, PlanError>) -> Result<Plan, PlanError> {
         match draft {
             Ok(draft) => Ok(draft.plan()),
@@ -241,15 +249,15 @@ impl AgentServer {
 impl Plan {
     /// Returns the run that it starts, if it starts one.
     pub fn run(&self) -> Option<&RunCreate> {
-        self.steps.iter().find_map(|step| match &step.does {
-            Does::Start(_, body) => Some(&**body),
+        self.steps.iter().find_map(|step| match &step.kind {
+            StepKind::Start(_, body) => Some(&**body),
             _ => None,
         })
     }
 
-    /// Whether it only changes a thread's metadata.
+    /// Returns whether it only changes a thread's metadata.
     pub fn is_label(&self) -> bool {
-        matches!(self.steps.as_slice(), [step] if matches!(step.does, Does::Label(_)))
+        matches!(self.steps.as_slice(), [step] if matches!(step.kind, StepKind::Label(_)))
     }
 
     /// Returns the questions that it answers.
@@ -285,17 +293,17 @@ impl Plan {
         Secrets::of_records(&known.chain([&own]).collect::<Vec<_>>()).mask(record);
     }
 
-    /// Returns its target, and that of what is done beside it.
+    /// Returns its target, and that of the other server.
     pub fn targets(&self) -> impl Iterator<Item = &Target> {
-        let beside = self.beside.as_ref().map(|plan| &plan.preview);
-        let previews = std::iter::once(&self.preview).chain(beside);
+        let other = self.parallel.as_ref().map(|plan| &plan.preview);
+        let previews = std::iter::once(&self.preview).chain(other);
         previews.filter_map(|preview| preview.target.as_ref())
     }
 
-    /// Does both plans at the same moment. The preview is the first one's, with the requests of both.
-    pub(crate) fn beside(mut self, other: Plan) -> Plan {
+    /// Adds a plan that is applied at the same time. The preview is the first one's, with the requests of both.
+    pub(crate) fn in_parallel_with(mut self, other: Plan) -> Plan {
         self.preview.then.extend(other.preview.requests().cloned());
-        self.beside = Some(Box::new(other));
+        self.parallel = Some(Box::new(other));
         self
     }
 }

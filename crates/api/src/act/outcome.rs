@@ -1,4 +1,4 @@
-//! What became of a plan.
+//! The result of applying a plan.
 
 use crate::reproduce::Reproduced;
 use crate::thread_actions::{Started, Written};
@@ -28,7 +28,7 @@ impl std::fmt::Debug for Applied {
     }
 }
 
-/// What carrying out a plan led to.
+/// What applying a plan did.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Acted {
     /// A record was changed.
@@ -76,22 +76,22 @@ impl Acted {
 /// Why something was not done, or is not known to be.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StartError {
-    /// How far it came.
+    /// The stage at which it failed.
     pub failure: StartFailure,
     /// What the server or the network said.
     pub error: ApiError,
 }
 
-/// How far something came that was to change a thread.
+/// The stage at which a change failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartFailure {
     /// A question that was answered is no longer open. Nothing was sent.
     NotOpen,
-    /// The thread changed since it was looked at. Nothing was sent.
+    /// The target changed since the preview. Nothing was sent.
     Changed,
-    /// The thread could not be looked at. Nothing was sent.
+    /// The target couldn't be read. Nothing was sent.
     Unchecked,
-    /// The server refused, and by now the question is answered.
+    /// The server refused, because the question is already answered.
     Answered,
     /// Another run is active: the server refused this one.
     Busy,
@@ -107,7 +107,7 @@ pub enum StartFailure {
     NotOffered,
     /// No run was started, and it is not known whether the thread for it was created.
     ThreadUnknown,
-    /// It was sent, and it is not known what became of it.
+    /// It was sent, and its result is unknown.
     Unknown,
 }
 
@@ -147,7 +147,7 @@ impl StartFailure {
 
 impl StartFailure {
     /// Adds what the server or the network said.
-    pub(crate) fn because(self, error: ApiError) -> StartError {
+    pub(crate) fn with_error(self, error: ApiError) -> StartError {
         StartError {
             failure: self,
             error,
@@ -163,10 +163,10 @@ impl StartError {
             _ if error.is_refusal() => StartFailure::Refused,
             _ => StartFailure::Unknown,
         };
-        failure.because(error)
+        failure.with_error(error)
     }
 
-    /// Says what to do if it is unknown what became of the request.
+    /// Adds what to check if the result of the request is unknown.
     pub(crate) fn or_check(mut self, what: impl Into<String>) -> StartError {
         if self.failure == StartFailure::Unknown {
             self.error.hint = Some(what.into());

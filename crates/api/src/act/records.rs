@@ -1,6 +1,6 @@
-//! Sends a change of a record, once, and says what the server made of it.
+//! Sends a change of a record once, and reports its result.
 
-use super::{Applied, Does, Plan, Seen, Server, StartError, Step};
+use super::{Applied, Plan, Server, StartError, Step, StepKind, TargetNow};
 use crate::http::{Call, MAX_BODY, REQUEST_TIMEOUT};
 use crate::response::Answer;
 use crate::{ApiError, ControlPlane, Kind, Retry, named_newest};
@@ -10,21 +10,25 @@ use runtail_core::text;
 use serde_json::Value;
 
 /// Number of revisions to search for the new one.
-const LOOKED_THROUGH: usize = 20;
-/// The two spellings of the interrupt call.
-const SPELLINGS: [&str; 2] = ["interruption", "interrupt"];
+const SEARCHED_REVISIONS: usize = 20;
+/// The other spelling of `interruption` in the path of the interrupt call.
+const OTHER_INTERRUPT: &str = "interrupt";
 
 impl Plan {
-    pub(super) async fn change(&self, step: &Step, seen: &Seen) -> Result<Applied, StartError> {
+    pub(super) async fn send_change(
+        &self,
+        step: &Step,
+        seen: &TargetNow,
+    ) -> Result<Applied, StartError> {
         let now = match seen {
-            Seen::Record(now) => Some(now),
+            TargetNow::Record(now) => Some(now),
             _ => None,
         };
         let mut answer = self.send_once(step, &step.url).await;
-        if let (Does::Interrupt, Err(error)) = (&step.does, &answer)
+        if let (StepKind::Interrupt, Err(error)) = (&step.kind, &answer)
             && matches!(error.kind, Kind::NotFound | Kind::Status(405))
         {
-            answer = self.interrupt_otherwise(step, error.clone()).await;
+            answer = self.interrupt_by_other_path(step, error.clone()).await;
         }
         // An error may repeat secrets of the record that were not sent.
         let secrets = Secrets::of_records(
@@ -37,17 +41,17 @@ impl Plan {
         );
         let record = answer.and_then(|answer| answer.maybe_json());
         let record =
-            record.map_err(|error| StartError::sent(explained(error).without(&secrets)))?;
+            record.map_err(|error| StartError::sent(with_known_cause(error).without(&secrets)))?;
         let mut applied = Applied {
             record,
             ..Applied::default()
         };
-        match (&step.does, &step.server) {
-            (Does::Restore(assistant), Server::Agent(server)) => {
+        match (&step.kind, &step.server) {
+            (StepKind::Restore(assistant), Server::Agent(server)) => {
                 let sent = step.body.as_ref().unwrap_or(&Value::Null);
                 applied.complaint = server.not_restored(assistant, sent, &applied.record).await;
             }
-            (Does::Put(item), _) => {
+            (StepKind::Put(item), _) => {
                 // What can't be read again is unknown, not an error: the change was made.
                 applied.record = item.read().await.unwrap_or_default();
                 let sent = step.body.as_ref().map(|body| &body["value"]);
@@ -60,14 +64,16 @@ impl Plan {
                 applied.record = Value::Null;
             }
             _ => {
-                if let (Does::Deploy(made_from), Server::Control(server)) =
-                    (&step.does, &step.server)
+                if let (StepKind::Deploy(made_from), Server::Control(server)) =
+                    (&step.kind, &step.server)
                 {
-                    (applied.revision, applied.doubt) =
-                        self.made_by(server, made_from, now, &applied.record).await;
+                    (applied.revision, applied.doubt) = self
+                        .created_revision(server, made_from, now, &applied.record)
+                        .await;
                 }
-                let unseen = now.map(|before| unseen(step.body.as_ref(), before, &applied.record));
-                applied.complaint = unseen.filter(|fields| !fields.is_empty()).map(|fields| {
+                let ignored =
+                    now.map(|before| ignored_fields(step.body.as_ref(), before, &applied.record));
+                applied.complaint = ignored.filter(|fields| !fields.is_empty()).map(|fields| {
                     let fields = text::clean(&fields.join(", ")).into_owned();
                     format!("the server accepted the change, but its response shows the old values of: {fields}")
                 });
@@ -77,10 +83,10 @@ impl Plan {
     }
 
     async fn send_once(&self, step: &Step, url: &Url) -> Result<Answer, ApiError> {
-        let (http, _, plane) = step.server.parts();
+        let (http, _, service) = step.server.parts();
         // No change has a list as its response or a body that may be sent twice.
         let call = Call {
-            plane,
+            plane: service,
             method: step.method.clone(),
             url: url.clone(),
             body: step.body.as_ref(),
@@ -99,14 +105,18 @@ impl Plan {
 
     /// Makes the interrupt call by its other path. The first path was unknown to the server, so nothing was done; a missing
     /// revision answers 404 too, so that is checked first.
-    async fn interrupt_otherwise(&self, step: &Step, error: ApiError) -> Result<Answer, ApiError> {
+    async fn interrupt_by_other_path(
+        &self,
+        step: &Step,
+        error: ApiError,
+    ) -> Result<Answer, ApiError> {
         let Some(revision) = self.guard.record() else {
             return Err(error);
         };
         revision.read().await?;
         let mut url = step.url.clone();
         if let Ok(mut path) = url.path_segments_mut() {
-            path.pop().push(SPELLINGS[1]);
+            path.pop().push(OTHER_INTERRUPT);
         }
         let neither = "it has neither form of this call; it may not support interrupting";
         self.send_once(step, &url)
@@ -119,7 +129,7 @@ impl Plan {
 
     /// Finds the revision that a change created: the new one with the source that was sent. A push may create another one at the
     /// same time, so the newest is not enough.
-    async fn made_by(
+    async fn created_revision(
         &self,
         server: &ControlPlane,
         made_from: &Value,
@@ -138,7 +148,10 @@ impl Plan {
         let known = named_newest(before);
         let named = named.filter(|id| Some(*id) != known).map(str::to_string);
         let rows = match server
-            .revision_rows(before["id"].as_str().unwrap_or_default(), LOOKED_THROUGH)
+            .revision_rows(
+                before["id"].as_str().unwrap_or_default(),
+                SEARCHED_REVISIONS,
+            )
             .await
         {
             Ok(revisions) => revisions.items,
@@ -210,7 +223,7 @@ pub(crate) fn field<'r>(row: &'r Value, name: &str) -> &'r Value {
 
 /// Returns the sent fields that the response shows unchanged. The source of a revision is checked in the revision instead,
 /// and secrets can't be compared.
-pub(crate) fn unseen(sent: Option<&Value>, before: &Value, after: &Value) -> Vec<String> {
+pub(crate) fn ignored_fields(sent: Option<&Value>, before: &Value, after: &Value) -> Vec<String> {
     const NOT_SHOWN: [&str; 6] = [
         "source_revision_config",
         "secrets",
@@ -223,7 +236,7 @@ pub(crate) fn unseen(sent: Option<&Value>, before: &Value, after: &Value) -> Vec
         let time = |value: &Value| value.as_str().and_then(parse_time);
         compare(a, b).is_empty() || time(a).is_some_and(|a| Some(a) == time(b))
     };
-    let mut unseen = Vec::new();
+    let mut ignored = Vec::new();
     for (name, sent) in sent.and_then(Value::as_object).into_iter().flatten() {
         let (was, is) = (field(before, name), field(after, name));
         match (name.as_str(), sent) {
@@ -233,18 +246,18 @@ pub(crate) fn unseen(sent: Option<&Value>, before: &Value, after: &Value) -> Vec
                     let (was, is) = (&was[*name], &is[*name]);
                     !is.is_null() && is_equal(was, is) && !is_equal(sent, is)
                 });
-                unseen.extend(fields.map(|(field, _)| format!("{name}.{field}")));
+                ignored.extend(fields.map(|(field, _)| format!("{name}.{field}")));
             }
             // A field that the response leaves out is unknown.
             _ if after.get(name).is_none() && is.is_null() => {}
-            _ if is_equal(was, is) && !is_equal(sent, is) => unseen.push(name.clone()),
+            _ if is_equal(was, is) && !is_equal(sent, is) => ignored.push(name.clone()),
             _ => {}
         }
     }
-    unseen
+    ignored
 }
 
-/// Whether a revision has this source, as far as known. Not every server reports it.
+/// Returns whether a revision has this source, as far as known. Not every server reports it.
 fn is_made_from(row: &Value, source: &Value) -> bool {
     let made = &row["source_revision_config"];
     let mut known = source
@@ -256,7 +269,7 @@ fn is_made_from(row: &Value, source: &Value) -> bool {
 }
 
 /// Adds a hint to errors with a known cause.
-fn explained(error: ApiError) -> ApiError {
+fn with_known_cause(error: ApiError) -> ApiError {
     // Control-plane reference §6. If the server says so itself, the error has a hint already.
     if error.kind == Kind::Conflict
         && error.hint.is_none()

@@ -1,7 +1,7 @@
 //! Plans for deployments.
 
 use super::{fetch, name_of};
-use crate::act::{Does, Draft, Guard, PlanError, Same, Step, is_being_deleted, unfit};
+use crate::act::{Condition, Draft, Guard, PlanError, Step, StepKind, is_being_deleted, unfit};
 use crate::{ApiError, ControlPlane, DeploymentQuery, Kind};
 use reqwest::Method;
 use runtail_core::config::region_of;
@@ -40,7 +40,7 @@ impl ControlPlane {
             }
             Err(error) => return Err(error.into()),
         }
-        let does = Does::Deploy(draft.made_from);
+        let kind = StepKind::Deploy(draft.made_from);
         let path = ["v2", "deployments"];
         Ok(Draft {
             title: format!("Create {}", text::clean(&name)),
@@ -52,7 +52,7 @@ impl ControlPlane {
                 Method::POST,
                 &path,
                 Some(draft.body),
-                does,
+                kind,
             )?],
             ..Draft::default()
         })
@@ -76,20 +76,20 @@ impl ControlPlane {
             )));
         }
         let path = ["v2", "deployments", id];
-        let does = Does::Deploy(draft.made_from);
+        let kind = StepKind::Deploy(draft.made_from);
         Ok(Draft {
             title: format!("Update {name}"),
             target: Some(Target::new("deployment", id, name)),
             changes: draft.changes,
             revision: draft.revision,
             notes: draft.notes,
-            guard: Guard::at(self, &path, record, Same::Parts(draft.parts)),
+            guard: Guard::at(self, &path, record, Condition::Parts(draft.parts)),
             steps: vec![Step::new(
                 self,
                 Method::PATCH,
                 &path,
                 Some(draft.body),
-                does,
+                kind,
             )?],
             ..Draft::default()
         })
@@ -185,13 +185,13 @@ impl ControlPlane {
             .filter(|(_, on)| *on)
             .map(|(flag, _)| (flag, "true"));
         let path = ["v2", "deployments", id];
-        let step = Step::new(self, Method::DELETE, &path, None, Does::Change)?;
+        let step = Step::new(self, Method::DELETE, &path, None, StepKind::Change)?;
         Ok(Draft {
             title: format!("Delete {name}"),
             target: Some(Target::new("deployment", id, name.clone())),
             notes,
             consent: Consent::Name(name),
-            guard: Guard::at(self, &path, record, Same::parts(&["/name"])),
+            guard: Guard::at(self, &path, record, Condition::parts(&["/name"])),
             steps: vec![step.with(query)],
             ..Draft::default()
         })

@@ -1,4 +1,4 @@
-//! Plans for what a control plane has.
+//! Plans changes of a control plane's records.
 
 mod deployment;
 mod revision;

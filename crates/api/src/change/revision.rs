@@ -2,7 +2,7 @@
 
 use super::name_of;
 use crate::ControlPlane;
-use crate::act::{Does, Draft, Guard, PlanError, Same, Step, unfit};
+use crate::act::{Condition, Draft, Guard, PlanError, Step, StepKind, unfit};
 use reqwest::Method;
 use runtail_core::model::{MASK, NewRevision, Note, Phase, SourceRevisionConfig, Target, compare};
 use runtail_core::text;
@@ -30,14 +30,19 @@ impl ControlPlane {
         notes.extend(in_the_way(&record, &row));
         let of = ["v2", "deployments", deployment];
         let path = [&of[..], &["revisions", revision, "redeploy"]].concat();
-        let does = Does::Deploy(row["source_revision_config"].clone());
+        let kind = StepKind::Deploy(row["source_revision_config"].clone());
         Ok(Draft {
             title: format!("Redeploy {} of {name}", text::short_id(revision)),
             target: Some(target(revision, &name)),
             revision: NewRevision::Yes("the same source is deployed again".into()),
             notes,
-            guard: Guard::at(self, &of, record, Same::parts(&["/latest_revision_id"])),
-            steps: vec![Step::new(self, Method::POST, &path, None, does)?.expecting(&[200])],
+            guard: Guard::at(
+                self,
+                &of,
+                record,
+                Condition::parts(&["/latest_revision_id"]),
+            ),
+            steps: vec![Step::new(self, Method::POST, &path, None, kind)?.expecting(&[200])],
             ..Draft::default()
         })
     }
@@ -91,7 +96,7 @@ impl ControlPlane {
         }
         let whole = |config: &Value| json!({"source_revision_config": config});
         let changes = compare(&whole(&record["source_revision_config"]), &whole(&after));
-        let same = Same::parts(&["/latest_revision_id", "/source_revision_config", "/source"]);
+        let same = Condition::parts(&["/latest_revision_id", "/source_revision_config", "/source"]);
         let path = ["v2", "deployments", deployment];
         let body = Value::Object(body);
         Ok(Draft {
@@ -106,7 +111,7 @@ impl ControlPlane {
                 Method::PATCH,
                 &path,
                 Some(body),
-                Does::Deploy(source),
+                StepKind::Deploy(source),
             )?],
             ..Draft::default()
         })
@@ -144,13 +149,13 @@ impl ControlPlane {
         ));
         let of = ["v2", "deployments", deployment, "revisions", revision];
         let path = [&of[..], &["interruption"]].concat();
-        let step = Step::new(self, Method::POST, &path, None, Does::Interrupt)?;
+        let step = Step::new(self, Method::POST, &path, None, StepKind::Interrupt)?;
         Ok(Draft {
             title: format!("Interrupt {} of {name}", text::short_id(revision)),
             target: Some(target(revision, &name)),
             revision: NewRevision::No("an existing revision is interrupted".into()),
             notes,
-            guard: Guard::at(self, &of, row, Same::Unfinished),
+            guard: Guard::at(self, &of, row, Condition::Unfinished),
             steps: vec![step.expecting(&[200, 202, 204])],
             ..Draft::default()
         })

@@ -1,6 +1,6 @@
 //! Plans for listeners, OAuth providers and tokens.
 
-use crate::act::{Does, Draft, Guard, PlanError, Same, Step, unfit};
+use crate::act::{Condition, Draft, Guard, PlanError, Step, StepKind, counted, unfit};
 use crate::{ApiError, ControlPlane, DeploymentQuery, Kind};
 use reqwest::Method;
 use runtail_core::model::compare;
@@ -179,14 +179,20 @@ impl ControlPlane {
             ));
         }
         let sent = given.keys().filter(|key| *key != "client_secret");
-        let same = Same::Parts(sent.map(|key| format!("/{key}")).collect());
+        let same = Condition::Parts(sent.map(|key| format!("/{key}")).collect());
         Ok(Draft {
             title: format!("Update {}", text::clean(&name)),
             target: Some(target(of, id, &name)),
             changes,
             notes,
             guard: Guard::at(self, parts, record, same),
-            steps: vec![Step::new(self, Method::PATCH, parts, body, Does::Change)?],
+            steps: vec![Step::new(
+                self,
+                Method::PATCH,
+                parts,
+                body,
+                StepKind::Change,
+            )?],
             ..Draft::default()
         })
     }
@@ -205,7 +211,13 @@ impl ControlPlane {
             target: Some(target(&of, id, &name)),
             notes,
             consent: Consent::Name(name),
-            steps: vec![Step::new(self, Method::DELETE, &path, None, Does::Change)?],
+            steps: vec![Step::new(
+                self,
+                Method::DELETE,
+                &path,
+                None,
+                StepKind::Change,
+            )?],
             ..Draft::default()
         })
     }
@@ -226,7 +238,7 @@ impl ControlPlane {
             listed(&names)
         ))];
         let path = ["v2", "auth", "tokens"];
-        let step = Step::new(self, Method::DELETE, &path, None, Does::Change)?;
+        let step = Step::new(self, Method::DELETE, &path, None, StepKind::Change)?;
         Ok(Draft {
             title: format!("Delete all your tokens for {shown}"),
             target: Some(Target::new("provider", slug, shown.clone())),
@@ -244,7 +256,7 @@ impl ControlPlane {
         body: Option<Value>,
         notes: Vec<Note>,
     ) -> Result<Draft, PlanError> {
-        let step = Step::new(self, Method::POST, path, body, Does::Change)?;
+        let step = Step::new(self, Method::POST, path, body, StepKind::Change)?;
         Ok(Draft {
             title,
             notes,
@@ -264,13 +276,13 @@ impl ControlPlane {
         notes: Vec<Note>,
     ) -> Result<Draft, PlanError> {
         let name = text::clean(&of.name_of(&record).unwrap_or_else(|| id.to_string())).into_owned();
-        let step = Step::new(self, Method::DELETE, path, None, Does::Change)?;
+        let step = Step::new(self, Method::DELETE, path, None, StepKind::Change)?;
         Ok(Draft {
             title: format!("Delete the {} {name}", of.singular()),
             target: Some(target(of, id, &name)),
             notes,
             consent: Consent::Name(name),
-            guard: Guard::at(self, path, record, Same::parts(&[name_at])),
+            guard: Guard::at(self, path, record, Condition::parts(&[name_at])),
             steps: vec![step.expecting(&[200, 204])],
             ..Draft::default()
         })
@@ -351,10 +363,6 @@ fn words(value: &Value) -> String {
         other => other.to_string(),
     };
     text::clean(&text).into_owned()
-}
-
-fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 fn listed(names: &[String]) -> String {

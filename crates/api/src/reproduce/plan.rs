@@ -2,7 +2,9 @@
 
 use super::read::TargetGraph;
 use super::{CopiedThread, ReproduceIntent};
-use crate::act::{Does, Draft, Guard, Plan, PlanError, StartGuard, Step, and_more, listed, unfit};
+use crate::act::{
+    Draft, Guard, Plan, PlanError, StartGuard, Step, StepKind, and_more, counted, listed, unfit,
+};
 use crate::{AgentServer, ApiError, LoadedThread, ServerKind};
 use reqwest::Method;
 use runtail_core::json;
@@ -134,19 +136,24 @@ impl AgentServer {
             expected: copy.expected,
         });
         let id = copied.thread.as_str();
-        let step = |method, path: &[&str], body, does: fn(Arc<CopiedThread>) -> Does| {
-            Step::new(self, method, path, Some(body), does(copied.clone()))
+        let step = |method, path: &[&str], body, kind: fn(Arc<CopiedThread>) -> StepKind| {
+            Step::new(self, method, path, Some(body), kind(copied.clone()))
         };
         let metadata = json!({"metadata": copy.create["metadata"]});
-        let mut steps = vec![step(Method::POST, &["threads"], copy.create, Does::Copy)?];
+        let mut steps = vec![step(
+            Method::POST,
+            &["threads"],
+            copy.create,
+            StepKind::Copy,
+        )?];
         if let Some(state) = copy.state {
             // Early Aegra creates threads without their metadata (acting reference §4), and so may servers of an unknown kind.
             if matches!(kind, ServerKind::EarlyAegra | ServerKind::Other) {
                 let path = ["threads", id];
-                steps.push(step(Method::PATCH, &path, metadata, Does::Describe)?);
+                steps.push(step(Method::PATCH, &path, metadata, StepKind::Describe)?);
             }
             let path = ["threads", id, "state"];
-            steps.push(step(Method::POST, &path, state, Does::Fill)?);
+            steps.push(step(Method::POST, &path, state, StepKind::Fill)?);
         }
         Ok(steps)
     }
@@ -356,14 +363,6 @@ fn prepared(
     };
     let body = build(&prepare);
     (body, lost.get())
-}
-
-fn counted(n: usize, one: &str, several: &str) -> String {
-    if n == 1 {
-        format!("1 {one}")
-    } else {
-        format!("{} {several}", text::count(n as u64))
-    }
 }
 
 fn names(names: &[&str]) -> String {

@@ -1,7 +1,7 @@
 //! Makes a copy, once, and compares it with the original.
 
 use super::CopiedThread;
-use crate::act::{Acted, Done, Left, StartError, StartFailure, listed};
+use crate::act::{Acted, Partial, Progress, StartError, StartFailure, listed};
 use crate::{AgentServer, ApiError, Kind};
 use runtail_core::model::{HistoryState, same_message};
 use runtail_core::text::{self, short_id};
@@ -43,7 +43,7 @@ impl AgentServer {
         &self,
         copy: &CopiedThread,
         body: &Value,
-        done: &mut Done,
+        done: &mut Progress,
     ) -> Result<Acted, StartError> {
         let id = copy.thread.as_str();
         done.is_described = true;
@@ -57,11 +57,11 @@ impl AgentServer {
                     text::clean(row["thread_id"].as_str().unwrap_or("without an id")).into_owned();
                 let detail =
                     format!("the server was asked to create thread {id} but returned {made}");
-                return Err(StartFailure::Unknown.because(self.refused_here(id, detail)));
+                return Err(StartFailure::Unknown.with_error(self.refused_here(id, detail)));
             }
             Err(error) => self.lost_copy(copy, error).await?,
         };
-        done.left = Some(Left::Copy(id.into()));
+        done.partial = Some(Partial::Copy(id.into()));
         let mut made = Reproduced {
             thread: id.into(),
             graph: copy.graph.clone(),
@@ -100,14 +100,14 @@ impl AgentServer {
                 let remains =
                     format!("thread {id} was created without the whole history: delete it");
                 let hint = error.hint.clone().filter(|_| is_refusal).unwrap_or(remains);
-                Err(StartFailure::AfterEdit.because(ApiError {
+                Err(StartFailure::AfterEdit.with_error(ApiError {
                     hint: Some(hint),
                     ..error
                 }))
             }
             // Only after an answer the request is over, so that a missing thread shows that nothing was done.
             Some(false) if matches!(error.kind, Kind::Server(_)) => Err(StartFailure::Refused
-                .because(ApiError {
+                .with_error(ApiError {
                     hint: None,
                     ..error
                 })),
@@ -134,7 +134,7 @@ impl AgentServer {
         &self,
         copy: &CopiedThread,
         body: &Value,
-        done: &mut Done,
+        done: &mut Progress,
     ) -> Result<Acted, StartError> {
         let id = &copy.thread;
         let written = self.update_state(id, body).await;

@@ -1,6 +1,6 @@
 //! Versions and schemas of assistants, and restoring a version.
 
-use crate::act::{Does, Draft, Guard, PlanError, Same, Step, listed, unfit};
+use crate::act::{Condition, Draft, Guard, PlanError, Step, StepKind, listed, unfit};
 use crate::pages::PAGE;
 use crate::{AgentServer, ApiError, Kind, Listing, ServerKind};
 use reqwest::Method;
@@ -134,14 +134,14 @@ impl AgentServer {
         )));
         notes.push(Note::fact("Threads and their states are not changed."));
         let path = ["assistants", assistant];
-        let does = Does::Restore(assistant.into());
+        let kind = StepKind::Restore(assistant.into());
         let body = Some(json!({"version": version}));
         let step = Step::new(
             self,
             Method::POST,
             &[&path[..], &["latest"]].concat(),
             body,
-            does,
+            kind,
         )?;
         let target = Target::new("assistant", assistant, format!("assistant {name}"));
         Ok(Draft {
@@ -149,7 +149,7 @@ impl AgentServer {
             target: Some(target),
             changes,
             notes,
-            guard: Guard::at(self, &path, current, Same::Except(&[])),
+            guard: Guard::at(self, &path, current, Condition::Except(&[])),
             steps: vec![step],
             ..Draft::default()
         })

@@ -1,6 +1,6 @@
 //! Crons: reading them, and planning their changes (acting reference §9).
 
-use crate::act::{Does, Draft, Guard, PlanError, Record, Same, Step, field};
+use crate::act::{Condition, Draft, Guard, PlanError, RecordPlace, Step, StepKind, field};
 use crate::pages::PAGE;
 use crate::{AgentServer, ApiError, Kind, Listing, ServerInfo, ServerKind};
 use reqwest::Method;
@@ -113,7 +113,7 @@ impl AgentServer {
             title: format!("Create a cron ({schedule})"),
             changes,
             notes,
-            steps: vec![Step::new(self, Method::POST, path, body, Does::Change)?],
+            steps: vec![Step::new(self, Method::POST, path, body, StepKind::Change)?],
             ..Draft::default()
         })
     }
@@ -199,16 +199,16 @@ impl AgentServer {
             title: format!("{verb} {name}"),
             target: Some(Target::new("cron", cron, name)),
             guard: Guard::Record {
-                at: Record::Cron(self.clone(), cron.into()),
+                at: RecordPlace::Cron(self.clone(), cron.into()),
                 before,
-                same: Same::Except(&MOVING),
+                condition: Condition::Except(&MOVING),
             },
             steps: vec![Step::new(
                 self,
                 method,
                 &["runs", "crons", cron],
                 body,
-                Does::Change,
+                StepKind::Change,
             )?],
             ..Draft::default()
         })
@@ -303,9 +303,13 @@ mod tests {
     fn a_run_of_a_cron_is_no_change_of_its_settings() {
         let before = json!({"schedule": "* * * * *", "next_run_date": "2026-11-22T03:00:00Z", "updated_at": "a"});
         let mut now = json!({"schedule": "* * * * *", "next_run_date": "2026-11-22T03:01:00Z", "updated_at": "b"});
-        assert_eq!(Same::Except(&MOVING).change(&before, &now), None);
+        assert_eq!(Condition::Except(&MOVING).broken_by(&before, &now), None);
         now["schedule"] = json!("*/2 * * * *");
-        assert!(Same::Except(&MOVING).change(&before, &now).is_some());
+        assert!(
+            Condition::Except(&MOVING)
+                .broken_by(&before, &now)
+                .is_some()
+        );
     }
 
     #[test]
@@ -314,9 +318,9 @@ mod tests {
             json!({"schedule": "0 9 * * *", "end_time": null, "payload": {"input": {"x": 1}}});
         let sent = json!({"schedule": "0 10 * * *", "input": {"x": 2}, "end_time": "2027-01-01T00:00:00Z"});
         let done = json!({"schedule": "0 10 * * *", "end_time": "2027-01-01T00:00:00+00:00", "payload": {"input": {"x": 2}}});
-        let unseen = |after| crate::act::unseen(Some(&sent), &before, after);
-        assert!(unseen(&done).is_empty());
-        assert_eq!(unseen(&before), ["schedule", "input", "end_time"]);
+        let ignored = |after| crate::act::ignored_fields(Some(&sent), &before, after);
+        assert!(ignored(&done).is_empty());
+        assert_eq!(ignored(&before), ["schedule", "input", "end_time"]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The store: namespaces and items, and planning their changes (acting reference §9).
 
-use crate::act::{Does, Draft, Guard, PlanError, Record, Same, Step, unfit};
+use crate::act::{Condition, Draft, Guard, PlanError, RecordPlace, Step, StepKind, unfit};
 use crate::pages::PAGE;
 use crate::rows::UnreadRows;
 use crate::{AgentServer, ApiError, Kind, Listing, ServerInfo, ServerKind};
@@ -188,9 +188,9 @@ impl AgentServer {
             ));
         }
         let changes = compare(&before["value"], value);
-        let item = Record::Item(self.clone(), namespace.to_vec(), key.into());
+        let item = RecordPlace::Item(self.clone(), namespace.to_vec(), key.into());
         let body = json!({"namespace": namespace, "key": key, "value": value});
-        let does = Does::Put(item.clone());
+        let kind = StepKind::Put(item.clone());
         Ok(Draft {
             changes,
             notes,
@@ -199,7 +199,7 @@ impl AgentServer {
                 Method::PUT,
                 &["store", "items"],
                 Some(body),
-                does,
+                kind,
             )?],
             ..on_item(verb, name, item, before)
         })
@@ -221,7 +221,7 @@ impl AgentServer {
             return Err(unfit(format!("There is no item {name}.")));
         }
         let changes = compare(&before["value"], &Value::Null);
-        let item = Record::Item(self.clone(), namespace.to_vec(), key.into());
+        let item = RecordPlace::Item(self.clone(), namespace.to_vec(), key.into());
         let body = Some(json!({"namespace": namespace, "key": key}));
         let path = ["store", "items"];
         Ok(Draft {
@@ -229,7 +229,13 @@ impl AgentServer {
             notes: vec![Note::warning(
                 "The store keeps no history, so the value can't be restored.",
             )],
-            steps: vec![Step::new(self, Method::DELETE, &path, body, Does::Change)?],
+            steps: vec![Step::new(
+                self,
+                Method::DELETE,
+                &path,
+                body,
+                StepKind::Change,
+            )?],
             ..on_item("Delete", name, item, before)
         })
     }
@@ -268,14 +274,14 @@ fn name_of(namespace: &[String], key: &str) -> String {
 }
 
 /// The plan of a change of an item that was read; null if there is none.
-fn on_item(verb: &str, name: String, at: Record, before: Value) -> Draft {
+fn on_item(verb: &str, name: String, at: RecordPlace, before: Value) -> Draft {
     Draft {
         title: format!("{verb} item {name}"),
         target: Some(Target::new("item", &name, format!("item {name}"))),
         guard: Guard::Record {
             at,
             before,
-            same: Same::Except(&["created_at", "updated_at"]),
+            condition: Condition::Except(&["created_at", "updated_at"]),
         },
         ..Draft::default()
     }

@@ -90,6 +90,6 @@ impl AgentServer {
             notes,
             ..here
         };
-        Ok(here.plan().beside(there.plan()))
+        Ok(here.plan().in_parallel_with(there.plan()))
     }
 }

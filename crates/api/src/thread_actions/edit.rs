@@ -4,7 +4,7 @@
 use super::base::Base;
 use super::plan::{assistant_of, named, on_thread};
 use super::{LoadedThread, StateEdit, WriteKind, Writer, unfit};
-use crate::act::{Choice, Does, Draft, Guard, PlanError, StartGuard, Step, listed};
+use crate::act::{Choice, Draft, Guard, PlanError, StartGuard, Step, StepKind, listed};
 use crate::{AgentServer, ApiError, ServerKind};
 use reqwest::Method;
 use runtail_core::model::{Change, Note, Question, ThreadStatus};
@@ -261,11 +261,11 @@ impl AgentServer {
                 StartGuard::Checkpoint(loaded.checkpoint().map(str::to_string))
             }
         };
-        let does = Does::Write(thread.into(), kind);
+        let step_kind = StepKind::Write(thread.into(), kind);
         let path = ["threads", thread, "state"];
         Ok(Draft {
             guard: Guard::Thread(self.clone(), thread.into(), guard),
-            steps: vec![Step::new(self, Method::POST, &path, Some(body), does)?],
+            steps: vec![Step::new(self, Method::POST, &path, Some(body), step_kind)?],
             ..on_thread(title, thread, notes)
         })
     }

@@ -2,7 +2,9 @@
 
 use super::plan::on_thread;
 use super::unfit;
-use crate::act::{Acted, Does, Draft, Guard, PlanError, Same, StartError, StartFailure, Step};
+use crate::act::{
+    Acted, Condition, Draft, Guard, PlanError, StartError, StartFailure, Step, StepKind,
+};
 use crate::{AgentServer, Kind};
 use reqwest::Method;
 use runtail_core::model::{NAME_KEY, Note, STAR_KEY, compare};
@@ -85,11 +87,11 @@ impl AgentServer {
             (None, _) => "Star",
         };
         let path = ["threads", thread];
-        let does = Does::Label(thread.into());
+        let kind = StepKind::Label(thread.into());
         Ok(Draft {
             changes,
-            guard: Guard::at(self, &path, row, Same::Parts(parts)),
-            steps: vec![Step::new(self, Method::PATCH, &path, Some(body), does)?],
+            guard: Guard::at(self, &path, row, Condition::Parts(parts)),
+            steps: vec![Step::new(self, Method::PATCH, &path, Some(body), kind)?],
             ..on_thread(format!("{verb} thread {}", short_id(thread)), thread, notes)
         })
     }
@@ -102,7 +104,7 @@ impl AgentServer {
         let row = match self.patch_thread(thread, body).await {
             Ok(row) => row,
             Err(error) if error.may_lack_call() && error.kind != Kind::NotFound => {
-                return Err(StartFailure::NotOffered.because(error));
+                return Err(StartFailure::NotOffered.with_error(error));
             }
             Err(error) => {
                 let check = "it was sent once and may have been done; look at the thread's name before you repeat it";
@@ -117,6 +119,6 @@ impl AgentServer {
         }
         let lost = text::clean(&lost.join(", ")).into_owned();
         let detail = format!("the server answered, but did not keep {lost}");
-        Err(StartFailure::Refused.because(self.refused_here(thread, detail)))
+        Err(StartFailure::Refused.with_error(self.refused_here(thread, detail)))
     }
 }

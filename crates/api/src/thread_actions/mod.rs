@@ -181,7 +181,7 @@ impl AgentServer {
         let active = match self.active_runs(thread).await {
             Ok(active) => active,
             Err(error) if error.may_lack_call() => Vec::new(),
-            Err(error) => return Err(StartFailure::Unchecked.because(error)),
+            Err(error) => return Err(StartFailure::Unchecked.with_error(error)),
         };
         let mut targets: Vec<CancelTarget> = active
             .iter()
@@ -210,7 +210,7 @@ impl AgentServer {
             } else {
                 format!("{detail}: {}", error.detail)
             };
-            return Err(StartFailure::Refused.because(ApiError {
+            return Err(StartFailure::Refused.with_error(ApiError {
                 detail,
                 hint,
                 ..error

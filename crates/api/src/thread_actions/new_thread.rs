@@ -1,6 +1,6 @@
 //! A run with an input on a new thread. The thread's id is made by the client, so that the preview shows both requests exactly.
 
-use crate::act::{Does, Done, Draft, Left, StartError, StartFailure, Step};
+use crate::act::{Draft, Partial, Progress, StartError, StartFailure, Step, StepKind};
 use crate::{AgentServer, ApiError};
 use reqwest::Method;
 use runtail_core::model::{Note, RunCreate, Target};
@@ -29,14 +29,14 @@ impl AgentServer {
     /// Plans a run with this body on a new thread. Reads nothing.
     pub(super) fn run_on_new(&self, thread: &str, body: RunCreate) -> Result<Draft, ApiError> {
         let creation = json!({"thread_id": thread, "if_exists": "raise"});
-        let does = Does::Create(thread.into());
+        let kind = StepKind::Create(thread.into());
         let name = format!("new thread {}", short_id(thread));
         Ok(Draft {
             title: format!("Start {} on a new thread", body.assistant_id),
             target: Some(Target::new("thread", thread, name)),
             notes: vec![Note::fact("Models and tools are called on the server.")],
             steps: vec![
-                Step::new(self, Method::POST, &["threads"], Some(creation), does)?,
+                Step::new(self, Method::POST, &["threads"], Some(creation), kind)?,
                 self.start_step(thread, body)?,
             ],
             ..Draft::default()
@@ -47,14 +47,14 @@ impl AgentServer {
         &self,
         thread: &str,
         body: &Value,
-        done: &mut Done,
+        done: &mut Progress,
     ) -> Result<(), StartError> {
         let Err(error) = self.create_thread_row(body).await else {
-            done.left = Some(Left::Thread(thread.into()));
+            done.partial = Some(Partial::Thread(thread.into()));
             return Ok(());
         };
         if error.may_lack_call() {
-            return Err(StartFailure::NotOffered.because(error));
+            return Err(StartFailure::NotOffered.with_error(error));
         }
         let check = format!("look for thread {thread} before you repeat it");
         let mut failed = StartError::sent(error).or_check(check);

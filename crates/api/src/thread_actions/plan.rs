@@ -2,7 +2,9 @@
 
 use super::edit::about_questions;
 use super::{LoadedThread, RunStart, ThreadIntent, WriteKind, unfit};
-use crate::act::{Choice, Does, Draft, Guard, Plan, PlanError, StartGuard, Step, and_more, listed};
+use crate::act::{
+    Choice, Draft, Guard, Plan, PlanError, StartGuard, Step, StepKind, and_more, listed,
+};
 use crate::{AgentServer, ApiError, CancelAction, CancelTarget, Kind, ServerKind};
 use reqwest::Method;
 use runtail_core::model::{
@@ -125,8 +127,8 @@ impl AgentServer {
         };
         let notes = cancel_notes(target, others.len(), action, with_queue);
         let path = ["threads", thread, "runs", &target.run_id, "cancel"];
-        let does = Does::Cancel(thread.into(), targets, action);
-        let step = Step::new(self, Method::POST, &path, None, does)?;
+        let kind = StepKind::Cancel(thread.into(), targets, action);
+        let step = Step::new(self, Method::POST, &path, None, kind)?;
         let title = format!("{verb} run {}{queue}", short_id(&target.run_id));
         Ok(Draft {
             choice: (!others.is_empty()).then_some(Choice::Queue {
@@ -376,7 +378,7 @@ impl AgentServer {
                 text::clean(&runtail_core::model::summary_of(&questions))
             )));
         }
-        let does = Does::Delete(thread.into());
+        let kind = StepKind::Delete(thread.into());
         Ok(Draft {
             consent: Consent::Id(thread.into()),
             steps: vec![Step::new(
@@ -384,7 +386,7 @@ impl AgentServer {
                 Method::DELETE,
                 &["threads", thread],
                 None,
-                does,
+                kind,
             )?],
             ..on_thread(format!("Delete thread {}", short_id(thread)), thread, notes)
         })
@@ -432,8 +434,8 @@ impl AgentServer {
         let body = crate::mark_start(body);
         let path = ["threads", thread, "runs"];
         let sent = self.run_body(&self.url(&Method::POST, &path)?, &body)?;
-        let does = Does::Start(thread.into(), Box::new(body));
-        Step::new(self, Method::POST, &path, Some(sent), does)
+        let kind = StepKind::Start(thread.into(), Box::new(body));
+        Step::new(self, Method::POST, &path, Some(sent), kind)
     }
 }
 

@@ -4,7 +4,7 @@
 use super::plan::on_thread;
 use super::{LoadedThread, unfit};
 use crate::act::{
-    Acted, Does, Draft, Guard, PlanError, StartError, StartFailure, StartGuard, Step,
+    Acted, Draft, Guard, PlanError, StartError, StartFailure, StartGuard, Step, StepKind,
 };
 use crate::{AgentServer, ApiError, Kind, ServerKind};
 use reqwest::Method;
@@ -23,17 +23,17 @@ impl AgentServer {
         let mut notes = vec![Note::warning(
             "Deletes the thread with its runs, its state and all its checkpoints. This can't be undone.",
         )];
-        let does = Does::Prune(thread.into());
+        let kind = StepKind::Prune(thread.into());
         let (note, step) = if self.lacks_prune().await {
             (
                 "This server has no prune call, so the thread is checked and then deleted.",
-                Step::new(self, Method::DELETE, &["threads", thread], None, does)?,
+                Step::new(self, Method::DELETE, &["threads", thread], None, kind)?,
             )
         } else {
             let body = json!({"thread_ids": [thread], "strategy": "delete"});
             (
                 "If the server answers that it has no such call, it gets DELETE instead.",
-                Step::new(self, Method::POST, &["threads", "prune"], Some(body), does)?,
+                Step::new(self, Method::POST, &["threads", "prune"], Some(body), kind)?,
             )
         };
         notes.push(Note::fact(note));
@@ -80,7 +80,7 @@ impl AgentServer {
                 Err(error) if error.kind == Kind::NotFound => Ok(Acted::Deleted),
                 _ => {
                     let detail = "the server pruned no thread".to_string();
-                    Err(StartFailure::Refused.because(self.refused_here(thread, detail)))
+                    Err(StartFailure::Refused.with_error(self.refused_here(thread, detail)))
                 }
             },
             Ok(_) => Ok(Acted::Deleted),

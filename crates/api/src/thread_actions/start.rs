@@ -1,7 +1,7 @@
 //! Starting a run on a thread in the background: the thread is looked at again, then the request is sent, once.
 
 use super::LoadedThread;
-use crate::act::{Acted, Done, Guard, StartError, StartFailure, StartGuard};
+use crate::act::{Acted, Guard, Progress, StartError, StartFailure, StartGuard};
 use crate::{AgentServer, ApiError, FoundStart, Kind, ServerKind};
 use runtail_core::json;
 use runtail_core::model::{RunCreate, StateFacts, is_id_map};
@@ -40,11 +40,11 @@ impl AgentServer {
     /// See [`StartFailure`].
     pub async fn start_on_thread(&self, start: &RunStart) -> Result<Started, StartError> {
         let draft = self.plan_run(String::new(), start.clone(), Vec::new());
-        let draft = draft.map_err(|error| StartFailure::Refused.because(error))?;
+        let draft = draft.map_err(|error| StartFailure::Refused.with_error(error))?;
         match draft.plan().apply().await? {
             Acted::Started(started) => Ok(started),
             _ => Err(StartFailure::Unknown
-                .because(self.refused_here(&start.thread, "this plan started no run".into()))),
+                .with_error(self.refused_here(&start.thread, "this plan started no run".into()))),
         }
     }
 
@@ -54,7 +54,7 @@ impl AgentServer {
         thread: &str,
         run: &RunCreate,
         guard: &Guard,
-        done: &mut Done,
+        done: &mut Progress,
     ) -> Result<Acted, StartError> {
         let edited = match done.acted.take() {
             Some(Acted::Written(written)) => {
@@ -72,7 +72,7 @@ impl AgentServer {
                 ),
             }
         }
-        if done.left.is_some() || matches!(guard, Guard::Thread(_, _, StartGuard::None)) {
+        if done.partial.is_some() || matches!(guard, Guard::Thread(_, _, StartGuard::None)) {
             body = self.begin_at_head(thread, body).await;
         }
         let kind = self
@@ -98,7 +98,7 @@ impl AgentServer {
                     StartFailure::Busy if self.is_answered(guard).await => StartFailure::Answered,
                     failure => failure,
                 };
-                return Err(failure.because(with_cause(error)));
+                return Err(failure.with_error(with_cause(error)));
             }
             Err(error) => {
                 self.find_started(thread, &body, before.as_ref(), error)
@@ -124,7 +124,7 @@ impl AgentServer {
         let none = |why: &str| self.refused_here(thread, format!("{why}, so no run was started"));
         let Some(checkpoint) = checkpoint else {
             let error = none("the server's answer names no checkpoint");
-            return Err(StartFailure::Refused.because(error));
+            return Err(StartFailure::Refused.with_error(error));
         };
         let raw = self
             .checkpoint_state_raw(thread, &checkpoint, MAX_STATE)
@@ -132,7 +132,7 @@ impl AgentServer {
         let state = raw.ok().and_then(|raw| StateFacts::read(raw.get()).ok());
         match state.is_some_and(|state| state.is_saved() && state.next.is_empty()) {
             false => Ok(checkpoint),
-            true => Err(StartFailure::Refused.because(ApiError {
+            true => Err(StartFailure::Refused.with_error(ApiError {
                 hint: Some("continue it with a new input, or edit it as another node".into()),
                 ..none("no node is next there")
             })),

@@ -1,6 +1,6 @@
 //! Sends an edit of a thread's state, once.
 
-use crate::act::{Acted, Done, Left, Seen, StartError, StartFailure};
+use crate::act::{Acted, Partial, Progress, StartError, StartFailure, TargetNow};
 use crate::{AgentServer, ApiError, Kind};
 use runtail_core::model::ThreadFacts;
 use serde_json::Value;
@@ -32,20 +32,20 @@ impl AgentServer {
         &self,
         (thread, kind): (&str, WriteKind),
         body: &Value,
-        seen: &Seen,
+        seen: &TargetNow,
         is_last: bool,
-        done: &mut Done,
+        done: &mut Progress,
     ) -> Result<Acted, StartError> {
         let checkpoint = match self.update_state(thread, body).await {
             Ok(answer) => new_checkpoint(&answer),
             // Python's detail is the whole record of the run, its configuration included.
             Err(error) if error.kind == Kind::Conflict => {
                 let detail = "a run is active on the thread".to_string();
-                return Err(StartFailure::Busy.because(ApiError { detail, ..error }));
+                return Err(StartFailure::Busy.with_error(ApiError { detail, ..error }));
             }
             Err(error) => return Err(self.lost_write(thread, seen, error).await),
         };
-        done.left = Some(Left::Edited(
+        done.partial = Some(Partial::Edited(
             checkpoint.clone().unwrap_or_else(|| "unknown".into()),
         ));
         // The request is done; a status that can't be read is unknown.
@@ -64,15 +64,15 @@ impl AgentServer {
     }
 
     /// Converts the error of an edit that failed. It is never sent again.
-    async fn lost_write(&self, thread: &str, seen: &Seen, error: ApiError) -> StartError {
+    async fn lost_write(&self, thread: &str, seen: &TargetNow, error: ApiError) -> StartError {
         // Only after an answer the request is over, so that an unchanged thread shows that nothing was done.
         if matches!(error.kind, Kind::Server(_))
-            && let Seen::Thread(before) = seen
+            && let TargetNow::Thread(before) = seen
             && let Ok(now) = self.load_thread(thread).await
             && now.state.is_some()
             && now.checkpoint() == before.checkpoint()
         {
-            return StartFailure::Refused.because(ApiError {
+            return StartFailure::Refused.with_error(ApiError {
                 hint: None,
                 ..error
             });

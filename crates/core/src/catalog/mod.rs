@@ -1,4 +1,4 @@
-//! The catalogue of records: each field is declared once. Documents, options of the command line, templates and tables come
+//! The catalog of records: each field is declared once. Documents, options of the command line, templates and tables are generated
 //! from it.
 
 mod collection;
@@ -28,7 +28,7 @@ pub struct Field {
     pub value: &'static str,
     /// The help of the option.
     pub help: &'static str,
-    /// What its words mean.
+    /// The meanings of its words.
     pub meanings: &'static [&'static str],
     /// Its value in a new document, with a comment.
     pub sample: &'static str,
@@ -117,7 +117,7 @@ impl Field {
         }
     }
 
-    /// Says in the help what its words mean.
+    /// Adds the meanings of its words to the help.
     pub const fn meanings(self, meanings: &'static [&'static str]) -> Field {
         Field { meanings, ..self }
     }

@@ -561,7 +561,8 @@ mod tests {
         assert!(read(profile, 0o666).is_ok());
     }
 
-    /// Mistakes in `mistakes.txt`, each with all that is reported about it. A wrong table is written beside the tests of cargo.
+    /// Compares each mistake in `mistakes.txt` with its whole message. The table as it is now is written to the folder for temporary
+    /// files if they differ.
     #[test]
     fn mistakes_show_their_place_and_what_to_do() {
         const TABLE: &str = include_str!("mistakes.txt");

@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::path::Path;
 
-/// The expectation of a number: all that the configuration has as numbers alone are prices.
+/// What is expected where only a number fits: those are prices.
 pub(super) const PRICE: &str = "a price per million tokens (0 or more)";
 
 /// A file that is being parsed.
@@ -141,7 +141,7 @@ impl<'d> Value<'d> {
         seed.deserialize(self).map_err(|error| here.placed(error))
     }
 
-    /// Adds what an error lacks: its place, what was found there, and what this key needs.
+    /// Adds what an error is missing: its place, what was found there, and what this key needs.
     fn placed(&self, mut error: ConfigError) -> ConfigError {
         let has_place = error.place.is_some();
         let mut message = error.message.as_str();
@@ -243,7 +243,7 @@ impl<'de> Deserializer<'de> for Value<'de> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ConfigError> {
-        // One value for all, or a table of them: what it is says which.
+        // One value for all, or a table of values: its type decides.
         if let ["All", ..] = variants {
             let key = match self.node.value {
                 Content::Table(_) => "Named",
@@ -354,7 +354,7 @@ fn empty() -> ConfigError {
     ConfigError::new("must not be empty")
 }
 
-/// Returns a text that is not empty, without blanks around it.
+/// Returns a non-empty text without surrounding spaces.
 pub(super) fn text_of<'d>(source: &Source<'_>, value: &'d Node) -> Result<&'d str, ConfigError> {
     match &value.value {
         Content::Text(text) if !text.trim().is_empty() => Ok(text.trim()),

@@ -541,7 +541,7 @@ pub(super) fn to_toml(config: &Config) -> String {
     })
 }
 
-/// Returns a value in TOML, with nothing in it that a terminal would obey.
+/// Returns a value in TOML, without control characters.
 fn to_text(value: &impl Serialize) -> String {
     let text = toml::to_string(value).unwrap_or_else(|error| format!("# {error}\n"));
     text::clean_lines(&text).into_owned()

@@ -1,4 +1,4 @@
-//! Numbers as they are written, and what becomes of them.
+//! Numbers as they are written, and as they would be sent.
 
 use super::tokens;
 use serde_json::Number;
@@ -10,7 +10,7 @@ pub fn numbers(json: &str) -> impl Iterator<Item = &str> {
         .filter(|token| token.starts_with(|c: char| c == '-' || c.is_ascii_digit()))
 }
 
-/// Returns what a number would become if it were sent, which is empty if it can't be sent; `None` if it stays.
+/// Returns a number as it would be sent, if that differs; it is empty if the number can't be sent.
 pub fn rounded(number: &str) -> Option<String> {
     let Ok(sent) = serde_json::from_str::<Number>(number) else {
         return Some(String::new());

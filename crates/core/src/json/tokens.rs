@@ -1,11 +1,11 @@
-//! The tokens of a JSON text: the only place that finds where a string, a number or a word ends. What is not JSON has tokens, too.
+//! The tokens of a JSON text: the only place that finds where a string, a number or a word ends. Invalid JSON has tokens, too.
 
 use std::ops::Range;
 
-/// Bytes of a string that are looked at one by one.
+/// Bytes of a string that are read one by one.
 const SHORT: usize = 16;
 
-/// Returns where a JSON string ends whose opening quotation mark was passed: at its closing one, else at the end of the text.
+/// Returns where a JSON string ends, given the text after its opening quotation mark: at its closing one, else at the end of the text.
 pub fn string_end(json: &[u8]) -> usize {
     let mut at = 0;
     // Most strings are too short for a search.

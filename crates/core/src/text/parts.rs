@@ -1,4 +1,4 @@
-//! Parts of a text: its ends, what hides in it, and replacing some of it.
+//! Parts of a text: its ends, invisible characters, and replacements.
 
 use std::ops::Range;
 

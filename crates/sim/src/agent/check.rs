@@ -12,7 +12,7 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// What the Python server says to a run with both kinds of settings.
+/// The Python server's error for a run with both kinds of settings.
 pub const BOTH_SETTINGS: &str = "Cannot specify both configurable and context. Prefer setting context alone. Context was \
                                  introduced in LangGraph 0.6.0 and is the long term planned replacement for configurable.";
 

@@ -30,7 +30,8 @@ pub struct Started {
     pub reader: Reader,
 }
 
-/// Creates a run on a thread and starts it.#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How a run was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// A client streams it from the start.
     Streamed,

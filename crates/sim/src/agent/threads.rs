@@ -54,7 +54,7 @@ pub async fn get(State(agent): ThisAgent, Path(id): Path<String>) -> Handled {
     of_thread(&agent, &id, rows::thread)
 }
 
-/// `PATCH /threads/{t}`: metadata is merged. A client may wish for an empty response.
+/// `PATCH /threads/{t}`: metadata is merged. A client may ask for an empty response.
 pub async fn patch(
     State(agent): ThisAgent,
     Path(id): Path<String>,

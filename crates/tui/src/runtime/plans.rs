@@ -96,7 +96,7 @@ pub async fn check(
     Some(plan.check().await)
 }
 
-/// Carries out a planned action on a thread.
+/// Applies a planned action on a thread.
 pub async fn act(services: &Services, number: u64, profile: &str) -> Result<Acted, StartError> {
     match taken(services, number, profile) {
         Ok((plan, _)) => plan.apply().await,
@@ -112,7 +112,7 @@ fn taken(services: &Services, number: u64, profile: &str) -> Result<(Plan, Propo
     services.plans.take(number).ok_or_else(gone)
 }
 
-/// Carries out another planned change.
+/// Applies another planned change.
 pub async fn send(services: &Services, number: u64, profile: &str) -> Result<Applied, ApiError> {
     let (plan, proposal) = taken(services, number, profile)?;
     let acted = plan.apply().await.map_err(|failed| match proposal {
@@ -191,7 +191,7 @@ pub async fn send(services: &Services, number: u64, profile: &str) -> Result<App
 /// Returns the comparison of the runs on both servers.
 ///
 /// # Errors
-/// One of them was not started. What became of the other one belongs to the error of the first one that failed.
+/// At least one was not started. The error of the first one that failed also reports the result of the other.
 fn both(mut runs: Vec<(ThreadRef, Result<Acted, StartError>)>) -> Result<ResultPage, ApiError> {
     let run_of = |acted: &Acted| match acted {
         Acted::Started(started) => started.run_id.clone(),

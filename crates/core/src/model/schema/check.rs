@@ -1,16 +1,17 @@
 //! Applies the rules of a schema to a value.
 
 use super::known::count;
-use super::{Draft, Violation, format, resolve, short};
+use super::{Draft, Violation, format, resolve};
+use crate::text::head;
 use serde_json::{Map, Number, Value};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
 /// Values of an enumeration that a message names.
 const MAX_NAMED: usize = 8;
-/// Rules and comparisons of one check. Schemas come from servers, and alternatives within alternatives may multiply without end.
+/// Maximum rules and comparisons of one check. Servers send the schemas, and nested alternatives multiply.
 const MAX_STEPS: u32 = 200_000;
-/// Schemas within each other.
+/// Maximum depth of schemas within each other.
 const MAX_DEPTH: u32 = 150;
 
 type Fields = Map<String, Value>;
@@ -18,7 +19,7 @@ type Fields = Map<String, Value>;
 /// Returns every rule that a value breaks.
 ///
 /// # Errors
-/// Why the check did not end.
+/// Why the check was stopped.
 pub(super) fn all(schema: &Value, draft: Draft, value: &Value) -> Result<Vec<Violation>, String> {
     let mut check = Check {
         root: schema,
@@ -29,7 +30,7 @@ pub(super) fn all(schema: &Value, draft: Draft, value: &Value) -> Result<Vec<Vio
         why: None,
         patterns: HashMap::new(),
     };
-    let found = check.broken(schema, value);
+    let found = check.violations(schema, value);
     check.why.map_or(Ok(found), |why| Err(why.into()))
 }
 
@@ -40,14 +41,14 @@ struct Check<'s> {
     path: Vec<String>,
     steps: u32,
     depth: u32,
-    /// Why the check can't end.
+    /// Why the check was stopped.
     why: Option<&'static str>,
     /// Patterns, compiled once.
     patterns: HashMap<String, Option<fancy_regex::Regex>>,
 }
 
 impl Check<'_> {
-    fn broken(&mut self, schema: &Value, value: &Value) -> Vec<Violation> {
+    fn violations(&mut self, schema: &Value, value: &Value) -> Vec<Violation> {
         self.step(1);
         if self.depth > MAX_DEPTH {
             self.why = Some("it refers to itself without end");
@@ -117,12 +118,12 @@ impl Check<'_> {
     }
 
     fn fits(&mut self, schema: &Value, value: &Value) -> bool {
-        self.broken(schema, value).is_empty()
+        self.violations(schema, value).is_empty()
     }
 
     fn within(&mut self, name: &str, schema: &Value, value: &Value) -> Vec<Violation> {
         self.path.push(name.to_string());
-        let found = self.broken(schema, value);
+        let found = self.violations(schema, value);
         self.path.pop();
         found
     }
@@ -130,7 +131,7 @@ impl Check<'_> {
     fn referred(&mut self, reference: &Value, value: &Value) -> Vec<Violation> {
         let root = self.root;
         match reference.as_str().and_then(|text| resolve(root, text)) {
-            Some(schema) => self.broken(schema, value),
+            Some(schema) => self.violations(schema, value),
             None => Vec::new(),
         }
     }
@@ -159,7 +160,7 @@ impl Check<'_> {
             "const" => self.unless(equal(rule, value), || format!("must be {}", plain(rule))),
             "allOf" => list(rule)
                 .iter()
-                .flat_map(|one| self.broken(one, value))
+                .flat_map(|one| self.violations(one, value))
                 .collect(),
             "anyOf" | "oneOf" => self.alternatives(keyword, list(rule), value),
             "not" => {
@@ -173,7 +174,7 @@ impl Check<'_> {
                     "else"
                 };
                 all.get(branch)
-                    .map(|schema| self.broken(schema, value))
+                    .map(|schema| self.violations(schema, value))
                     .unwrap_or_default()
             }
             _ => match value {
@@ -189,7 +190,7 @@ impl Check<'_> {
     fn alternatives(&mut self, keyword: &str, schemas: &[Value], value: &Value) -> Vec<Violation> {
         let mut found: Vec<_> = schemas
             .iter()
-            .map(|schema| self.broken(schema, value))
+            .map(|schema| self.violations(schema, value))
             .collect();
         let fitting = found.iter().filter(|one| one.is_empty()).count();
         if fitting == 1 || (fitting > 1 && keyword == "anyOf") {
@@ -238,13 +239,13 @@ impl Check<'_> {
                 let pattern = rule.as_str().unwrap_or_default();
                 let is_fine = self.matches(pattern, text);
                 self.unless(is_fine, || {
-                    format!("must match the pattern {}", short(pattern, 80))
+                    format!("must match the pattern {}", head(pattern, 80))
                 })
             }
             "format" if self.draft == Draft::Old => {
                 let name = rule.as_str().unwrap_or_default();
                 self.unless(format::is_valid(name, text), || {
-                    format!("must be a valid {}", short(name, 40))
+                    format!("must be a valid {}", head(name, 40))
                 })
             }
             _ => Vec::new(),
@@ -394,7 +395,7 @@ impl Check<'_> {
             .filter(|name| !fields.contains_key(*name))
             .map(|name| {
                 let mut path = self.path.clone();
-                path.push(short(name, 80).to_string());
+                path.push(head(name, 80).to_string());
                 Violation {
                     path,
                     rule: "required".into(),
@@ -468,8 +469,8 @@ fn has_type(rule: &Value, value: &Value) -> bool {
 /// A value without the quotes of a text.
 fn plain(value: &Value) -> String {
     match value {
-        Value::String(text) => short(text, 80).to_string(),
-        other => short(&other.to_string(), 80).to_string(),
+        Value::String(text) => head(text, 80).to_string(),
+        other => head(&other.to_string(), 80).to_string(),
     }
 }
 
@@ -520,7 +521,7 @@ fn with_float(whole: i128, other: &Number) -> Ordering {
 
 /// Returns whether a number is a multiple of another, as both are written; none if they are too large to be sure.
 fn is_multiple(number: &Number, of: &Number) -> Option<bool> {
-    let ((a, a_places), (b, b_places)) = (decimal(number)?, decimal(of)?);
+    let ((a, a_places), (b, b_places)) = (places_of(number)?, places_of(of)?);
     let places = a_places.max(b_places);
     let scaled = |digits: i128, from: u32| digits.checked_mul(10i128.checked_pow(places - from)?);
     scaled(a, a_places)?
@@ -529,7 +530,7 @@ fn is_multiple(number: &Number, of: &Number) -> Option<bool> {
 }
 
 /// Returns a number as digits and how many of them are decimal places.
-fn decimal(number: &Number) -> Option<(i128, u32)> {
+fn places_of(number: &Number) -> Option<(i128, u32)> {
     let text = number.to_string();
     let (text, exponent) = match text.split_once(['e', 'E']) {
         Some((text, exponent)) => (text, exponent.parse::<i32>().ok()?),

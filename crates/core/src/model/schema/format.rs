@@ -3,7 +3,7 @@
 use fancy_regex::{Regex, RegexBuilder};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Backtracking steps of a pattern. Schemas come from servers, and a pattern may be made to run for hours.
+/// Maximum backtracking steps of a pattern. Servers send the patterns, and one may be made to run for hours.
 const MAX_BACKTRACKING: usize = 10_000;
 
 /// Compiles a pattern, if it can be used here.
@@ -37,7 +37,7 @@ pub(super) fn is_known(format: &str) -> bool {
     )
 }
 
-/// Returns whether a text has a format. Unknown ones are for people.
+/// Returns whether a text has a format. Any text has an unknown one.
 pub(super) fn is_valid(format: &str, text: &str) -> bool {
     match format {
         "date" => is_date(text),

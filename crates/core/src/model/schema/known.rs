@@ -1,12 +1,13 @@
 //! Refuses a schema with a rule that is not known here, or that is not well-formed.
 
-use super::{Draft, format, resolve, short};
-use serde_json::{Map, Value};
+use super::{Draft, format, resolve};
+use crate::text::head;
+use serde_json::Value;
 use std::collections::HashSet;
 
-/// What a keyword has as its value.
+/// The kind of value that a keyword needs.
 enum Shape {
-    /// Nothing that is checked.
+    /// Any value: the keyword is not a rule.
     Any,
     Flag,
     Text,
@@ -75,7 +76,7 @@ impl Shape {
 /// Checks that every rule of a schema, and of what it refers to, is known.
 ///
 /// # Errors
-/// The first that is not.
+/// The first unknown or malformed rule.
 pub(super) fn all(schema: &Value, draft: Draft) -> Result<(), String> {
     let mut walk = Walk {
         root: schema,
@@ -124,7 +125,7 @@ impl<'s> Walk<'s> {
             Shape::Flag => value.is_boolean(),
             Shape::Text => match value.as_str() {
                 Some(name) if self.draft == Draft::Old && !format::is_known(name) => {
-                    return Err(format!("the format {} is not known", short(name, 40)));
+                    return Err(format!("the format {} is not known", head(name, 40)));
                 }
                 name => name.is_some(),
             },
@@ -135,20 +136,17 @@ impl<'s> Walk<'s> {
             Shape::Type => is_type(value),
             Shape::List => value.is_array(),
             Shape::Names => is_names(value),
-            Shape::NamesOfFields => object(value).is_some_and(|map| map.values().all(is_names)),
+            Shape::NamesOfFields => value
+                .as_object()
+                .is_some_and(|map| map.values().all(is_names)),
             Shape::Schema => return self.schema(value),
             Shape::SchemaOrSchemas if !value.is_array() => return self.schema(value),
             Shape::Schemas | Shape::SchemaOrSchemas => match value.as_array() {
                 Some(list) => return list.iter().try_for_each(|one| self.schema(one)),
                 None => false,
             },
-            Shape::SchemasOfFields | Shape::SchemasOfPatterns => match object(value) {
-                Some(map)
-                    if keyword == "patternProperties"
-                        && !map.keys().all(|pattern| format::is_pattern(pattern)) =>
-                {
-                    false
-                }
+            Shape::SchemasOfPatterns if !has_patterns(value) => false,
+            Shape::SchemasOfFields | Shape::SchemasOfPatterns => match value.as_object() {
                 Some(map) => return map.values().try_for_each(|one| self.schema(one)),
                 None => false,
             },
@@ -174,18 +172,19 @@ impl<'s> Walk<'s> {
             }
             None => Err(format!(
                 "it refers to {}, which is not in it",
-                short(reference, 120)
+                head(reference, 120)
             )),
         }
     }
 }
 
 fn malformed(what: &str, value: &Value) -> String {
-    format!("{what} can't be {}", short(&value.to_string(), 80))
+    format!("{what} can't be {}", head(&value.to_string(), 80))
 }
 
-fn object(value: &Value) -> Option<&Map<String, Value>> {
-    value.as_object()
+fn has_patterns(value: &Value) -> bool {
+    let map = value.as_object();
+    map.is_some_and(|map| map.keys().all(|key| format::is_pattern(key)))
 }
 
 fn is_names(value: &Value) -> bool {

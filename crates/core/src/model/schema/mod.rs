@@ -1,7 +1,7 @@
 //! Checks a value against a JSON schema and reports violations in words.
 //!
-//! Servers keep what they receive, so a wrong answer stays: a schema with a rule that is not known here is reported, and its other
-//! rules are not taken for all. The rules are those of drafts 6, 7, 2019-09 and 2020-12
+//! Servers keep what they receive, so a wrong answer can't be corrected: a schema with a rule that is not known here is refused and
+//! reported, not checked in part. The rules are those of drafts 6, 7, 2019-09 and 2020-12
 //! (<https://json-schema.org/draft/2020-12/json-schema-validation>). A test compares them with the crate `jsonschema`, which is
 //! twenty times as large as what is needed here.
 
@@ -11,9 +11,10 @@ mod known;
 #[cfg(test)]
 mod tests;
 
+use crate::text::head;
 use serde_json::Value;
 
-/// Violations that are reported of one value.
+/// Maximum violations that are reported for one value.
 const MAX_VIOLATIONS: usize = 20;
 
 /// A rule that a value breaks.
@@ -58,7 +59,7 @@ impl Draft {
             Some((_, "draft-06/schema" | "draft-07/schema")) => Ok(Draft::Old),
             Some((_, "draft/2019-09/schema")) => Ok(Draft::Middle),
             Some((_, "draft/2020-12/schema")) => Ok(Draft::Newest),
-            _ => Err(format!("its version {} is not known", short(url, 80))),
+            _ => Err(format!("its version {} is not known", head(url, 80))),
         }
     }
 }
@@ -70,8 +71,4 @@ fn resolve<'s>(root: &'s Value, reference: &str) -> Option<&'s Value> {
         .decode_utf8()
         .ok()?;
     root.pointer(&pointer)
-}
-
-fn short(text: &str, max: usize) -> &str {
-    crate::text::head(text, max)
 }

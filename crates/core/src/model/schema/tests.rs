@@ -580,7 +580,7 @@ proptest! {
 }
 
 #[test]
-fn rules_that_are_not_known_are_reported() {
+fn unknown_rules_are_reported() {
     for (schema, why) in [
         (
             json!({"unevaluatedProperties": false}),
@@ -619,7 +619,7 @@ fn rules_that_are_not_known_are_reported() {
 }
 
 #[test]
-fn a_schema_of_any_size_ends_soon() {
+fn checks_of_large_schemas_are_bounded() {
     let mut defs = serde_json::Map::new();
     for at in 0..50_000 {
         let next = json!({"$ref": format!("#/$defs/{}", at + 1)});

@@ -419,7 +419,7 @@ impl LogView {
     }
 
     /// Returns the number of matching lines received since the end was last followed.
-    pub fn unseen(&self) -> u64 {
+    pub fn ignored_fields(&self) -> u64 {
         let seen = if self.place.follow {
             self.next_number
         } else {

@@ -216,7 +216,7 @@ fn unseen_lines_are_counted_despite_eviction_and_filters() {
         bytes: 1000,
     };
     take(&mut view, 0, (0..8).map(|n| line(n, "old")).collect());
-    assert_eq!(view.unseen(), 0);
+    assert_eq!(view.ignored_fields(), 0);
     pause(&mut view, 1);
     take(
         &mut view,
@@ -228,23 +228,23 @@ fn unseen_lines_are_counted_despite_eviction_and_filters() {
             line(2, "late x"),
         ],
     );
-    assert_eq!((view.let_go, view.unseen()), (2, 4));
+    assert_eq!((view.let_go, view.ignored_fields()), (2, 4));
     view.set_filter("x");
-    assert_eq!((view.counts().1, view.unseen()), (3, 3));
+    assert_eq!((view.counts().1, view.ignored_fields()), (3, 3));
     take(&mut view, 0, vec![line(11, "newer x")]);
-    assert_eq!(view.unseen(), 4);
+    assert_eq!(view.ignored_fields(), 4);
     view.set_filter("nothing");
-    assert_eq!(view.unseen(), 0);
+    assert_eq!(view.ignored_fields(), 0);
     view.set_filter("");
-    assert_eq!(view.unseen(), 5);
+    assert_eq!(view.ignored_fields(), 5);
     // In the end all new lines were evicted.
     take(&mut view, 0, (12..40).map(|n| line(n, "newest")).collect());
-    assert_eq!(view.unseen(), 10);
+    assert_eq!(view.ignored_fields(), 10);
     let rows = view.rows();
     view.place.to_end(&rows, HEIGHT, true);
     view.clamp(HEIGHT);
     pause(&mut view, 1);
-    assert_eq!(view.unseen(), 0);
+    assert_eq!(view.ignored_fields(), 0);
 }
 
 #[test]
@@ -332,9 +332,9 @@ proptest! {
                 let key = view.entries.iter().find(|e| e.number == number).map_or(key, |e| e.key);
                 let wanted = shown.iter().find(|e| e.order() >= (key, number)).or(shown.last());
                 prop_assert_eq!(view.under_cursor().map(|e| e.number), wanted.map(|e| e.number));
-                prop_assert_eq!(view.unseen(), shown.iter().filter(|e| e.number >= seen).count() as u64);
+                prop_assert_eq!(view.ignored_fields(), shown.iter().filter(|e| e.number >= seen).count() as u64);
             } else if paused.is_none() {
-                prop_assert_eq!(view.unseen(), 0);
+                prop_assert_eq!(view.ignored_fields(), 0);
             }
             prop_assert!(view.entries.is_sorted_by(|a, b| a.order() < b.order()));
             prop_assert_eq!(view.bytes, view.entries.iter().map(|e| e.line.message.len()).sum::<usize>());

@@ -47,10 +47,10 @@ impl Viewer {
 
     /// Returns the number of entries that arrived in the focused view since it was paused. Delivery is not a list of
     /// arrivals and has none.
-    pub fn unseen(&self) -> u64 {
+    pub fn ignored_fields(&self) -> u64 {
         match self.view() {
             View::Delivery | View::Graph | View::History => 0,
-            view => self.place(view).unseen(&self.rows(view)),
+            view => self.place(view).ignored_fields(&self.rows(view)),
         }
     }
 
