@@ -606,10 +606,15 @@ fn of_two_answers_at_once_the_graph_receives_one() {
         // Aegra ignores `multitask_strategy`, and both runs use one of the answers.
         if !is_aegra {
             assert_eq!(codes, [Some(0), Some(1)], "{url}: {both:?}");
+            // A second answer that is received after the first one's run ended isn't refused: its run does nothing.
+            let is_late = both.iter().any(|done| {
+                done.stderr
+                    .contains("someone started another one just before")
+            });
             assert_eq!(
                 asked.runs().len(),
-                2,
-                "{url}: the second answer started no run"
+                2 + usize::from(is_late),
+                "{url}: {both:?}"
             );
         }
     }

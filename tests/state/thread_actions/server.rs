@@ -23,6 +23,8 @@ struct ServerState {
     rejection: Option<(u16, &'static str)>,
     /// Whether a rejected run is started anyway.
     starts_anyway: bool,
+    /// The other run that starts just before, and ends.
+    just_before: Option<Value>,
     /// The status of the response to a rollback.
     rollback: u16,
     /// The status of the response to a cancellation.
@@ -45,6 +47,7 @@ fn state(status: &str, case: &str, runs: Vec<Value>) -> Shared {
         runs,
         rejection: None,
         starts_anyway: false,
+        just_before: None,
         rollback: 202,
         cancel: 202,
     };
@@ -119,6 +122,8 @@ async fn serve(state: &Shared) -> Server {
                 let body = seen.json();
                 let mut new = run("new", "pending");
                 new["metadata"] = body["metadata"].clone();
+                let other = state.just_before.take();
+                state.runs.splice(0..0, other);
                 if state.rejection.is_none() || state.starts_anyway {
                     state.runs.insert(0, new.clone());
                 }
@@ -685,6 +690,36 @@ async fn answers_are_checked_before_sending_and_sent_once() {
     let failed = agent.start_on_thread(&start).await.unwrap_err();
     assert_eq!(failed.failure, StartFailure::NotOpen);
     assert_eq!(writes(&server), ["POST /threads/T/runs"]);
+}
+
+/// Servers refuse a second answer only while the run of the first one is active.
+#[tokio::test]
+async fn an_answer_after_which_another_run_began_earlier_is_in_doubt() {
+    for (created_at, expected) in [
+        ("2026-11-21T13:52:59Z", Err(StartFailure::Overtaken)),
+        ("2099-01-01T00:00:00Z", Ok(())),
+    ] {
+        let state = state("interrupted", "question", vec![run("r", "success")]);
+        let server = serve(&state).await;
+        let start = answering(
+            &server
+                .agent()
+                .load_thread(THREAD)
+                .await
+                .unwrap()
+                .answerable(),
+        );
+        let mut other = run("other", "success");
+        other["created_at"] = created_at.into();
+        state.lock().unwrap().just_before = Some(other);
+        let started = server.agent().start_on_thread(&start).await;
+        assert_eq!(
+            started.map(drop).map_err(|failed| failed.failure),
+            expected,
+            "{created_at}"
+        );
+        assert_eq!(writes(&server), ["POST /threads/T/runs"]);
+    }
 }
 
 #[tokio::test]

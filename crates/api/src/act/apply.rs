@@ -248,7 +248,9 @@ impl Plan {
             }
             StepKind::Create(thread) => return agent.create_for_run(thread, body, done).await,
             StepKind::Start(thread, run) => {
-                agent.start_run_of(thread, run, &self.guard, done).await?
+                agent
+                    .start_run_of(thread, run, (&self.guard, seen), done)
+                    .await?
             }
             StepKind::Copy(copy) => agent.create_copy(copy, body, done).await?,
             StepKind::Describe(_) if done.is_described => return Ok(()),

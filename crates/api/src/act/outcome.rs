@@ -93,6 +93,8 @@ pub enum StartFailure {
     Unchecked,
     /// The server refused, because the question is already answered.
     Answered,
+    /// The run was started, but another one between the check and its start may have used up the question.
+    Overtaken,
     /// Another run is active: the server refused this one.
     Busy,
     /// The server could not be reached. Nothing was sent.
@@ -129,6 +131,9 @@ impl StartFailure {
                 "Couldn't read the thread right before sending. Nothing was sent."
             }
             StartFailure::Answered => "Someone answered first, so the server refused.",
+            StartFailure::Overtaken => {
+                "The run was started, but someone started another one just before. The graph may not have received this answer."
+            }
             StartFailure::Busy => "Another run is active on the thread, so the server refused.",
             StartFailure::Unreachable => "The server couldn't be reached. Nothing was sent.",
             StartFailure::Refused => "The server refused. Nothing was done.",

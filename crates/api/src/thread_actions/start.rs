@@ -1,16 +1,18 @@
 //! Starting a run on a thread in the background: the thread is looked at again, then the request is sent, once.
 
 use super::LoadedThread;
-use crate::act::{Acted, Guard, Progress, StartError, StartFailure, StartGuard};
+use crate::act::{Acted, Guard, Progress, StartError, StartFailure, StartGuard, TargetNow};
 use crate::{AgentServer, ApiError, FoundStart, Kind, ServerKind};
-use runtail_core::json;
 use runtail_core::model::{RunCreate, StateFacts, is_id_map};
+use runtail_core::{json, text};
 use serde_json::Value;
 use std::collections::HashSet;
 use std::time::Duration;
 
 /// Bytes of a state that is read only for its nodes.
 const MAX_STATE: usize = 64 << 20;
+/// Newest runs among which one is looked for that overtook an answer.
+const RUNS_CHECKED: usize = 20;
 /// How often, and how far apart, a run is looked for whose start got no answer.
 const LOOKUP_ATTEMPTS: u32 = 3;
 const LOOK_AGAIN: Duration = Duration::from_millis(400);
@@ -48,12 +50,12 @@ impl AgentServer {
         }
     }
 
-    /// Starts a run as a step of a plan. `guard` is what was checked before the plan's first step.
+    /// Starts a run as a step of a plan. `guard` is what was checked before the plan's first step, and `seen` what was read for it.
     pub(crate) async fn start_run_of(
         &self,
         thread: &str,
         run: &RunCreate,
-        guard: &Guard,
+        (guard, seen): (&Guard, &TargetNow),
         done: &mut Progress,
     ) -> Result<Acted, StartError> {
         let edited = match done.acted.take() {
@@ -105,6 +107,11 @@ impl AgentServer {
                     .await?
             }
         };
+        if let (Guard::Thread(_, _, StartGuard::Questions(_)), TargetNow::Thread(loaded)) =
+            (guard, seen)
+        {
+            self.check_not_overtaken(thread, &started, loaded).await?;
+        }
         Ok(match edited {
             Some(checkpoint) => Acted::Forked {
                 checkpoint,
@@ -137,6 +144,41 @@ impl AgentServer {
                 ..none("no node is next there")
             })),
         }
+    }
+
+    /// Fails if another run was started between the check of the questions and the start of this run. A server refuses a second
+    /// answer only while the run of the first one is active, and a run that answers no open question ends with success.
+    async fn check_not_overtaken(
+        &self,
+        thread: &str,
+        started: &Started,
+        checked: &LoadedThread,
+    ) -> Result<(), StartError> {
+        let Some(known) = &checked.runs else {
+            return Ok(());
+        };
+        let listed = self.runs(thread, RUNS_CHECKED).await;
+        let listed = listed.map(|runs| runs.items).unwrap_or_default();
+        let own = listed.iter().find(|run| run.run_id == started.run_id);
+        let Some(own) = own.and_then(|run| run.created_at) else {
+            return Ok(());
+        };
+        let other = listed.iter().find(|run| {
+            run.created_at.is_some_and(|created| created <= own)
+                && run.run_id != started.run_id
+                && known.iter().all(|known| known.run_id != run.run_id)
+        });
+        let Some(other) = other else {
+            return Ok(());
+        };
+        let why = format!(
+            "run {} was started, and run {} between the check of the question and it",
+            started.run_id, other.run_id
+        );
+        Err(StartFailure::Overtaken.with_error(ApiError {
+            hint: Some("the thread's history shows which answer the graph received".into()),
+            ..self.refused_here(thread, text::clean(&why).into_owned())
+        }))
     }
 
     async fn kind_of_refusal(&self, error: &ApiError) -> StartFailure {

@@ -111,6 +111,7 @@ impl Finish {
                 (Tone::Bad, "✗", "not sent")
             }
             StartFailure::Unknown
+            | StartFailure::Overtaken
             | StartFailure::ThreadUnknown
             | StartFailure::AfterEditUnknown => (Tone::Bad, "?", "unknown"),
         };
