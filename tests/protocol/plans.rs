@@ -13,7 +13,16 @@ use url::Url;
 
 /// The simulator with one deployment, and a client of it.
 async fn sim() -> (Sim, ControlPlane, Value) {
-    let sim = Sim::start(Options::default()).await.unwrap();
+    sim_at(Options::default().speed).await
+}
+
+async fn sim_at(speed: f64) -> (Sim, ControlPlane, Value) {
+    let sim = Sim::start(Options {
+        speed,
+        ..Options::default()
+    })
+    .await
+    .unwrap();
     let control = client(&sim);
     let folder = tempfile::tempdir().unwrap();
     let text = format!(
@@ -63,7 +72,8 @@ fn latest(record: &Value) -> String {
 
 #[tokio::test]
 async fn a_deletion_is_planned_and_applied() {
-    let (sim, control, record) = sim().await;
+    // At the usual speed, the deployment could be gone before the second deletion.
+    let (sim, control, record) = sim_at(1.0).await;
     let intent = |traces, force| Intent::DeleteDeployment {
         id: id(&record),
         delete_tracing_project: traces,
