@@ -15,8 +15,7 @@ use crate::output::{Output, complain, placed};
 use crate::signals::Signals;
 use clap::Args;
 use runtail_api::{AgentServer, ApiError, Applied, Plan, PlanError, ResourceIntent};
-use runtail_core::model::{Consent, Intent, NewRevision, Preview};
-use runtail_core::text;
+use runtail_core::model::{Consent, Intent, NewRevision, Preview, shell_option};
 use serde_json::Value;
 
 /// Options of every change.
@@ -132,9 +131,9 @@ impl Act<'_> {
                 _ => "",
             };
             if !why.is_empty() {
-                let name = text::clean(name);
+                let option = shell_option("--confirm", name);
                 return Err(Failure::usage(format!(
-                    "{title}: {why}; nothing was sent\n  add --confirm '{name}'"
+                    "{title}: {why}; nothing was sent\n  add {option}"
                 )));
             }
         }
@@ -143,7 +142,7 @@ impl Act<'_> {
         }
         match (&preview.consent, self.approval) {
             (Consent::Name(name), _) if given.is_none() => consent::name(name).await?,
-            (Consent::Key, Approval::Yes(yes) | Approval::Quiet(Some(yes))) => {
+            (_, Approval::Yes(yes) | Approval::Quiet(Some(yes))) => {
                 consent::yes(title, yes).await?;
             }
             _ => {}

@@ -12,7 +12,6 @@ use runtail_api::{
     Acted, AgentServer, Plan, Retry, StartError, StartFailure, Started, ThreadIntent, WriteKind,
 };
 use runtail_core::model::shell_word;
-use runtail_core::text;
 use runtail_stream::{End, Head, JoinTransport, SourceOptions};
 use serde_json::{Value, json};
 
@@ -93,7 +92,7 @@ impl Act<'_> {
         if plan.run().is_some() && plan.preview.then.is_empty() {
             return not_started(failed, &options, thread);
         }
-        let thread = text::clean(thread);
+        let thread = shell_word(thread);
         let check = match plan.is_label() {
             true => format!("`runtail{options} threads get {thread}` shows it"),
             false => format!(

@@ -653,7 +653,7 @@ async fn deleting_requires_the_exact_name() {
             .expect(2);
         assert!(
             done.stderr.contains(
-                "--confirm doesn't match the name; nothing was sent\n  add --confirm 'bot'"
+                "--confirm doesn't match the name; nothing was sent\n  add --confirm bot"
             ),
             "{}",
             done.stderr
@@ -662,7 +662,7 @@ async fn deleting_requires_the_exact_name() {
     let done = world.run(&["deployments", "delete", "bot"]).expect(2);
     assert!(
         done.stderr
-            .contains("not confirmed; nothing was sent\n  add --confirm 'bot'"),
+            .contains("not confirmed; nothing was sent\n  add --confirm bot"),
         "{}",
         done.stderr
     );

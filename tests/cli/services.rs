@@ -771,7 +771,7 @@ async fn listeners_are_created_updated_and_deleted() {
         assert!(
             ended
                 .err
-                .contains("nothing was sent\n  add --confirm 'k8s-new'"),
+                .contains("nothing was sent\n  add --confirm k8s-new"),
             "{}",
             ended.err
         );

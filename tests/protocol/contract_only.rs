@@ -1,7 +1,8 @@
 //! Servers that offer only the contract's calls, or answer them in unusual ways.
 
 use axum::response::Response;
-use runtail_api::{Kind, RunStart, StartFailure, StartGuard, ThreadQuery};
+use runtail_api::{AgentServer, Http, Kind, RunStart, StartFailure, StartGuard, ThreadQuery};
+use runtail_core::config::Profile;
 use runtail_core::model::RunCreate;
 use runtail_sim::{Ids, Options, Scenario, Sim};
 use runtail_stream::{
@@ -524,6 +525,13 @@ async fn the_same_input_runs_with_the_assistant_of_each_server() {
     };
     let (here, there) = (start(OURS).await, start(THEIRS).await);
     let (agent, other) = (here.agent(), there.agent());
+    let sealed = Profile {
+        read_only: true,
+        ..profile()
+    };
+    let sealed = AgentServer::new(Http::new(&sealed).unwrap(), there.url.clone());
+    let plan = agent.plan_on_both(&sealed, "t", None).await.unwrap();
+    assert_eq!(plan.apply().await.unwrap_err().error.kind, Kind::ReadOnly);
     let plan = agent.plan_on_both(&other, "t", None).await.unwrap();
     let started = plan.apply().await;
     assert!(started.is_ok(), "{started:?}");

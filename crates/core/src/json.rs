@@ -310,7 +310,7 @@ pub fn written(json: &str) -> Cow<'_, str> {
         let number = || {
             rest[MARK.len_utf8()..]
                 .strip_prefix(NUMBER)
-                .filter(|_| out.ends_with('"'))?
+                .filter(|_| opens_string(&out))?
                 .split_once('"')
         };
         // A string that only looks like a number, or a key, stays one.
@@ -331,6 +331,15 @@ pub fn written(json: &str) -> Cow<'_, str> {
     }
     out.push_str(rest);
     Cow::Owned(out)
+}
+
+/// Whether JSON ends with a quote that is not escaped.
+fn opens_string(json: &str) -> bool {
+    let before = json.strip_suffix('"');
+    before.is_some_and(|before| {
+        let escapes = before.bytes().rev().take_while(|byte| *byte == b'\\');
+        escapes.count() % 2 == 0
+    })
 }
 
 #[cfg(test)]

@@ -465,20 +465,26 @@ async fn rejected_answers_are_retried_from_the_questions_checkpoint() {
         (&body["input"], &body["checkpoint_id"]),
         (&Value::Null, &checkpoint)
     );
-    // JavaScript would use the rejected answer again at that checkpoint, so a copy of it asks.
+    // JavaScript would use the rejected answer again at that checkpoint, so a copy of it asks. The checkpoint is named once, also
+    // where a row has no list of questions.
     state.lock().unwrap().info = json!({"langgraph_js_version": "1"});
-    let server = serve(&state).await;
-    let plan = server.agent().plan_on_thread(&again()).await.unwrap();
-    let copy = json!({"values": null, "as_node": "__copy__", "checkpoint_id": checkpoint});
-    assert_eq!(plan.preview.request.body, Some(copy));
-    let [run] = plan.preview.then.as_slice() else {
-        panic!("a run from the copy")
-    };
-    let run = run.body.clone().unwrap();
-    assert_eq!(
-        (&run["input"], &run["checkpoint_id"]),
-        (&Value::Null, &json!("(from 1)"))
-    );
+    for at in ["/checkpoint_id", "/checkpoint/checkpoint_id"] {
+        let server = serve(&state).await;
+        let plan = server.agent().plan_on_thread(&again()).await.unwrap();
+        let copy = json!({"values": null, "as_node": "__copy__", "checkpoint_id": checkpoint});
+        assert_eq!(plan.preview.request.body, Some(copy));
+        let [run] = plan.preview.then.as_slice() else {
+            panic!("a run from the copy")
+        };
+        let run = run.body.clone().unwrap();
+        assert_eq!(
+            (&run["input"], run.pointer(at)),
+            (&Value::Null, Some(&json!("(from 1)")))
+        );
+        assert_eq!(run.to_string().matches("(from 1)").count(), 1, "{run}");
+        let thread = &mut state.lock().unwrap().thread;
+        drop(thread.as_object_mut().unwrap().remove("interrupts"));
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Plans for threads: what is read, the request, and its consequences.
 
 use super::edit::about_questions;
+use super::start::begin_at;
 use super::{LoadedThread, RunStart, ThreadIntent, WriteKind, unfit};
 use crate::act::{
     Choice, Draft, Guard, Plan, PlanError, StartGuard, Step, StepKind, and_more, listed,
@@ -280,7 +281,7 @@ impl AgentServer {
         let copy = json!({"values": null, "as_node": "__copy__", "checkpoint_id": checkpoint});
         let mut draft = self.plan_write(title, thread, copy, (loaded, WriteKind::Edit), notes)?;
         let mut body = body;
-        body.extra.insert("checkpoint_id".into(), FROM_FIRST.into());
+        begin_at(&mut body, FROM_FIRST);
         draft.steps.push(self.start_step(thread, body)?);
         Ok(draft)
     }

@@ -66,13 +66,7 @@ impl AgentServer {
         };
         let mut body = run.clone();
         if let Some(checkpoint) = &edited {
-            match body.extra.get_mut("checkpoint") {
-                Some(place) => place["checkpoint_id"] = checkpoint.as_str().into(),
-                None => drop(
-                    body.extra
-                        .insert("checkpoint_id".into(), checkpoint.as_str().into()),
-                ),
-            }
+            begin_at(&mut body, checkpoint);
         }
         if done.partial.is_some() || matches!(guard, Guard::Thread(_, _, StartGuard::None)) {
             body = self.begin_at_head(thread, body).await;
@@ -256,6 +250,14 @@ pub(crate) fn was_answered(loaded: &LoadedThread, id: Option<&str>) -> bool {
             (resume, _) => at == 0 && !is_id_map(resume),
         }
     })
+}
+
+/// Replaces the checkpoint at which a run begins, in the form that the body has.
+pub(super) fn begin_at(body: &mut RunCreate, checkpoint: &str) {
+    match body.extra.get_mut("checkpoint") {
+        Some(place) => place["checkpoint_id"] = checkpoint.into(),
+        None => drop(body.extra.insert("checkpoint_id".into(), checkpoint.into())),
+    }
 }
 
 /// Adds the likely cause to a refusal that only says that something does not exist: the thread was just read.

@@ -62,6 +62,7 @@ fn a_text_that_imitates_a_mark_stays_a_text() {
         "\u{ffff}\u{e800}1,\"x\":2",
         "\u{ffff}\u{e800}nan",
         "\u{ffff}\u{e900}",
+        "\"\u{ffff}\u{e800}1",
     ] {
         let value = json!({ "a": text, text: 1 });
         assert_eq!(
