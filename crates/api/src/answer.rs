@@ -1,11 +1,10 @@
 //! Turns an error response (status, headers, body) into an [`ApiError`] with an explanation for the user.
 
-use super::{ApiError, Kind, Place};
+use crate::prelude::*;
 use jiff::fmt::rfc2822::DateTimeParser;
+use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
-use reqwest::{StatusCode, Url};
-use runtail_core::{config, json, text};
-use serde_json::Value;
+use runtail_core::config;
 
 /// Maximum length of a detail, in columns.
 const MAX_DETAIL: usize = 600;

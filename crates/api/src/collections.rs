@@ -1,13 +1,11 @@
 //! The other lists of a control plane, and single records of them (control-plane reference §2:
 //! Integrations, Listeners, Auth service).
 
-use super::control_plane::ControlPlane;
-use super::pages::{List, NextPage, PAGE, Page, PageRequest, Pages};
-use super::{ApiError, Kind, Listing};
+use crate::control_plane::ControlPlane;
+use crate::pages::{List, NextPage, PAGE, Page, PageRequest, Pages};
+use crate::prelude::*;
 use runtail_core::model::{Collection, GithubApp};
-use runtail_core::text;
 use serde::Deserialize;
-use serde_json::Value;
 
 /// How a list is paginated.
 enum Paging {

@@ -1,11 +1,10 @@
 //! Gathers the data of a failure card: the records around a revision, and its log.
 
-use super::{ApiError, ControlPlane, LogFilter, LogFollower, LogKind, LogScope};
-use jiff::Timestamp;
+use crate::prelude::*;
+use crate::{LogFilter, LogFollower, LogKind, LogScope};
 use runtail_core::model::{
     CardLog, Evidence, FailureCard, LogEvidence, LogLine, LogText, Phase, StatusTime,
 };
-use serde_json::Value;
 
 /// Number of revisions to search for the last good one.
 const REVISIONS: usize = 100;

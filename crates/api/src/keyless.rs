@@ -46,13 +46,12 @@ impl SecretRedactor {
         if self.keys.is_empty() {
             return chunk;
         }
-        let mut all = match self.held.is_empty() {
-            true => chunk,
-            false => {
-                let mut all = BytesMut::from(&std::mem::take(&mut self.held)[..]);
-                all.extend_from_slice(&chunk);
-                all.freeze()
-            }
+        let mut all = if self.held.is_empty() {
+            chunk
+        } else {
+            let mut all = BytesMut::from(&std::mem::take(&mut self.held)[..]);
+            all.extend_from_slice(&chunk);
+            all.freeze()
         };
         for key in &self.keys {
             if key.find(&all).is_some() {

@@ -22,6 +22,7 @@ mod lost_start;
 mod network;
 mod newest;
 mod pages;
+mod prelude;
 mod quirks;
 mod reach;
 mod reproduce;

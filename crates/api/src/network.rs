@@ -1,7 +1,7 @@
 //! Turns a connection error into an [`ApiError`] with an explanation for the user.
 
-use super::{ApiError, Kind, Place, answer};
-use reqwest::Url;
+use crate::answer;
+use crate::prelude::*;
 use std::error::Error;
 use std::io;
 
@@ -44,9 +44,10 @@ fn explain(error: &reqwest::Error, url: &Url) -> (Kind, String, Option<String>) 
         return (Kind::Network, detail, hint);
     }
     if error.is_timeout() {
-        let detail = match error.is_connect() {
-            true => format!("no connection to {host}:{port} in time"),
-            false => "no response in time".to_string(),
+        let detail = if error.is_connect() {
+            format!("no connection to {host}:{port} in time")
+        } else {
+            "no response in time".to_string()
         };
         let hint = error
             .is_connect()

@@ -1,8 +1,7 @@
 //! Determines the newest revision of a deployment, with one rule for all callers.
 
-use super::control_plane::ControlPlane;
-use super::{ApiError, Kind};
-use serde_json::Value;
+use crate::control_plane::ControlPlane;
+use crate::prelude::*;
 
 /// Number of revisions to search for the newest one, if the deployment's record does not name it.
 pub(super) const LOOKED_THROUGH: usize = 100;

@@ -1,16 +1,11 @@
 //! Responses: their heads, and the bodies of successful ones as JSON.
 
-use super::answer;
-use super::rows::Row;
-use super::{ApiError, Kind, Place};
+use crate::answer;
+use crate::prelude::*;
+use crate::rows::Row;
 use bytes::Bytes;
 use reqwest::header::{self, HeaderMap};
-use runtail_core::json;
-use runtail_core::model::Secrets;
 use serde::de::{DeserializeOwned, IgnoredAny};
-use serde_json::Value;
-use std::collections::HashMap;
-use std::time::Duration;
 
 /// Maximum bytes of an error's body to read.
 pub(super) const MAX_REFUSAL: usize = 64 << 10;
@@ -115,12 +110,6 @@ impl Answer {
         let mut at = self.at.clone();
         at.request_id = answer::request_id(&self.headers);
         let detail = format!("unexpected response: {}", answer::line(why));
-        ApiError {
-            kind: Kind::Protocol,
-            at,
-            detail,
-            hint: None,
-        }
-        .without(&self.secrets)
+        ApiError::new(Kind::Protocol, at, detail).without(&self.secrets)
     }
 }

@@ -1,8 +1,7 @@
 //! Retry policy of read requests.
 
-use super::{ApiError, Kind};
+use crate::prelude::*;
 use runtail_core::backoff::Backoff;
-use std::time::Duration;
 
 /// Maximum `Retry-After`. It may have any number of digits, and clocks overflow.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);

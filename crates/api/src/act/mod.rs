@@ -116,6 +116,21 @@ pub(crate) fn unfit(why: impl Into<String>) -> PlanError {
     PlanError::Unfit(why.into())
 }
 
+/// Refuses an intent that doesn't fit its target.
+pub(crate) fn refuse<T>(why: impl Into<String>) -> Result<T, PlanError> {
+    Err(unfit(why))
+}
+
+/// Ends planning, because everything is as wanted.
+pub(crate) fn nothing<T>(why: impl Into<String>) -> Result<T, PlanError> {
+    Err(PlanError::Nothing(why.into()))
+}
+
+/// Refuses an intent that is wrong in itself.
+pub(crate) fn wrong<T>(why: impl Into<String>) -> Result<T, PlanError> {
+    Err(PlanError::Wrong(vec![why.into()]))
+}
+
 /// Lists the first of some names in a sentence. `more` ends the sentence with the number of the rest, if there are more.
 pub(crate) fn listed(
     names: impl IntoIterator<Item = impl AsRef<str>>,

@@ -1,13 +1,9 @@
 //! Sends a change of a record once, and reports its result.
 
 use super::{Applied, Plan, Server, StartError, Step, StepKind, TargetNow};
-use crate::http::{Call, MAX_BODY, REQUEST_TIMEOUT};
-use crate::response::Answer;
-use crate::{ApiError, ControlPlane, Kind, Retry, named_newest};
-use reqwest::Url;
-use runtail_core::model::{NewRevision, Phase, Secrets, compare, parse_time};
-use runtail_core::text;
-use serde_json::Value;
+use crate::named_newest;
+use crate::prelude::*;
+use runtail_core::model::{NewRevision, Phase, parse_time};
 
 /// Number of revisions to search for the new one.
 const SEARCHED_REVISIONS: usize = 20;
@@ -86,17 +82,10 @@ impl Plan {
         let (http, _, service) = step.server.parts();
         // No change has a list as its response or a body that may be sent twice.
         let call = Call {
-            plane: service,
-            method: step.method.clone(),
-            url: url.clone(),
             body: step.body.as_ref(),
             about: self.guard.before(),
             expect: step.expect,
-            is_list: false,
-            reads: false,
-            timeout: REQUEST_TIMEOUT,
-            max_body: MAX_BODY,
-            retry: Retry::NONE,
+            ..Call::new(service, step.method.clone(), url.clone())
         };
         let shown = (*url == step.url).then_some(&self.preview.request);
         http.once(&call, &mut None, Some((&self.preview.title, shown)))

@@ -1,12 +1,7 @@
 //! Versions and schemas of assistants, and restoring a version.
 
-use crate::act::{Condition, Draft, Guard, PlanError, Step, StepKind, listed, unfit};
 use crate::pages::PAGE;
-use crate::{AgentServer, ApiError, Kind, Listing, ServerKind};
-use reqwest::Method;
-use runtail_core::model::{Note, Target, compare};
-use runtail_core::text::{self, short_id};
-use serde_json::{Value, json};
+use crate::prelude::*;
 
 /// Maximum number of versions to read.
 const MAX_VERSIONS: usize = 1000;
@@ -109,9 +104,9 @@ impl AgentServer {
         let mut changes = compare(&from, &to);
         let name = name_of(&current);
         if current["version"] == version && changes.is_empty() {
-            return Err(PlanError::Nothing(format!(
+            return nothing(format!(
                 "Version {version} is the current version of {name}."
-            )));
+            ));
         }
         let kind = self
             .info()

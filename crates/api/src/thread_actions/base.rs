@@ -1,15 +1,9 @@
 //! The checkpoint that an action starts from: whether it exists, what it holds, and what followed it.
 
-use super::{LoadedThread, unfit};
-use crate::act::PlanError;
-use crate::{AgentServer, Kind, ServerKind};
-use runtail_core::json::{self, Fields, Peek};
-use runtail_core::model::{Checkpoint, StateFacts};
-use runtail_core::text::{self, short_id};
-use serde_json::Value;
-use serde_json::value::RawValue;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use crate::prelude::*;
+use runtail_core::json::{Fields, Peek};
+use runtail_core::model::Checkpoint;
+use std::collections::BTreeMap;
 
 /// Bytes of a state with its values.
 const MAX_STATE: usize = 64 << 20;
@@ -164,15 +158,13 @@ impl AgentServer {
         wanted: Option<&str>,
     ) -> Result<Base, PlanError> {
         if loaded.is_blank() {
-            return Err(unfit(
+            return refuse(
                 "This server has no call that reads a thread's state, so nothing can be checked.",
-            ));
+            );
         }
         let newest = loaded.checkpoint();
         let Some(id) = wanted.or(newest) else {
-            return Err(unfit(
-                "The thread has no checkpoint yet: nothing ran on it.",
-            ));
+            return refuse("The thread has no checkpoint yet: nothing ran on it.");
         };
         let missing = || {
             let thread = short_id(thread);
@@ -188,9 +180,9 @@ impl AgentServer {
                 return Err(missing());
             }
             Err(error) if error.may_lack_call() => {
-                return Err(unfit(
+                return refuse(
                     "This server has no call that reads a checkpoint, so it can't be checked.",
-                ));
+                );
             }
             Err(error) => return Err(error.into()),
         };
@@ -271,9 +263,9 @@ impl AgentServer {
                 if error.kind == Kind::NotFound && self.info().await?.kind != ServerKind::Other =>
             {
                 let id = text::clean(assistant).into_owned();
-                Err(unfit(format!(
+                refuse(format!(
                     "The thread's assistant {id} was deleted, so nothing can run on the thread."
-                )))
+                ))
             }
             Err(error) if error.is_refusal() => Ok(None),
             Err(error) => Err(error.into()),
