@@ -16,7 +16,7 @@ pub(crate) use clap::{Args, Subcommand, ValueEnum};
 pub(crate) use futures::future::join_all;
 pub(crate) use jiff::Timestamp;
 pub(crate) use runtail_api::{
-    AgentServer, ApiError, ControlPlane, Kind, Listing, Retry, ThreadIntent,
+    AgentServer, ApiError, ControlPlane, Kind, Listing, Retry, ThreadIntent, text_of,
 };
 pub(crate) use runtail_core::config::{Config, Profile};
 pub(crate) use runtail_core::text;

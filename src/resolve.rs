@@ -284,7 +284,7 @@ async fn candidates(site: &Site, name: &str) -> Result<Vec<Found>, ApiError> {
         return Ok(Vec::new());
     };
     let found = |row: Value| {
-        let id = row["id"].as_str().unwrap_or_default().to_string();
+        let id = text_of(&row, "id").to_string();
         Found {
             site: site.clone(),
             id,
@@ -448,7 +448,7 @@ fn names(rows: &[Value]) -> String {
         return "; the server has none".into();
     }
     let line = |row: &Value| {
-        let field = |name: &str| text::clean(row[name].as_str().unwrap_or_default()).into_owned();
+        let field = |name: &str| text::clean(text_of(row, name)).into_owned();
         let (graph, name, id) = (field("graph_id"), field("name"), field("assistant_id"));
         let name = if name == graph || name.is_empty() {
             String::new()

@@ -2,7 +2,7 @@
 
 use crate::output::widest;
 use crate::prelude::*;
-use runtail_core::model::{Branch, Consent, PlainRequest, Preview};
+use runtail_core::model::{Branch, Consent, PlainRequest, Preview, shell_option};
 use runtail_core::text::short_id;
 
 /// Prints one preview or several as data, for `--dry-run`.
@@ -122,7 +122,7 @@ fn whole(preview: &Preview) -> String {
         }
     }
     if let Consent::Name(name) = &preview.consent {
-        lines.push(format!("To confirm: --confirm '{name}'"));
+        lines.push(format!("To confirm: {}", shell_option("--confirm", name)));
     }
     lines.join("\n")
 }

@@ -3,6 +3,7 @@
 use super::replay;
 use crate::exit::offered;
 use crate::prelude::*;
+use runtail_core::model::shell_word;
 use runtail_stream::bisect::{
     BisectQuery, Bisection, HistoryError, MAX_CHECKPOINTS, Observation, RecordingBisect,
     StatePlace, bisect_history,
@@ -112,7 +113,8 @@ async fn in_history(
             let most = text::count(MAX_CHECKPOINTS as u64);
             let what = format!("thread {thread} has no checkpoint {id} among its newest {most}");
             Err(Failure::failed(format!(
-                "{what}\n  `runtail threads history {thread} --tree` lists them"
+                "{what}\n  `runtail threads history {} --tree` lists them",
+                shell_word(&thread)
             )))
         }
     }
@@ -229,16 +231,12 @@ fn columns(is_recording: bool) -> [Column; 7] {
         } else {
             field_column("CHECKPOINT", "/checkpoint_id")
         },
-        column("RUN", |row| {
-            text::short_id(row["run_id"].as_str().unwrap_or_default())
-        }),
+        column("RUN", |row| text::short_id(text_of(row, "run_id"))),
         column("AT", |row| {
             let at = row["at"].as_str().and_then(runtail_core::model::parse_time);
             at.map(|at| at.strftime("%Y-%m-%d %H:%M:%SZ").to_string())
                 .unwrap_or_default()
         }),
-        column("VALUE", |row| {
-            text::seen(row["text"].as_str().unwrap_or_default(), 60)
-        }),
+        column("VALUE", |row| text::seen(text_of(row, "text"), 60)),
     ]
 }

@@ -4,7 +4,7 @@ use crate::commands::wait;
 use crate::fields::one_of;
 use crate::prelude::*;
 use runtail_api::{CancelAction, CancelState, CancelTarget};
-use runtail_core::model::Preview;
+use runtail_core::model::{Preview, shell_word};
 
 /// Options of `runs cancel`.
 #[derive(Debug, Args)]
@@ -212,7 +212,8 @@ fn report(
             ),
             CancelState::Unknown => {
                 let options = context.globals.where_to();
-                let check = format!("`runtail{options} runs get {thread} {run}` shows its status");
+                let ids = format!("{} {}", shell_word(&thread), shell_word(&run));
+                let check = format!("`runtail{options} runs get {ids}` shows its status");
                 let what = format!("it is unknown whether run {run} was cancelled: {check}{error}");
                 (Exit::Network, what)
             }

@@ -150,7 +150,7 @@ pub async fn rows(site: &Site, query: &DeploymentQuery) -> Result<Listing<Value>
 
 /// Applies the server's filters to rows that were fetched one by one.
 fn suits(row: &Value, query: &DeploymentQuery) -> bool {
-    let name = row["name"].as_str().unwrap_or_default();
+    let name = text_of(row, "name");
     let same = |wanted: &Option<String>, field: &Value| {
         wanted.as_deref().is_none_or(|w| field.as_str() == Some(w))
     };
@@ -199,10 +199,7 @@ impl Newest {
             Err(error) => return Err(error),
         };
         // 404 means that the deployment is gone or that the server has no such call.
-        match control
-            .deployment_row(record["id"].as_str().unwrap_or_default())
-            .await
-        {
+        match control.deployment_row(text_of(record, "id")).await {
             Err(ApiError {
                 kind: Kind::NotFound,
                 ..

@@ -337,7 +337,7 @@ async fn targets(site: &Site, found: &mut Found) -> Vec<Target> {
         .extend(site.keep_records(&mut listing.items, listing.unread, has_id));
     found.failures.extend(listing.incomplete);
     let mut times: HashMap<String, usize> = HashMap::new();
-    let name_of = |row: &Value| row["name"].as_str().unwrap_or_default().to_string();
+    let name_of = |row: &Value| text_of(row, "name").to_string();
     listing
         .items
         .iter()
@@ -349,10 +349,7 @@ async fn targets(site: &Site, found: &mut Found) -> Vec<Target> {
             .any(|(server, _)| server == name)
     };
     let target = |row: Value| {
-        let (id, name) = (
-            row["id"].as_str().unwrap_or_default().to_string(),
-            name_of(&row),
-        );
+        let (id, name) = (text_of(&row, "id").to_string(), name_of(&row));
         let is_unique = !name.is_empty() && times[&name] == 1 && !is_taken(&name);
         Target {
             word: if is_unique { name.clone() } else { id.clone() },

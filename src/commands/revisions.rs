@@ -157,7 +157,7 @@ async fn list(globals: &Globals, options: List) -> Result<Exit, Failure> {
         !revisions
             .items
             .iter()
-            .any(|row| field(row, "id") == *newest)
+            .any(|row| text_of(row, "id") == *newest)
     };
     if let Some(newest) = named_newest(&found.row).filter(is_missing) {
         let newest = text::clean(newest);
@@ -172,14 +172,16 @@ async fn list(globals: &Globals, options: List) -> Result<Exit, Failure> {
         revisions
             .items
             .iter()
-            .map(|row| (field(row, "id"), field(row, "status"))),
+            .map(|row| (text_of(row, "id"), text_of(row, "status"))),
     );
     let roles = roles.in_deployment(state);
     if let Some(meaning) = DeploymentState::of(state).meaning(false) {
         complain(format!("note: {meaning}"));
     }
     let with_role = |mut row: Value| {
-        let role = roles.of(field(&row, "id"), field(&row, "status")).word();
+        let role = roles
+            .of(text_of(&row, "id"), text_of(&row, "status"))
+            .word();
         if let Some(fields) = row.as_object_mut() {
             fields.entry("role").or_insert(role.into());
             fields
@@ -215,7 +217,7 @@ async fn diff(globals: &Globals, options: Diff) -> Result<Exit, Failure> {
             let at = history.iter().position(|row| row["id"] == newest["id"]);
             let older = &history[at.map_or(0, |at| at + 1)..];
             let last_good = older.iter().find(|row| phase(row) == Phase::Deployed).cloned().ok_or_else(|| {
-                let newest = text::clean(field(&newest, "id"));
+                let newest = text::clean(text_of(&newest, "id"));
                 Failure::failed(format!(
                     "{}: no revision before the newest, {newest}, was deployed; name both revisions",
                     found.title()
@@ -227,7 +229,7 @@ async fn diff(globals: &Globals, options: Diff) -> Result<Exit, Failure> {
     let title = |row: &Value| {
         format!(
             "{} ({})",
-            text::clean(field(row, "id")),
+            text::clean(text_of(row, "id")),
             text::clean(&status(&row["status"]))
         )
     };
@@ -285,12 +287,8 @@ async fn newest(found: &Found, control: &ControlPlane) -> Result<Value, Failure>
         .ok_or_else(|| Failure::failed(format!("{} has no revision", found.title())))
 }
 
-fn field<'r>(row: &'r Value, name: &str) -> &'r str {
-    row[name].as_str().unwrap_or_default()
-}
-
 fn phase(row: &Value) -> Phase {
-    Phase::of(field(row, "status"))
+    Phase::of(text_of(row, "status"))
 }
 
 /// The columns of a list, with ages by the server's clock.

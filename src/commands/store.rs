@@ -161,9 +161,11 @@ pub async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
             return Ok(Exit::Done);
         }
         Command::Get(Item { at, output }) => {
-            let item = server
-                .store_item(&labels(Some(&at.namespace)), &at.key)
-                .await?;
+            let namespace = labels(Some(&at.namespace));
+            if namespace.is_empty() {
+                return Err(Failure::usage("the namespace is empty"));
+            }
+            let item = server.store_item(&namespace, &at.key).await?;
             if item.is_null() {
                 let name = text::clean(&format!("{} {}", at.namespace, at.key)).into_owned();
                 return Err(Failure::failed(format!("there is no item {name}")));

@@ -6,7 +6,9 @@ use crate::output::{Paging, report_unread};
 use crate::prelude::*;
 use futures::StreamExt;
 use runtail_api::{BulkAction, FoundThread, ThreadLabel, ThreadQuery};
-use runtail_core::model::{ServerFilter, ThreadFacts, ThreadRecords, ThreadSearch, ThreadStatus};
+use runtail_core::model::{
+    ServerFilter, ThreadFacts, ThreadRecords, ThreadSearch, ThreadStatus, shell_word,
+};
 
 /// Number of table rows whose status is derived from all records of the thread; the others use the list alone.
 const MOST_TOLD: usize = 200;
@@ -301,7 +303,8 @@ pub async fn run(globals: &Globals, mut command: Command) -> Result<Exit, Failur
             {
                 let (thread, id) = (text::clean(&options.thread), text::clean(id));
                 return Err(Failure::failed(format!(
-                    "thread {thread} has no checkpoint {id}\n  `runtail threads history {thread}` lists them"
+                    "thread {thread} has no checkpoint {id}\n  `runtail threads history {}` lists them",
+                    shell_word(&thread)
                 )));
             }
             let states = server

@@ -5,7 +5,7 @@ use crate::commands::waiting::{self, Suggested};
 use crate::output::stream_text::Teller;
 use crate::prelude::*;
 use crate::recorder::Recorder;
-use runtail_core::model::{RunFacts, hides_cause};
+use runtail_core::model::{RunFacts, hides_cause, shell_word};
 use runtail_core::secret;
 use runtail_stream::projection::is_start;
 use runtail_stream::{
@@ -550,7 +550,7 @@ impl Seen {
         if let (Item::Record(Record::Gap { .. }), Some(thread), false) =
             (item, &self.thread, self.offered)
         {
-            let thread = text::clean(thread);
+            let thread = shell_word(thread);
             output::complain(format!(
                 "  runtail{} threads state {thread} shows the state as it is now",
                 globals.where_to()
@@ -603,6 +603,7 @@ impl Seen {
             }
             Outcome::Detached => {
                 if let (Some(thread), Some(run), false) = (&self.thread, &self.run, is_endless) {
+                    let (thread, run) = (shell_word(thread), shell_word(run));
                     output::complain(format!(
                         "runtail: disconnected; the run continues\n  runtail{} join {thread} {run} streams it again",
                         globals.where_to()

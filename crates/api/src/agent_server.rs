@@ -174,7 +174,7 @@ fn names_option(error: &ApiError) -> bool {
 }
 
 /// Returns the path at which a run is started and streamed.
-pub(crate) fn stream_path(thread: Option<&str>) -> Vec<&str> {
+pub fn stream_path(thread: Option<&str>) -> Vec<&str> {
     match thread {
         Some(thread) => vec!["threads", thread, "runs", "stream"],
         None => vec!["runs", "stream"],
@@ -196,8 +196,8 @@ fn remove_options(body: &mut Value) -> bool {
 }
 
 /// Parses the response to `GET /info` (agent-server reference §6).
-pub(super) fn server_info(raw: Value) -> ServerInfo {
-    let version = text::clean(raw["version"].as_str().unwrap_or_default()).into_owned();
+pub fn server_info(raw: Value) -> ServerInfo {
+    let version = text::clean(text_of(&raw, "version")).into_owned();
     let kind = if raw["name"]
         .as_str()
         .is_some_and(|name| name.eq_ignore_ascii_case("aegra"))

@@ -172,7 +172,7 @@ fn newer(of: &Collection) -> Option<Collection> {
 }
 
 /// Adds a hint to an error of these calls.
-pub(super) fn explained(mut error: ApiError, of: &Collection) -> ApiError {
+pub fn explained(mut error: ApiError, of: &Collection) -> ApiError {
     let said = error.detail.to_lowercase();
     let hint = match (&error.kind, of) {
         (Kind::Forbidden, _) if said.contains("requires workspace specification") => None,
@@ -193,7 +193,7 @@ pub(super) fn explained(mut error: ApiError, of: &Collection) -> ApiError {
 }
 
 /// GET and DELETE have no body, so a 422 is about the id in the path, which then can't exist.
-pub(super) fn not_found(mut error: ApiError) -> ApiError {
+pub fn not_found(mut error: ApiError) -> ApiError {
     if let Kind::Invalid(fields) = &error.kind {
         if !fields.is_empty() {
             error.detail = format!("not found: {}", fields.join("; "));

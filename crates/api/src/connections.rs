@@ -97,6 +97,6 @@ fn common() -> ClientBuilder {
 }
 
 /// The value is never left half changed, so a poisoned lock does not matter.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

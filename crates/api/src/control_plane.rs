@@ -21,7 +21,7 @@ pub struct ControlPlane {
 
 /// The generations of the log calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LogCalls {
+pub enum LogCalls {
     /// `POST /v1/projects/…/{build,deploy}_logs`.
     V1,
     /// `GET /v2/deployments/…/logs` and `GET /v2/deployment-logs`.

@@ -31,7 +31,7 @@ pub struct CardOf<'a> {
 impl ControlPlane {
     /// Returns the card of a revision, and the first error. Parts that can't be read are missing from the card.
     pub async fn failure_card(&self, of: CardOf<'_>) -> (FailureCard, Option<ApiError>) {
-        let field = |name: &str| of.revision[name].as_str().unwrap_or_default();
+        let field = |name: &str| text_of(of.revision, name);
         let (deployment, history, log) = tokio::join!(
             self.deployment_row(of.deployment),
             self.revision_rows(of.deployment, REVISIONS),

@@ -22,11 +22,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Instant;
 
 /// Timeout of a plain request; the same as in all official clients (control-plane reference §10).
-pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout of the head of a stream. The stream itself has none.
 const STREAM_HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// No limit besides `max_answer`, which applies to all calls.
-pub(super) const MAX_BODY: usize = usize::MAX;
+pub const MAX_BODY: usize = usize::MAX;
 /// Time over which the requests that waited for a rate limit are spread.
 const QUIET_SPREAD: Duration = Duration::from_secs(1);
 /// The headers with credentials (contract §5).
@@ -64,7 +64,7 @@ struct Inner {
 }
 
 /// One plain request.
-pub(super) struct Call<'a> {
+pub struct Call<'a> {
     pub plane: Service,
     pub method: Method,
     pub url: Url,
@@ -673,12 +673,7 @@ impl fmt::Debug for Http {
 
 /// Returns an address below a base, with its segments encoded. Empty segments and dots are refused, because they would
 /// address something else.
-pub(super) fn join(
-    http: &Http,
-    method: &Method,
-    base: &Url,
-    parts: &[&str],
-) -> Result<Url, ApiError> {
+pub fn join(http: &Http, method: &Method, base: &Url, parts: &[&str]) -> Result<Url, ApiError> {
     let mut url = base.clone();
     if let Some(part) = parts
         .iter()

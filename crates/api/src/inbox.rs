@@ -462,11 +462,11 @@ impl ControlPlane {
             }) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let status = row["status"].as_str().unwrap_or_default();
+        let status = text_of(&row, "status");
         let time = |field: &str| row[field].as_str().and_then(parse_time);
         Ok(
             (Phase::of(status) == Phase::Failed).then(|| FailedRevision {
-                revision_id: row["id"].as_str().unwrap_or_default().into(),
+                revision_id: text_of(&row, "id").into(),
                 status: status.into(),
                 since: time("updated_at").or_else(|| time("created_at")),
             }),

@@ -87,7 +87,7 @@ impl Journal {
 }
 
 /// An open entry of the journal.
-pub(super) struct OpenEntry {
+pub struct OpenEntry {
     journal: Journal,
     began: Instant,
     sent: Option<SentRequest>,

@@ -7,7 +7,7 @@ use memchr::{memchr, memrchr};
 use runtail_core::model::{MASK, Secrets};
 
 /// The keys of one stream.
-pub(super) struct SecretRedactor {
+pub struct SecretRedactor {
     keys: Vec<Finder<'static>>,
     longest: usize,
     /// The end of the received bytes, while it may be the start of a key.

@@ -33,7 +33,7 @@ const LATER_PAGES: usize = 100;
 
 /// A followed log.
 #[derive(Debug, Clone)]
-pub(super) struct Tail {
+pub struct Tail {
     settings: Settings,
     /// Number of lines of the first read.
     wanted: usize,
@@ -82,7 +82,7 @@ impl Bounds {
 
 /// One read of new lines. Has no effect if it is dropped before its end.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub struct Reading {
     settings: Settings,
     /// The next request.
     ask: Option<LogAsk>,

@@ -6,7 +6,7 @@ use crate::prelude::*;
 use runtail_core::model::Severity;
 
 /// Page size: the maximum of `deployment-logs`, and what the official clients use for the older calls.
-pub(super) const PAGE: usize = 100;
+pub const PAGE: usize = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LogKind {

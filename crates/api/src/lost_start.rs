@@ -5,7 +5,7 @@ use crate::prelude::*;
 use runtail_core::model::Run;
 
 /// The key of the mark in a run's metadata.
-pub(crate) const MARK: &str = "runtail";
+pub const MARK: &str = "runtail";
 /// Number of newest runs to search for the started one, and number of runs to remember before the start.
 const RUNS_SEARCHED: usize = 20;
 const RUNS_REMEMBERED: usize = 100;

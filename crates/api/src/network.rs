@@ -6,7 +6,7 @@ use std::error::Error;
 use std::io;
 
 /// Returns the error of a failed request.
-pub(super) fn failure(error: &reqwest::Error, url: &Url, at: Place) -> ApiError {
+pub fn failure(error: &reqwest::Error, url: &Url, at: Place) -> ApiError {
     let (kind, detail, hint) = explain(error, url);
     let kind = match kind {
         Kind::Network | Kind::Timeout if error.is_connect() => Kind::NoConnection,
@@ -131,11 +131,7 @@ fn http2(cause: &str) -> String {
 }
 
 /// Returns the cause of a TLS error, and what to do.
-pub(super) fn tls_failure(
-    error: &rustls::Error,
-    host: &str,
-    port: u16,
-) -> (String, Option<String>) {
+pub fn tls_failure(error: &rustls::Error, host: &str, port: u16) -> (String, Option<String>) {
     match error {
         rustls::Error::InvalidMessage(_) => (
             format!("{host}:{port} does not speak TLS"),
@@ -164,7 +160,7 @@ fn last(error: &reqwest::Error) -> String {
 }
 
 /// Finds a type of error in the chain of causes, also inside I/O errors, which hide what they wrap.
-pub(super) fn find<'e, T: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e T> {
+pub fn find<'e, T: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e T> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(found) = error.downcast_ref::<T>() {

@@ -10,13 +10,13 @@ use std::borrow::Cow;
 use std::convert::identity;
 
 /// Page size that every known server accepts, and the maximum of the control plane.
-pub(super) const PAGE: usize = 100;
+pub const PAGE: usize = 100;
 /// Maximum number of pages, that is 100,000 rows.
 const MAX_PAGES: usize = 1000;
 
 /// A list of a control plane.
 #[derive(Debug, Clone)]
-pub(super) struct List {
+pub struct List {
     /// Segments of its path.
     pub parts: Vec<String>,
     /// Its filters.
@@ -29,7 +29,7 @@ pub(super) struct List {
 
 /// The position of a page.
 #[derive(Debug)]
-pub(super) struct PageRequest {
+pub struct PageRequest {
     pub limit: usize,
     pub offset: usize,
     /// The cursor that the page before it named.
@@ -37,7 +37,7 @@ pub(super) struct PageRequest {
 }
 
 /// A received page.
-pub(super) struct Page {
+pub struct Page {
     pub answer: Answer,
     pub rows: Vec<Row>,
     /// Number of rows that were requested; the server may accept fewer than the list wants.
@@ -46,7 +46,7 @@ pub(super) struct Page {
 }
 
 /// How a page shows whether another one follows.
-pub(super) enum NextPage {
+pub enum NextPage {
     /// It has as many rows as were requested (the rule of the official clients; there is no total). A server that sends
     /// more rows than requested does not paginate, and has sent everything.
     IfFull,

@@ -7,6 +7,7 @@ pub(crate) use crate::act::{
 pub(crate) use crate::answer::Service;
 pub(crate) use crate::http::{Call, Http};
 pub(crate) use crate::response::Answer;
+pub(crate) use crate::rows::text_of;
 pub(crate) use crate::{
     AgentServer, ApiError, ControlPlane, Kind, Listing, LoadedThread, Place, ServerKind,
 };

@@ -9,11 +9,11 @@ use std::sync::Mutex;
 /// Page size for an unknown server: the maximum of Python and JavaScript.
 const LARGEST_PAGE: usize = 1000;
 /// Page size that every known server accepts (Aegra rejects larger ones).
-pub(super) const SAFE_PAGE: usize = 100;
+pub const SAFE_PAGE: usize = 100;
 
 /// The known quirks of one agent server. Shared by all its clients, and safe to lose.
 #[derive(Debug, Default)]
-pub(crate) struct Quirks {
+pub struct Quirks {
     known: Mutex<Known>,
     /// The server's answers to calls that it doesn't have, by method and path.
     missing: Mutex<HashMap<String, ApiError>>,
@@ -21,7 +21,7 @@ pub(crate) struct Quirks {
 
 /// What a server's responses showed.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Known {
+pub struct Known {
     /// The supported form of a thread search: 0 sorted with `select`, 1 sorted, 2 plain.
     pub thread_search: u8,
     pub run_order: RunOrder,
@@ -40,7 +40,7 @@ pub(crate) struct Known {
 
 /// The order of a server's run list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum RunOrder {
+pub enum RunOrder {
     /// Not known yet.
     #[default]
     Unknown,
@@ -52,7 +52,7 @@ pub(crate) enum RunOrder {
 
 /// Whether a negative offset returns the end of the run list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum RunTail {
+pub enum RunTail {
     /// Not tried yet.
     #[default]
     Unknown,
@@ -64,7 +64,7 @@ pub(crate) enum RunTail {
 
 /// How threads are searched by the values of their states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum ValuesSearch {
+pub enum ValuesSearch {
     /// The server filters, as far as known.
     #[default]
     Filter,

@@ -8,13 +8,13 @@ use reqwest::header::{self, HeaderMap};
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 /// Maximum bytes of an error's body to read.
-pub(super) const MAX_REFUSAL: usize = 64 << 10;
+pub const MAX_REFUSAL: usize = 64 << 10;
 /// Minimum clock offset to report, in seconds.
 const SKEW: i64 = 20;
 
 /// The head of a response, success or error.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Head {
+pub struct Head {
     pub status: u16,
     /// The server's clock offset in seconds, if it has a `Date`; 0 if it is small.
     pub skew: Option<i64>,
@@ -25,7 +25,7 @@ pub(super) struct Head {
 }
 
 /// A successful response.
-pub(super) struct Answer {
+pub struct Answer {
     pub headers: HeaderMap,
     pub body: Bytes,
     pub at: Place,
@@ -38,7 +38,7 @@ pub(super) struct Answer {
 
 /// Returns a server's clock offset in seconds, from its `Date` (RFC 9110 §6.6.1). A small difference is latency and rounding
 /// and counts as 0.
-pub(super) fn clock_skew(headers: &HeaderMap, now: jiff::Timestamp) -> Option<i64> {
+pub fn clock_skew(headers: &HeaderMap, now: jiff::Timestamp) -> Option<i64> {
     let date = headers.get(header::DATE)?.to_str().ok()?;
     let date = jiff::fmt::rfc2822::DateTimeParser::new()
         .parse_timestamp(date)

@@ -64,7 +64,7 @@ impl Retry {
 }
 
 /// Parses `Retry-After`: seconds, or an HTTP date (RFC 9110 §10.2.3). More than a day counts as a day.
-pub(super) fn retry_after(text: &str, now: jiff::Timestamp) -> Option<Duration> {
+pub fn retry_after(text: &str, now: jiff::Timestamp) -> Option<Duration> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
         return Some(

@@ -17,7 +17,7 @@ pub type Row = Box<RawValue>;
 
 /// The ids of the rows read so far, and their memory.
 #[derive(Debug)]
-pub(super) struct Received {
+pub struct Received {
     id_of: fn(&RawValue) -> Option<String>,
     ids: HashSet<String>,
     count: usize,
@@ -140,9 +140,14 @@ impl UnreadRows {
     }
 }
 
+/// Returns a text of a record; nothing if it has none of this name.
+pub fn text_of<'r>(record: &'r Value, name: &str) -> &'r str {
+    record[name].as_str().unwrap_or_default()
+}
+
 /// Returns the id of a row: a deployment, revision or listener has `id`. Runs and crons also name their thread and assistant,
 /// and the versions of an assistant have one id.
-pub(super) fn id_of(row: &RawValue) -> Option<String> {
+pub fn id_of(row: &RawValue) -> Option<String> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Ids {

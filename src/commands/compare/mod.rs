@@ -327,8 +327,10 @@ async fn started(
     let acted = planned.plan.apply().await;
     let options = context.globals.where_to();
     let acted = acted.map_err(|failed| act::not_started(failed, &options, thread))?;
-    let run = act::made(&acted).0.map(|started| started.run_id.clone());
-    let run = run.unwrap_or_default();
+    let (Some(started), _) = act::made(&acted) else {
+        return Err(Failure::failed("the server's answer names no run"));
+    };
+    let run = started.run_id.clone();
     // How it ended is a part of the comparison.
     match act::follow(&context, signals, server, thread, &run).await {
         (Err(failure), None) => Err(failure),

@@ -257,10 +257,7 @@ async fn card(globals: &Globals, watch: &Watch, patience: &WaitSchedule) -> Opti
     let card = tokio::time::timeout(CARD, evidence::card(globals, found, &control, row, &times));
     let card = patience.bounded(card).await.and_then(Result::ok);
     if card.is_none() {
-        let (title, id) = (
-            watch.title(),
-            text::clean(row["id"].as_str().unwrap_or_default()),
-        );
+        let (title, id) = (watch.title(), text::clean(text_of(row, "id")));
         complain(format!(
             "{title}: no time left to read the cause; run: runtail revisions explain {title} {id}"
         ));

@@ -77,7 +77,7 @@ impl Report {
                 ("status", json!({"status": status, "after": before}), line)
             }
             Event::Overtaken(newest) => {
-                let id = newest["id"].as_str().unwrap_or_default();
+                let id = text_of(newest, "id");
                 let word = status_word(&newest["status"]);
                 let line = format!(
                     "{title}: a newer revision exists, {} ({word}); still waiting for the older one",

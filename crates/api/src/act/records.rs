@@ -137,10 +137,7 @@ impl Plan {
         let known = named_newest(before);
         let named = named.filter(|id| Some(*id) != known).map(str::to_string);
         let rows = match server
-            .revision_rows(
-                before["id"].as_str().unwrap_or_default(),
-                SEARCHED_REVISIONS,
-            )
+            .revision_rows(text_of(before, "id"), SEARCHED_REVISIONS)
             .await
         {
             Ok(revisions) => revisions.items,
@@ -173,7 +170,7 @@ impl Plan {
                 let target = self.preview.target.as_ref();
                 let again = |row: &&Value| {
                     target.is_some_and(|target| target.kind == "revision" && row["id"] == target.id)
-                        && !Phase::of(row["status"].as_str().unwrap_or_default()).is_final()
+                        && !Phase::of(text_of(row, "status")).is_final()
                 };
                 let why = "the server accepted the change, but shows no new revision";
                 (rows.iter().find(again), why.into())
@@ -203,7 +200,7 @@ fn id_of(row: &Value) -> Option<String> {
 }
 
 /// Returns a field of a record. What the runs of a cron get is in its payload.
-pub(crate) fn field<'r>(row: &'r Value, name: &str) -> &'r Value {
+pub fn field<'r>(row: &'r Value, name: &str) -> &'r Value {
     match &row[name] {
         Value::Null => &row["payload"][name],
         value => value,
@@ -212,7 +209,7 @@ pub(crate) fn field<'r>(row: &'r Value, name: &str) -> &'r Value {
 
 /// Returns the sent fields that the response shows unchanged. The source of a revision is checked in the revision instead,
 /// and secrets can't be compared.
-pub(crate) fn ignored_fields(sent: Option<&Value>, before: &Value, after: &Value) -> Vec<String> {
+pub fn ignored_fields(sent: Option<&Value>, before: &Value, after: &Value) -> Vec<String> {
     const NOT_SHOWN: [&str; 6] = [
         "source_revision_config",
         "secrets",

@@ -368,7 +368,7 @@ impl AgentServer {
 }
 
 /// Adds the filters of a search to a request.
-pub(super) fn put_filter(
+pub fn put_filter(
     body: &mut Value,
     status: Option<&str>,
     metadata: Option<&Value>,

@@ -14,11 +14,11 @@ impl ControlPlane {
             .create(self.installation(), &fetch(&spec.document).await?)
             .map_err(PlanError::Wrong)?;
         let mut notes = draft.notes;
-        let name = draft.body["name"].as_str().unwrap_or_default().to_string();
+        let name = text_of(&draft.body, "name").to_string();
         match self.namesake(&name).await {
             Ok(None) => {}
             Ok(Some(record)) => {
-                let id = text::clean(record["id"].as_str().unwrap_or_default()).into_owned();
+                let id = text::clean(text_of(&record, "id")).into_owned();
                 return refuse(if is_being_deleted(&record) {
                     format!(
                         "{name} is taken until the deployment {id} with this name is permanently deleted"
@@ -119,7 +119,7 @@ impl ControlPlane {
     pub(super) async fn changeable(&self, id: &str) -> Result<Value, PlanError> {
         let record = self.deployment_row(id).await?;
         if is_being_deleted(&record) {
-            let status = text::clean(record["status"].as_str().unwrap_or_default());
+            let status = text::clean(text_of(&record, "status"));
             let name = name_of(&record, id);
             return refuse(format!(
                 "{name} is being deleted ({status}) and can't be changed"
@@ -137,7 +137,7 @@ impl ControlPlane {
     ) -> Result<Draft, PlanError> {
         let record = self.deployment_row(id).await?;
         let name = name_of(&record, id).into_owned();
-        let status = text::clean(record["status"].as_str().unwrap_or_default()).into_owned();
+        let status = text::clean(text_of(&record, "status")).into_owned();
         match (force, is_being_deleted(&record)) {
             (false, true) => {
                 let why = format!(

@@ -66,7 +66,7 @@ impl ControlPlane {
                 "{name}: revision {id}: its source contains a key of this profile, which is not sent"
             ));
         }
-        let status = row["status"].as_str().unwrap_or_default();
+        let status = text_of(&row, "status");
         if Phase::of(status) != Phase::Deployed {
             let status = text::clean(status);
             notes.insert(
@@ -122,7 +122,7 @@ impl ControlPlane {
         let record = self.changeable(deployment).await?;
         let row = self.revision_row(deployment, revision).await?;
         let name = name_of(&record, deployment).into_owned();
-        let status = row["status"].as_str().unwrap_or_default();
+        let status = text_of(&row, "status");
         if Phase::of(status).is_final() {
             let (id, status) = (text::short_id(revision), text::clean(status));
             return refuse(format!(

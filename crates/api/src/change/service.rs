@@ -45,7 +45,7 @@ impl ControlPlane {
         let name = field(&body, "compute_id");
         let rows = self.rows(&Collection::Listeners).await?;
         if let Some(row) = rows.iter().find(|row| row["compute_id"] == name.as_str()) {
-            let id = text::clean(row["id"].as_str().unwrap_or_default()).into_owned();
+            let id = text::clean(text_of(row, "id")).into_owned();
             let name = text::clean(&name);
             return refuse(format!(
                 "the listener {name} already exists ({id}): update it"

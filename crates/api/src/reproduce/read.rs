@@ -19,7 +19,7 @@ const MAX_ASSISTANTS: usize = 1_000;
 const NAMED: usize = 12;
 
 /// The graph of a target.
-pub(super) struct TargetGraph {
+pub struct TargetGraph {
     /// Its assistant, if the server lists assistants.
     pub assistant: Option<String>,
     pub shape: GraphShape,

@@ -54,7 +54,7 @@ impl AgentServer {
                     text::clean(row["thread_id"].as_str().unwrap_or("without an id")).into_owned();
                 let detail =
                     format!("the server was asked to create thread {id} but returned {made}");
-                return Err(StartFailure::Unknown.with_error(self.refused_here(id, detail)));
+                return Err(StartFailure::AfterEdit.with_error(self.refused_here(id, detail)));
             }
             Err(error) => self.lost_copy(copy, error).await?,
         };

@@ -201,7 +201,7 @@ fn name_of(row: &Value) -> String {
     let name = field("name")
         .or(field("graph_id"))
         .map(|name| text::clean(name).into_owned());
-    name.unwrap_or_else(|| short_id(row["assistant_id"].as_str().unwrap_or_default()))
+    name.unwrap_or_else(|| short_id(text_of(row, "assistant_id")))
 }
 
 fn shown(value: &Value) -> String {

@@ -106,7 +106,7 @@ impl AgentServer {
             Note::warning("It starts runs by itself until it is paused or deleted.")
         });
         let changes = compare(&Value::Null, fields);
-        let schedule = text::clean(fields["schedule"].as_str().unwrap_or_default()).into_owned();
+        let schedule = text::clean(text_of(fields, "schedule")).into_owned();
         let body = Some(fields.clone());
         Ok(Draft {
             title: format!("Create a cron ({schedule})"),

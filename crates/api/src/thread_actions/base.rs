@@ -17,7 +17,7 @@ const MAX_PAGE: usize = 16 << 20;
 
 /// A saved checkpoint.
 #[derive(Debug, Default)]
-pub(super) struct Base {
+pub struct Base {
     /// Its id.
     pub id: String,
     pub thread: String,
@@ -34,7 +34,7 @@ pub(super) struct Base {
 
 /// A call of a tool that a message asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Call {
+pub struct Call {
     pub name: String,
     /// Its id; empty if it has none.
     pub id: String,
@@ -82,7 +82,7 @@ impl Base {
 }
 
 /// Returns the tool calls that the last of some messages asks for and that no message answers yet.
-pub(super) fn open_calls(messages: &Value) -> Vec<Call> {
+pub fn open_calls(messages: &Value) -> Vec<Call> {
     let messages = messages.as_array().map(Vec::as_slice).unwrap_or_default();
     let calls_of = |message: &Value| {
         message["tool_calls"]
@@ -108,14 +108,14 @@ pub(super) fn open_calls(messages: &Value) -> Vec<Call> {
         let name = text::clean(call["name"].as_str()?).into_owned();
         Some(Call {
             name,
-            id: call["id"].as_str().unwrap_or_default().to_string(),
+            id: text_of(call, "id").to_string(),
         })
     };
     open.filter_map(call).collect()
 }
 
 /// Reads which calls the tasks of a state answered, from their results.
-pub(super) fn answered_calls(state: &str) -> BTreeMap<String, BTreeSet<String>> {
+pub fn answered_calls(state: &str) -> BTreeMap<String, BTreeSet<String>> {
     let tasks = Peek::of(state).get("tasks");
     let mut answered: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for task in tasks

@@ -17,7 +17,7 @@ const START: &str = "__start__";
 
 /// The history of a thread around a checkpoint, as far as it could be read.
 #[derive(Default)]
-pub(super) struct Past {
+pub struct Past {
     states: Vec<StateFacts>,
     tree: CheckpointTree,
     /// The newest run of the thread.
@@ -25,7 +25,7 @@ pub(super) struct Past {
 }
 
 /// How the nodes after a checkpoint run.
-pub(super) struct Next<'a> {
+pub struct Next<'a> {
     /// The nodes that are next.
     pub nodes: &'a [String],
     /// Why they don't run for certain; empty if they do.

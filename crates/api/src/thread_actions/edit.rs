@@ -14,12 +14,12 @@ const NAMED: usize = 12;
 const MAX_WRITERS: usize = 200;
 
 /// The name under which an edit counts as the graph's input.
-pub(super) const START: &str = "__start__";
+pub const START: &str = "__start__";
 /// The name under which an edit without values ends a thread.
 const END: &str = "__end__";
 
 /// The keys of a graph's state, as far as a server tells.
-pub(super) enum Keys {
+pub enum Keys {
     /// All of them, from the graph's schemas.
     Declared(BTreeSet<String>),
     /// Those that the state has: a key that was never written is missing.
@@ -28,10 +28,10 @@ pub(super) enum Keys {
 }
 
 /// The nodes of a graph and what follows them, as far as a server tells.
-pub(super) struct Drawing(Option<Value>);
+pub struct Drawing(Option<Value>);
 
 /// An edit that was checked, before the rest of its plan is made.
-pub(super) struct CheckedEdit {
+pub struct CheckedEdit {
     /// The request's body.
     pub body: Value,
     /// The keys that it writes, with their values until now.
@@ -514,7 +514,7 @@ fn narrowed(path: String, before: Option<Value>, after: Value) -> Change {
 }
 
 /// Refuses a thread on which a run is active.
-pub(super) fn not_active(loaded: &LoadedThread) -> Result<(), PlanError> {
+pub fn not_active(loaded: &LoadedThread) -> Result<(), PlanError> {
     if loaded.status().is_active() {
         refuse("A run is active on this thread. Cancel it, or wait until it finishes.")
     } else {
@@ -523,7 +523,7 @@ pub(super) fn not_active(loaded: &LoadedThread) -> Result<(), PlanError> {
 }
 
 /// Says what happens to the open questions; `then` applies if the newest checkpoint is changed: `discarded by the new input`.
-pub(super) fn leaves_head(loaded: &LoadedThread, base: &Base, then: &str) -> Option<Note> {
+pub fn leaves_head(loaded: &LoadedThread, base: &Base, then: &str) -> Option<Note> {
     let ThreadStatus::Waiting { questions, .. } = loaded.status() else {
         return None;
     };
@@ -556,7 +556,7 @@ pub(super) fn leaves_head(loaded: &LoadedThread, base: &Base, then: &str) -> Opt
 }
 
 /// Says what happens to open questions: `The open question is discarded by the new input: Go on?`
-pub(super) fn about_questions(questions: &[Question], then: &str) -> Note {
+pub fn about_questions(questions: &[Question], then: &str) -> Note {
     let first = questions.first().map(Question::summary).unwrap_or_default();
     let first = text::clean(&first);
     Note::warning(match questions.len() {

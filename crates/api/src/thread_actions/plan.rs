@@ -430,7 +430,7 @@ impl AgentServer {
 }
 
 /// Returns a plan about a thread, without its requests.
-pub(super) fn on_thread(title: String, thread: &str, notes: Vec<Note>) -> Draft {
+pub fn on_thread(title: String, thread: &str, notes: Vec<Note>) -> Draft {
     let name = format!("thread {}", short_id(thread));
     Draft {
         title,
@@ -489,7 +489,7 @@ fn cancel_notes(target: &Run, others: usize, action: CancelAction, with_queue: b
 }
 
 /// Raises the limit of steps of a run that follows one which reached its limit.
-pub(super) fn raised(
+pub fn raised(
     body: &mut RunCreate,
     reached: Option<StepLimit>,
     wanted: Option<u64>,
@@ -538,7 +538,7 @@ fn retries(loaded: &LoadedThread) -> Note {
 }
 
 /// Says where a run stops by itself.
-pub(super) fn breakpoints_note(body: &RunCreate) -> Option<Note> {
+pub fn breakpoints_note(body: &RunCreate) -> Option<Note> {
     let names = |field: &str| -> Vec<String> {
         match body.extra.get(field) {
             Some(Value::Array(names)) => names
@@ -571,7 +571,7 @@ fn runs_next(next: &[String]) -> Note {
 }
 
 /// Names in a sentence, each once.
-pub(super) fn named(nodes: &[String]) -> String {
+pub fn named(nodes: &[String]) -> String {
     let all: BTreeSet<&str> = nodes.iter().map(String::as_str).collect();
     if all.is_empty() {
         "the next node".into()
@@ -612,13 +612,13 @@ fn rerun_notes(
     notes
 }
 
-pub(super) fn omitted_note(omitted: &[String]) -> Option<Note> {
+pub fn omitted_note(omitted: &[String]) -> Option<Note> {
     (!omitted.is_empty())
         .then(|| Note::warning(format!("Left out: {}.", text::clean(&omitted.join(", ")))))
 }
 
 /// The assistant that the thread belongs to.
-pub(super) fn assistant_of(loaded: &LoadedThread) -> Result<&str, PlanError> {
+pub fn assistant_of(loaded: &LoadedThread) -> Result<&str, PlanError> {
     loaded.assistant().ok_or_else(|| {
         unfit("The thread's record names no assistant, and a run of the wrong assistant would hide the thread's state.")
     })
