@@ -202,7 +202,7 @@ impl Act<'_> {
                 )
                 .await
             }
-            _ if matches!(plan.preview.revision, NewRevision::Yes(_)) => Err(Failure::not_found(
+            _ if matches!(plan.preview.revision, NewRevision::Yes(_)) => Err(Failure::failed(
                 "the change was made, but the resulting revision is unknown, so there is nothing to wait for",
             )),
             _ => {

@@ -193,7 +193,7 @@ impl Args {
 
 impl Command {
     /// Runs the command.
-    pub(crate) async fn run(self, globals: &Globals) -> Result<Exit, Failure> {
+    pub async fn run(self, globals: &Globals) -> Result<Exit, Failure> {
         use Command::*;
         match self {
             Deployments(command) => deployments::run(globals, command).await,
@@ -226,23 +226,6 @@ impl Command {
             Config(command) => config::run(globals, command).await,
             Completions(options) => completions::run(&options),
             Man(options) => man::run(&options, Args::command()),
-        }
-    }
-
-    /// Whether the command handles interrupts itself, because it has to finish its output.
-    pub(crate) fn hears_signals(&self) -> bool {
-        use Command::*;
-        match self {
-            Logs(_) | Run(_) | Join(_) | Tail(_) => true,
-            Answer(options) => options.waits(),
-            Fork(options) => options.waits(),
-            Rerun(options) => options.waits(),
-            Compare(options) => options.waits(),
-            Deployments(command) => command.waits(),
-            Revisions(command) => command.waits(),
-            State(command) => command.hears_signals(),
-            Threads(command) => command.hears_signals(),
-            _ => false,
         }
     }
 }

@@ -3,22 +3,20 @@
 use crate::args::Args;
 use crate::commands::completions::ASKED;
 use crate::commands::sim;
-use crate::context::{self, Site};
-use crate::globals::Globals;
+use crate::context;
+use crate::prelude::*;
 use clap::{Command, CommandFactory, FromArgMatches};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::CompleteEnv;
-use futures::future::join_all;
 use runtail_api::DeploymentQuery;
-use runtail_core::config::{Config, Profile, SecretSource};
+use runtail_core::config::SecretSource;
 use std::ffi::OsStr;
-use std::time::Duration;
 
 /// How long Tab may wait for the deployments of a profile.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Answers a completion script and ends the process, if one asks.
-pub(crate) fn answer() {
+pub fn answer() {
     if std::env::var_os(ASKED).is_some() {
         CompleteEnv::with_factory(|| offering(Args::command()))
             .var(ASKED)
@@ -85,9 +83,10 @@ fn offered(
         return Vec::new();
     };
     let found = async {
-        let simulator = match globals.demo {
-            true => runtail_sim::Sim::demo().await.ok(),
-            false => None,
+        let simulator = if globals.demo {
+            runtail_sim::Sim::demo().await.ok()
+        } else {
+            None
         };
         globals.simulated = simulator
             .as_ref()

@@ -1,10 +1,7 @@
 //! Confirmation of destructive commands: a question on a terminal, an option in a script.
 
-use crate::exit::{Exit, Failure};
-use crate::input;
-use clap::Args;
-use runtail_core::text;
-use std::io::{IsTerminal, Write};
+use crate::prelude::*;
+use std::io::Write;
 
 /// The option of commands that delete, cancel, interrupt or roll back.
 #[derive(Debug, Clone, Copy, Default, Args)]
@@ -15,7 +12,7 @@ pub struct Yes {
 }
 
 /// Whether a user can be asked.
-pub(crate) fn is_interactive() -> bool {
+pub fn is_interactive() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
@@ -23,7 +20,7 @@ pub(crate) fn is_interactive() -> bool {
 ///
 /// # Errors
 /// The answer is not yes, or there is no terminal.
-pub(crate) async fn yes(what: &str, given: Yes) -> Result<(), Failure> {
+pub async fn yes(what: &str, given: Yes) -> Result<(), Failure> {
     confirm(what, given, "sent").await
 }
 
@@ -31,7 +28,7 @@ pub(crate) async fn yes(what: &str, given: Yes) -> Result<(), Failure> {
 ///
 /// # Errors
 /// As [`yes`].
-pub(crate) async fn to_write(what: &str, given: Yes) -> Result<(), Failure> {
+pub async fn to_write(what: &str, given: Yes) -> Result<(), Failure> {
     confirm(what, given, "written").await
 }
 
@@ -44,18 +41,23 @@ async fn confirm(what: &str, given: Yes, verb: &str) -> Result<(), Failure> {
             "{what}: not confirmed; nothing was {verb}\n  add --yes to confirm"
         )));
     }
-    let answer = ask(&format!("{what}? [y/N] ")).await?;
-    match answer.trim().to_lowercase().as_str() {
-        "y" | "yes" => Ok(()),
-        _ => Err(not_confirmed(verb)),
+    if is_yes(&ask(&format!("{what}? [y/N] ")).await?) {
+        Ok(())
+    } else {
+        Err(not_confirmed(verb))
     }
+}
+
+/// Anything but yes is no.
+pub fn is_yes(line: &str) -> bool {
+    matches!(line.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
 /// Asks for the exact name of what a change deletes.
 ///
 /// # Errors
 /// The typed name is different.
-pub(crate) async fn name(name: &str) -> Result<(), Failure> {
+pub async fn name(name: &str) -> Result<(), Failure> {
     let answer = ask(&format!("Type {} to confirm: ", text::clean(name))).await?;
     if answer.trim_end_matches(['\r', '\n']) == name {
         Ok(())
@@ -65,7 +67,7 @@ pub(crate) async fn name(name: &str) -> Result<(), Failure> {
 }
 
 fn not_confirmed(verb: &str) -> Failure {
-    Failure::new(Exit::Failed, format!("not confirmed; nothing was {verb}"))
+    Failure::failed(format!("not confirmed; nothing was {verb}"))
 }
 
 /// Asks on stderr, because stdout carries the data.
@@ -75,4 +77,23 @@ async fn ask(question: &str) -> Result<String, Failure> {
         .write_all(text::clean_lines(question).as_bytes())
         .and_then(|()| err.flush());
     input::line().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_yes;
+
+    #[test]
+    fn only_yes_is_yes() {
+        for (line, yes) in [
+            ("y\n", true),
+            (" YES\n", true),
+            ("\n", false),
+            ("", false),
+            ("n", false),
+            ("yes please", false),
+        ] {
+            assert_eq!(is_yes(line), yes, "{line:?}");
+        }
+    }
 }

@@ -1,15 +1,8 @@
 //! The context of a command: the configuration, the chosen profiles, and their clients.
 
-use crate::exit::Failure;
-use crate::globals::Globals;
-use crate::output;
-use jiff::Timestamp;
-use runtail_api::{
-    ApiError, Connections, ControlPlane, Http, Journal, Kind, Place, Retry, UnreadRows,
-};
-use runtail_core::config::{Config, ConfigError, Profile};
-use runtail_core::text;
-use serde_json::Value;
+use crate::prelude::*;
+use runtail_api::{Connections, Http, Journal, Place, UnreadRows};
+use runtail_core::config::ConfigError;
 use std::sync::LazyLock;
 
 /// The configuration and what the arguments chose from it.
@@ -84,7 +77,7 @@ impl Site {
     }
 
     /// Returns the time on the control plane's clock, as far as known from its responses.
-    pub(crate) fn server_time(&self) -> Timestamp {
+    pub fn server_time(&self) -> Timestamp {
         let skew = self
             .control
             .as_ref()
@@ -96,7 +89,7 @@ impl Site {
     }
 
     /// Removes rows without an id from a list of the control plane, and returns the error for all of its rows that couldn't be read.
-    pub(crate) fn keep_records(
+    pub fn keep_records(
         &self,
         rows: &mut Vec<Value>,
         mut unread: UnreadRows,
@@ -104,26 +97,18 @@ impl Site {
     ) -> Option<ApiError> {
         rows.retain(|row| has_id(row) || unread.keep(Err::<(), _>("it has no id")).is_some());
         let detail = unread.sentence()?;
-        let at = Place {
-            profile: self.profile.name.clone(),
-            ..Place::default()
-        };
-        Some(ApiError {
-            kind: Kind::Protocol,
-            at,
-            detail,
-            hint: None,
-        })
+        let at = Place::of(&self.profile.name);
+        Some(ApiError::new(Kind::Protocol, at, detail))
     }
 }
 
 /// Returns whether a deployment or a revision has an id.
-pub(crate) fn has_id(row: &Value) -> bool {
+pub fn has_id(row: &Value) -> bool {
     row["id"].as_str().is_some_and(|id| !id.is_empty())
 }
 
 /// Returns the error for a missing configuration, with what to do.
-pub(crate) fn no_profile() -> Failure {
+pub fn no_profile() -> Failure {
     let path = Config::default_path()
         .map(|p| format!(" ({})", p.display()))
         .unwrap_or_default();
@@ -136,7 +121,7 @@ pub(crate) fn no_profile() -> Failure {
 }
 
 /// Loads the configuration that the arguments name: `--url`, `--config`, or the default; sealed as they require.
-pub(crate) fn load_config(globals: &Globals) -> Result<Config, Failure> {
+pub fn load_config(globals: &Globals) -> Result<Config, Failure> {
     let mut config = unsealed(globals)?;
     config.seal(globals.read_only, globals.write);
     Ok(config)
@@ -145,13 +130,13 @@ pub(crate) fn load_config(globals: &Globals) -> Result<Config, Failure> {
 fn unsealed(globals: &Globals) -> Result<Config, Failure> {
     let config = unwarned(globals)?;
     for warning in &config.warnings {
-        output::complain(&format!("warning: {warning}"));
+        output::complain(format!("warning: {warning}"));
     }
     Ok(config)
 }
 
 /// The same without printing warnings; the caller prints them.
-pub(crate) fn unwarned(globals: &Globals) -> Result<Config, ConfigError> {
+pub fn unwarned(globals: &Globals) -> Result<Config, ConfigError> {
     if let Some(config) = &globals.simulated {
         return Ok(config.clone());
     }

@@ -1,13 +1,11 @@
 //! Dispatches parsed arguments and returns the exit code.
 
-use crate::args::{Args, Command};
+use crate::args::Args;
 use crate::commands::{dashboard, sim};
-use crate::exit::{Exit, Failure};
 use crate::log;
-use crate::output::color;
+use crate::prelude::*;
 use crate::signals::Interrupts;
 use std::process::ExitCode;
-use std::time::Duration;
 
 /// How long an interrupted command may take to exit.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -15,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Runs one command, or the dashboard. Data goes to stdout, everything else to stderr.
 pub async fn run(args: Args) -> ExitCode {
     // The dashboard handles signals itself, because it has to restore the terminal first.
-    let ended = if args.command.as_ref().is_none_or(Command::hears_signals) {
+    let ended = if args.command.is_none() {
         dispatch(args).await
     } else {
         // Listen before the command does anything that takes time.
@@ -78,10 +76,5 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
 
 async fn demo() -> Result<runtail_sim::Sim, Failure> {
     let started = runtail_sim::Sim::demo().await;
-    started.map_err(|e| {
-        Failure::new(
-            Exit::Failed,
-            format!("the simulator can't listen on loopback: {e}"),
-        )
-    })
+    started.map_err(|e| Failure::failed(format!("the simulator can't listen on loopback: {e}")))
 }

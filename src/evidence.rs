@@ -1,14 +1,12 @@
 //! The failure card of a revision, for `explain` and `wait`.
 
-use crate::globals::Globals;
-use crate::output::complain;
+use crate::prelude::*;
 use crate::resolve::Found;
-use runtail_api::{CardOf, ControlPlane};
+use runtail_api::CardOf;
 use runtail_core::model::{FailureCard, StatusTime};
-use serde_json::Value;
 
 /// Returns the card of a revision. Parts that can't be read are listed on it; this never fails.
-pub(crate) async fn card(
+pub async fn card(
     globals: &Globals,
     found: &Found,
     control: &ControlPlane,
@@ -30,7 +28,7 @@ pub(crate) async fn card(
     };
     let (card, missing) = control.failure_card(of).await;
     if let Some(error) = missing {
-        complain(&format!(
+        complain(format!(
             "warning: the revisions could not be listed: {error}"
         ));
     }

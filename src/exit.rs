@@ -1,8 +1,9 @@
 //! How a command ends: exit codes (CLI.md) and failures.
 
-use runtail_api::{AgentServer, ApiError, Kind};
+use crate::prelude::*;
 use runtail_core::config::ConfigError;
 use runtail_stream::is_endpoint_missing;
+use std::io;
 use std::process::ExitCode;
 
 /// Exit codes that other programs may rely on.
@@ -55,12 +56,12 @@ impl Exit {
 }
 
 /// Reports what is missing in a list that was printed nevertheless. The first failure sets the exit code.
-pub(crate) fn report_missing(failures: &[ApiError], notes: &[String]) -> Exit {
+pub fn report_missing(failures: &[ApiError], notes: &[String]) -> Exit {
     for error in failures {
         Failure::from(error.clone()).report();
     }
     for note in notes {
-        crate::output::complain(&format!("runtail: {note}"));
+        crate::output::complain(format!("runtail: {note}"));
     }
     failures.first().map_or(Exit::Done, Exit::of)
 }
@@ -95,8 +96,18 @@ impl Failure {
     }
 
     /// Creates a "not found" error.
-    pub fn not_found(message: impl Into<String>) -> Failure {
+    pub fn failed(message: impl Into<String>) -> Failure {
         Failure::new(Exit::Failed, message)
+    }
+
+    /// A new file of an option that could not be created.
+    pub fn of_file(option: &str, name: &str, error: &io::Error) -> Failure {
+        Failure::usage(match error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                format!("{option}{name} already exists and was not changed")
+            }
+            _ => format!("{option}cannot write {name}: {error}"),
+        })
     }
 
     /// Creates the error of an optional call: a missing route means "not offered".
@@ -109,10 +120,7 @@ impl Failure {
             hint: None,
             ..error
         };
-        Failure::new(
-            Exit::Failed,
-            format!("{what}: not offered by this server ({error})"),
-        )
+        Failure::failed(format!("{what}: not offered by this server ({error})"))
     }
 
     /// Writes the message to stderr, if there is one: a closed pipe has none.
@@ -120,7 +128,7 @@ impl Failure {
         if self.message.is_empty() {
             return;
         }
-        crate::output::complain(&format!("runtail: {}", self.message));
+        crate::output::complain(format!("runtail: {}", self.message));
     }
 }
 
@@ -129,7 +137,7 @@ impl Failure {
 ///
 /// # Errors
 /// The call's own error, or "not offered".
-pub(crate) async fn offered<T>(
+pub async fn offered<T>(
     server: &AgentServer,
     answer: Result<T, ApiError>,
     what: &str,

@@ -1,14 +1,11 @@
 //! The fields of a record as options of a command, generated from the catalog.
 
-use crate::exit::Failure;
-use crate::input;
-use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
-use jiff::Timestamp;
+use crate::prelude::*;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Arg, ArgAction, ArgMatches, Command, Error, FromArgMatches};
 use runtail_core::catalog::{Field, Form, Verb, fields_of};
 use runtail_core::config::{Document, SecretRef};
-use runtail_core::text;
-use serde_json::{Map, Value, json};
+use serde_json::Map;
 use std::fmt::Debug;
 use std::marker::PhantomData;
 use uuid::Uuid;
@@ -97,7 +94,7 @@ impl<K: Kind, const NEW: bool> Fields<K, NEW> {
     }
 
     /// Returns the given fields.
-    pub(crate) async fn document(&self) -> Result<Document, Failure> {
+    pub async fn document(&self) -> Result<Document, Failure> {
         let mut document = Document::default();
         for field in Self::all() {
             let value = match field.form {
@@ -146,7 +143,21 @@ impl<K: Kind, const NEW: bool> Fields<K, NEW> {
 }
 
 /// Parses a non-empty text.
-pub(crate) fn filled(text: &str) -> Result<String, String> {
+/// Parses one of some words, each with its meaning.
+pub fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
+    all: [T; N],
+    word: fn(T) -> &'static str,
+    meanings: [&'static str; N],
+) -> impl TypedValueParser<Value = T> {
+    let value = |(one, meaning)| PossibleValue::new(word(one)).help(meaning);
+    let values: Vec<_> = all.into_iter().zip(meanings).map(value).collect();
+    PossibleValuesParser::new(values).try_map(move |given| {
+        let meant = all.into_iter().find(|one| word(*one) == given);
+        meant.ok_or("expected one of the words")
+    })
+}
+
+pub fn filled(text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
         Err("expected a text".into())
     } else {
@@ -161,7 +172,7 @@ fn time(text: &str) -> Result<String, String> {
 
 /// Parses the reference of a secret. Anything else may be the secret itself, so the error doesn't repeat it. `name`: what
 /// precedes it, such as `NAME=`.
-pub(crate) fn secret(option: &str, name: &str, given: &str) -> Result<SecretRef, Failure> {
+pub fn secret(option: &str, name: &str, given: &str) -> Result<SecretRef, Failure> {
     SecretRef::parse(given, None).ok_or_else(|| {
         Failure::usage(format!(
             "{} needs a reference: {name}env:VARIABLE or {name}file:PATH\n  \

@@ -1,8 +1,7 @@
 //! The options that are valid with every command.
 
-use clap::{Args, ValueEnum};
+use crate::prelude::*;
 use runtail_core::model::shell_option;
-use std::path::PathBuf;
 
 /// Options valid everywhere.
 #[derive(Debug, Clone, Default, Args)]
@@ -45,7 +44,7 @@ pub struct Globals {
 
 impl Globals {
     /// Returns why two options conflict.
-    pub(crate) fn conflict(&self) -> Option<&'static str> {
+    pub fn conflict(&self) -> Option<&'static str> {
         let url = self.url.is_some();
         match self {
             _ if url && !self.profiles.is_empty() => {
@@ -97,7 +96,7 @@ pub enum Color {
 
 impl Color {
     /// Whether an output gets colors.
-    pub(crate) fn is_on(self, is_terminal: bool) -> bool {
+    pub fn is_on(self, is_terminal: bool) -> bool {
         match self {
             Color::Always => true,
             Color::Never => false,

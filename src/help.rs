@@ -47,7 +47,7 @@ const GROUPS: &[Group] = &[
 ];
 
 /// Returns clap's template of the page. clap itself has no groups of commands.
-pub(crate) fn template<C: Subcommand>() -> String {
+pub fn template<C: Subcommand>() -> String {
     let styles = Styles::default();
     let heading = styles.get_header();
     let name_style = styles.get_literal();

@@ -1,19 +1,16 @@
 //! JSON input from the command line, a file or stdin. Errors show the position.
 
-use crate::exit::Failure;
+use crate::prelude::*;
 use runtail_core::config::files;
 use runtail_core::exact_json::{self, Unreadable};
 use runtail_core::json::{HALF_HINT, half_in};
-use runtail_core::text;
-use serde_json::Value;
-use std::io::Read;
-use std::path::Path;
+use std::io::{self, BufRead, Read};
 
 /// Columns shown on either side of an error.
 const AROUND: usize = 36;
 
 /// Reads `JSON`, `@FILE` or `-`. `option` is the option's name for errors.
-pub(crate) async fn json(option: &str, given: &str) -> Result<Value, Failure> {
+pub async fn json(option: &str, given: &str) -> Result<Value, Failure> {
     if given == "-" {
         return parse(&format!("{option} (stdin)"), &stdin().await?);
     }
@@ -28,7 +25,7 @@ pub(crate) async fn json(option: &str, given: &str) -> Result<Value, Failure> {
 }
 
 /// Reads a document: a file, or `-` for stdin. Also returns the path of a file.
-pub(crate) async fn document(path: &Path) -> Result<(String, Option<&Path>), Failure> {
+pub async fn document(path: &Path) -> Result<(String, Option<&Path>), Failure> {
     if path == Path::new("-") {
         return Ok((stdin_text().await?, None));
     }
@@ -36,10 +33,10 @@ pub(crate) async fn document(path: &Path) -> Result<(String, Option<&Path>), Fai
 }
 
 /// Reads a file as text.
-pub(crate) fn file_text(path: &Path) -> Result<String, Failure> {
+pub fn file_text(path: &Path) -> Result<String, Failure> {
     files::read_text(path).map_err(|e| {
         let why = match e.kind() {
-            std::io::ErrorKind::InvalidData => "it is not UTF-8 text".to_string(),
+            io::ErrorKind::InvalidData => "it is not UTF-8 text".to_string(),
             _ => e.to_string(),
         };
         let path = path.display().to_string();
@@ -48,38 +45,35 @@ pub(crate) fn file_text(path: &Path) -> Result<String, Failure> {
 }
 
 /// Reads stdin as text.
-pub(crate) async fn stdin_text() -> Result<String, Failure> {
+pub async fn stdin_text() -> Result<String, Failure> {
     String::from_utf8(stdin().await?).map_err(|_| Failure::usage("stdin is not UTF-8"))
 }
 
 /// Reads one line of stdin; empty at the end. Uses a thread of its own, like [`stdin`].
-pub(crate) async fn line() -> Result<String, Failure> {
-    let (sender, receiver) = tokio::sync::oneshot::channel();
-    std::thread::spawn(move || {
+pub async fn line() -> Result<String, Failure> {
+    blocking(|stdin| {
         let mut line = String::new();
-        let read = std::io::stdin().read_line(&mut line).map(|_| line);
-        let _ = sender.send(read);
-    });
-    match receiver.await {
-        Ok(Ok(line)) => Ok(line),
-        Ok(Err(e)) => Err(Failure::usage(format!("cannot read stdin: {e}"))),
-        Err(_) => Err(Failure::usage("cannot read stdin")),
-    }
+        stdin.read_line(&mut line).map(|_| line)
+    })
+    .await
+}
+
+pub async fn stdin() -> Result<Vec<u8>, Failure> {
+    blocking(|stdin| {
+        let mut bytes = Vec::new();
+        stdin.read_to_end(&mut bytes).map(|_| bytes)
+    })
+    .await
 }
 
 /// Reads stdin on a thread of its own, because a blocked read must not delay the program's exit.
-pub(crate) async fn stdin() -> Result<Vec<u8>, Failure> {
+async fn blocking<T: Send + 'static>(
+    read: impl FnOnce(&mut io::StdinLock<'_>) -> io::Result<T> + Send + 'static,
+) -> Result<T, Failure> {
     let (sender, receiver) = tokio::sync::oneshot::channel();
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let read = std::io::stdin()
-            .lock()
-            .read_to_end(&mut bytes)
-            .map(|_| bytes);
-        let _ = sender.send(read);
-    });
+    std::thread::spawn(move || sender.send(read(&mut io::stdin().lock())));
     match receiver.await {
-        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Ok(read)) => Ok(read),
         Ok(Err(e)) => Err(Failure::usage(format!("cannot read stdin: {e}"))),
         Err(_) => Err(Failure::usage("cannot read stdin")),
     }

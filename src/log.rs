@@ -1,9 +1,7 @@
 //! The file of `--log`. It has only this program's own diagnostics, because libraries might log headers.
 
-use crate::exit::Failure;
-use crate::globals::Globals;
+use crate::prelude::*;
 use runtail_core::config::files;
-use runtail_core::text;
 use std::fs::OpenOptions;
 use std::sync::Mutex;
 use tracing::Level;
@@ -11,7 +9,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 
 /// Starts writing diagnostics if `--log` was given.
-pub(crate) fn start(globals: &Globals) -> Result<(), Failure> {
+pub fn start(globals: &Globals) -> Result<(), Failure> {
     let Some(path) = &globals.log else {
         return Ok(());
     };

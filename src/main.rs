@@ -15,6 +15,7 @@ mod help;
 mod input;
 mod log;
 mod output;
+mod prelude;
 mod recorder;
 mod resolve;
 mod signals;

@@ -1,14 +1,11 @@
 //! The file of `--record`. An error is reported once and ends the recording, never the stream.
 
-use crate::exit::Failure;
-use crate::output;
-use runtail_core::text;
+use crate::prelude::*;
 use runtail_stream::RecordingFile;
 use std::io;
-use std::path::Path;
 
 /// An open recording.
-pub(crate) struct Recorder {
+pub struct Recorder {
     name: String,
     file: Option<RecordingFile>,
 }
@@ -22,12 +19,7 @@ impl Recorder {
                 name,
                 file: Some(file),
             }),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(Failure::usage(
-                format!("--record: {name} already exists and was not changed"),
-            )),
-            Err(error) => Err(Failure::usage(format!(
-                "--record: cannot write {name}: {error}"
-            ))),
+            Err(error) => Err(Failure::of_file("--record: ", &name, &error)),
         }
     }
 
@@ -54,7 +46,7 @@ impl Recorder {
     fn check(&mut self, done: io::Result<()>) {
         if let Err(error) = done {
             let name = &self.name;
-            output::complain(&format!(
+            output::complain(format!(
                 "runtail: the recording {name} ends here; the stream continues: {error}"
             ));
             self.file = None;

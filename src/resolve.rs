@@ -1,15 +1,9 @@
 //! Resolves D, `-d` and A: a deployment or an agent server among those of the chosen profiles, and one of its assistants.
 
-use crate::context::{Context, Site};
-use crate::exit::Failure;
-use crate::output;
-use futures::future::join_all;
-use runtail_api::{AgentServer, ApiError, DeploymentQuery, Kind, Listing, Retry, UnreadRows};
+use crate::prelude::*;
+use runtail_api::{DeploymentQuery, UnreadRows};
 use runtail_core::config::nearest;
 use runtail_core::model::Secrets;
-use runtail_core::text;
-use serde_json::Value;
-use std::time::Duration;
 use url::Url;
 
 /// Maximum number of rows to read when looking for a name.
@@ -39,7 +33,7 @@ impl Found {
     }
 
     /// Returns a printable row of one of its revisions: with profile and region, and without the deployment's secrets.
-    pub(crate) fn revision(&self, mut row: Value) -> Value {
+    pub fn revision(&self, mut row: Value) -> Value {
         Secrets::of_records(&[&self.row, &row]).mask(&mut row);
         output::placed(&self.site.profile, row)
     }
@@ -47,7 +41,7 @@ impl Found {
 
 /// Why a deployment was not found.
 #[derive(Debug)]
-pub(crate) enum Unresolved {
+pub enum Unresolved {
     /// A request failed.
     Asked(ApiError),
     /// No profile has it; the message says so.
@@ -86,7 +80,7 @@ pub async fn deployment(context: &Context, wanted: &str) -> Result<Found, Failur
 }
 
 /// The same for sites that are open or failed to open. `name` is the requested name without its profile.
-pub(crate) async fn among(
+pub async fn among(
     sites: &[Result<Site, ApiError>],
     wanted: &str,
     name: &str,
@@ -118,7 +112,7 @@ pub(crate) async fn among(
     match found.len() {
         1 => {
             for error in failed {
-                output::complain(&format!("warning: {error}"));
+                output::complain(format!("warning: {error}"));
             }
             Ok(found.remove(0))
         }
@@ -135,7 +129,7 @@ pub(crate) async fn among(
                         .map(|title| format!("\n  did you mean \"{title}\"?"))
                         .unwrap_or_default();
                     let why = format!("there is no deployment \"{}\"{hint}", text::clean(wanted));
-                    Unresolved::Said(Failure::not_found(why))
+                    Unresolved::Said(Failure::failed(why))
                 }
             },
         ),
@@ -156,86 +150,60 @@ pub(crate) async fn among(
 
 /// Returns the agent server that the arguments name: `--url`, `-d`, or the only one.
 pub async fn agent_server(context: &Context) -> Result<(Site, AgentServer), Failure> {
-    if let Some(wanted) = &context.globals.deployment {
-        let (profiles, name) = narrowed(context, wanted);
-        let mut named: Vec<_> = profiles
-            .into_iter()
-            .flat_map(|p| {
-                p.agent_servers
-                    .clone()
-                    .into_iter()
-                    .map(move |(server, url)| (p.clone(), server, url))
-            })
-            .filter(|(_, server, _)| server == name)
-            .collect();
-        if named.len() == 1 {
-            let (profile, _, url) = named.remove(0);
-            let site = Site::open(profile).await?;
-            let server = server(&site, url);
-            return Ok((site, server));
-        }
-        let has_control = context.profiles.iter().any(|p| p.control_plane.is_some());
-        if named.is_empty() && !has_control {
-            let shown = text::clean(wanted);
-            return Err(Failure::not_found(format!(
-                "there is no agent server \"{shown}\"{}",
-                known_servers(context)
-            )));
-        }
-        if named.len() > 1 {
-            let shown = text::clean(wanted);
-            return Err(Failure::usage(format!(
-                "\"{shown}\" is ambiguous{}",
-                known_servers(context)
-            )));
-        }
-        let found = deployment(context, wanted).await?;
-        let record = serde_json::from_value::<runtail_core::model::Deployment>(found.row.clone())
-            .unwrap_or_default();
-        let Some(url) = record.agent_url() else {
-            return Err(Failure::not_found(format!(
-                "{} has no agent server yet: its record has no URL",
-                found.title()
-            )));
+    let wanted = context.globals.deployment.as_deref();
+    let (profiles, name) = narrowed(context, wanted.unwrap_or_default());
+    let named = profiles.iter().flat_map(|profile| {
+        let servers = profile.agent_servers.iter();
+        let servers = servers.filter(|(server, _)| wanted.is_none() || server == name);
+        servers.map(move |(_, url)| (profile, url))
+    });
+    let named: Vec<_> = named.collect();
+    if let [(profile, url)] = named.as_slice() {
+        let site = Site::open((*profile).clone()).await?;
+        return Ok(with_server(site, (*url).clone()));
+    }
+    let Some(wanted) = wanted else {
+        let name = if named.is_empty() {
+            "DEPLOYMENT"
+        } else {
+            "NAME"
         };
-        let url = Url::parse(url).map_err(|e| {
-            Failure::not_found(format!(
-                "{}: the record's URL {:?} is invalid ({e})",
-                found.title(),
-                text::clean(url)
-            ))
-        })?;
-        let server = server(&found.site, url);
-        return Ok((found.site, server));
-    }
-    let mut all: Vec<_> = context
-        .profiles
-        .iter()
-        .flat_map(|p| {
-            p.agent_servers
-                .iter()
-                .map(move |(_, url)| (p.clone(), url.clone()))
-        })
-        .collect();
-    match all.len() {
-        1 => {
-            let (profile, url) = all.remove(0);
-            let site = Site::open(profile).await?;
-            let server = server(&site, url);
-            Ok((site, server))
-        }
-        0 => Err(Failure::usage(
-            "which agent server? Use -d DEPLOYMENT or --url URL",
-        )),
-        _ => Err(Failure::usage(format!(
-            "which agent server? Use -d NAME or --url URL{}",
+        return Err(Failure::usage(format!(
+            "which agent server? Use -d {name} or --url URL{}",
             known_servers(context)
-        ))),
+        )));
+    };
+    let (shown, known) = (text::clean(wanted), known_servers(context));
+    if !named.is_empty() {
+        return Err(Failure::usage(format!("\"{shown}\" is ambiguous{known}")));
     }
+    if !context.profiles.iter().any(|p| p.control_plane.is_some()) {
+        return Err(Failure::failed(format!(
+            "there is no agent server \"{shown}\"{known}"
+        )));
+    }
+    let found = deployment(context, wanted).await?;
+    let record = serde_json::from_value::<runtail_core::model::Deployment>(found.row.clone())
+        .unwrap_or_default();
+    let Some(url) = record.agent_url() else {
+        return Err(Failure::failed(format!(
+            "{} has no agent server yet: its record has no URL",
+            found.title()
+        )));
+    };
+    let url = Url::parse(url).map_err(|e| {
+        Failure::failed(format!(
+            "{}: the record's URL {:?} is invalid ({e})",
+            found.title(),
+            text::clean(url)
+        ))
+    })?;
+    Ok(with_server(found.site, url))
 }
 
-fn server(site: &Site, url: Url) -> AgentServer {
-    AgentServer::new(site.http.clone(), url).retrying(Retry::PATIENT)
+fn with_server(site: Site, url: Url) -> (Site, AgentServer) {
+    let server = AgentServer::new(site.http.clone(), url).retrying(Retry::PATIENT);
+    (site, server)
 }
 
 fn known_servers(context: &Context) -> String {
@@ -256,7 +224,7 @@ fn known_servers(context: &Context) -> String {
 }
 
 /// PROFILE/NAME narrows to that profile, chosen or not; names never contain a slash.
-pub(crate) fn narrowed<'w>(
+pub fn narrowed<'w>(
     context: &Context,
     wanted: &'w str,
 ) -> (Vec<runtail_core::config::Profile>, &'w str) {
@@ -316,7 +284,7 @@ async fn candidates(site: &Site, name: &str) -> Result<Vec<Found>, ApiError> {
         return Ok(Vec::new());
     };
     let found = |row: Value| {
-        let id = row["id"].as_str().unwrap_or_default().to_string();
+        let id = text_of(&row, "id").to_string();
         Found {
             site: site.clone(),
             id,
@@ -391,7 +359,7 @@ pub async fn assistant(server: &AgentServer, wanted: &str) -> Result<String, Fai
                     .unwrap_or_else(|| Listing::new(Vec::new(), UnreadRows::default()));
                 output::report_unread(&listed.unread);
                 let known = names(&listed.items);
-                Err(Failure::not_found(format!(
+                Err(Failure::failed(format!(
                     "there is no assistant {shown}{known}"
                 )))
             }
@@ -419,7 +387,7 @@ pub async fn assistant(server: &AgentServer, wanted: &str) -> Result<String, Fai
         [one] => Ok(one["assistant_id"].as_str().unwrap_or(wanted).to_string()),
         [] => {
             output::report_unread(&unread);
-            Err(Failure::not_found(format!(
+            Err(Failure::failed(format!(
                 "there is no assistant \"{shown}\"{}",
                 names(&rows)
             )))
@@ -480,7 +448,7 @@ fn names(rows: &[Value]) -> String {
         return "; the server has none".into();
     }
     let line = |row: &Value| {
-        let field = |name: &str| text::clean(row[name].as_str().unwrap_or_default()).into_owned();
+        let field = |name: &str| text::clean(text_of(row, name)).into_owned();
         let (graph, name, id) = (field("graph_id"), field("name"), field("assistant_id"));
         let name = if name == graph || name.is_empty() {
             String::new()

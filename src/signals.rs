@@ -1,8 +1,7 @@
 //! Ctrl-C, SIGTERM and SIGHUP for the commands that follow a stream: the first signal ends them gracefully, so that a
 //! recording gets its end record; the second ends them at once. A command that sends several requests first reports what became of each.
 
-use crate::exit::{Exit, Failure};
-use crate::output::complain;
+use crate::prelude::*;
 use runtail_tui::runtime::Endings;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -11,9 +10,17 @@ use tokio_util::sync::CancellationToken;
 /// The number of SIGINT.
 const SIGINT: u8 = 2;
 
+/// Whether the command handles signals itself by now, because it has to finish its output, or keeps an edited text.
+static HEARS: AtomicBool = AtomicBool::new(false);
+
+/// From now on, an interrupt no longer just ends the command.
+pub fn hear() {
+    HEARS.store(true, Ordering::SeqCst);
+}
+
 /// Signals of a command.
 #[derive(Debug, Clone)]
-pub(crate) struct Signals {
+pub struct Signals {
     /// Cancelled by the first signal.
     pub stop: CancellationToken,
     /// Cancelled by the second signal, where a third one ends the command at once.
@@ -43,6 +50,7 @@ impl Signals {
             number: Arc::default(),
             has_said_waiting: Arc::default(),
         };
+        hear();
         let own = signals.clone();
         // Listen here rather than in the task: a signal between the two would be lost.
         let mut endings = Endings::listen();
@@ -111,7 +119,7 @@ impl Signals {
 }
 
 /// Ctrl-C alone, for commands that end by being dropped.
-pub(crate) struct Interrupts(Endings);
+pub struct Interrupts(Endings);
 
 impl Interrupts {
     /// Starts listening.
@@ -119,14 +127,17 @@ impl Interrupts {
         Interrupts(Endings::interrupts())
     }
 
-    /// Completes at the next Ctrl-C; never if signals can't be listened for.
+    /// Completes at the next Ctrl-C that the command doesn't handle itself; never if signals can't be listened for.
     pub async fn next(&mut self) {
         self.0.next().await;
+        while HEARS.load(Ordering::SeqCst) {
+            self.0.next().await;
+        }
     }
 }
 
 /// Returns the exit code of a process that ends because of a signal.
-pub(crate) fn exit(number: i32) -> Exit {
+pub fn exit(number: i32) -> Exit {
     match u8::try_from(number) {
         Ok(SIGINT) | Err(_) => Exit::Interrupted,
         Ok(number) => Exit::Signal(number),

@@ -1,13 +1,12 @@
 //! The preview of a change.
 
-use crate::exit::Failure;
-use crate::output::{self, Format, Output, complain};
-use runtail_core::model::{Branch, Consent, PlainRequest, Preview};
-use runtail_core::text::{self, short_id};
-use serde_json::{Value, json};
+use crate::output::widest;
+use crate::prelude::*;
+use runtail_core::model::{Branch, Consent, PlainRequest, Preview, shell_option};
+use runtail_core::text::short_id;
 
 /// Prints one preview or several as data, for `--dry-run`.
-pub(crate) fn print_dry_run(previews: &[&Preview], output: &Output) -> Result<(), Failure> {
+pub fn print_dry_run(previews: &[&Preview], output: &Output) -> Result<(), Failure> {
     let objects = previews.iter().map(|preview| object(preview));
     let printed = match (output.format(), previews) {
         (Format::Table, _) => {
@@ -24,7 +23,7 @@ pub(crate) fn print_dry_run(previews: &[&Preview], output: &Output) -> Result<()
 }
 
 /// Prints a preview on stderr, before it is confirmed.
-pub(crate) fn print_preview(preview: &Preview) {
+pub fn print_preview(preview: &Preview) {
     let mut lines = head(preview);
     lines.extend(changes(preview));
     lines.extend(what_else(preview));
@@ -81,17 +80,11 @@ fn branch_lines(branch: &Branch) -> Vec<String> {
         cells.map(|cell| text::clean(&cell).into_owned())
     });
     let rows: Vec<[String; 4]> = rows.collect();
-    let width = |at: usize| {
-        rows.iter()
-            .map(|row| text::width(&row[at]))
-            .max()
-            .unwrap_or_default()
-    };
+    let width = |at: usize| widest(rows.iter().map(|row| &row[at]));
     let widths = [0, 1, 2].map(width);
     let line = |row: &[String; 4]| {
         let padded = row.iter().zip(widths).filter(|(_, width)| *width > 0);
-        let padded = padded
-            .map(|(cell, width)| format!("{cell}{}  ", " ".repeat(width - text::width(cell))));
+        let padded = padded.map(|(cell, width)| output::padded(cell, width) + "  ");
         format!("{}{}", padded.collect::<String>(), row[3])
             .trim_end()
             .to_string()
@@ -129,7 +122,7 @@ fn whole(preview: &Preview) -> String {
         }
     }
     if let Consent::Name(name) = &preview.consent {
-        lines.push(format!("To confirm: --confirm '{name}'"));
+        lines.push(format!("To confirm: {}", shell_option("--confirm", name)));
     }
     lines.join("\n")
 }

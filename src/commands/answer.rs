@@ -1,14 +1,7 @@
 //! `answer T`: answers a question that a thread is waiting for.
 
-use crate::act::{self, Sending};
 use crate::commands::answer_rules;
-use crate::consent::Yes;
-use crate::exit::{Exit, Failure};
-use crate::fields::filled;
-use crate::globals::Globals;
-use crate::input;
-use clap::Args;
-use runtail_api::ThreadIntent;
+use crate::prelude::*;
 use runtail_core::model::GivenAnswer;
 
 /// Options of `answer`.
@@ -88,13 +81,6 @@ started just before this one), another run is active, or the server refused · 2
 · 5 the server can't be reached, is limiting requests (429) or failed; if it is unknown whether the run started, the message \
 says how to check; with --wait those of `run` · 130 stopped by Ctrl-C.";
 
-impl Options {
-    /// Whether it waits for the result, or has to report what was sent.
-    pub(crate) fn waits(&self) -> bool {
-        self.wait || self.given.rules
-    }
-}
-
 impl Given {
     async fn read(self) -> Result<GivenAnswer, Failure> {
         Ok(match self {
@@ -120,7 +106,7 @@ impl Given {
     }
 }
 
-pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
     let Options {
         thread,
         interrupt,

@@ -1,19 +1,12 @@
 //! `answer --rules`: answers all waiting threads about which the rules of the configuration decide.
 
 use super::inbox::{self, Entry, Found};
-use crate::act::{self, Sending};
-use crate::consent::{self, Yes};
-use crate::context::{Context, Site};
-use crate::exit::{Exit, Failure, report_missing};
-use crate::globals::Globals;
-use crate::output::{Column, Format, cell, column, complain, field_column, placed};
-use crate::signals::Signals;
+use crate::consent;
+use crate::exit::report_missing;
+use crate::prelude::*;
 use futures::{StreamExt, stream};
-use runtail_api::{AgentServer, MAX_RULED_PLANS, MAX_RULED_THREADS, PlanError, RuledPlan};
+use runtail_api::{MAX_RULED_PLANS, MAX_RULED_THREADS, PlanError, RuledPlan};
 use runtail_core::model::{AnswerRule, InboxItem, InboxThread};
-use runtail_core::text;
-use serde_json::{Value, json};
-use std::time::Duration;
 
 /// A waiting thread.
 struct Waiting {
@@ -99,7 +92,7 @@ impl Waiting {
     }
 }
 
-pub(crate) async fn run(globals: &Globals, sending: &Sending, yes: Yes) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, sending: &Sending, yes: Yes) -> Result<Exit, Failure> {
     let context = Context::load(globals)?;
     let rules = context.config.answer_rules.as_slice();
     if rules.is_empty() {
@@ -130,7 +123,7 @@ pub(crate) async fn run(globals: &Globals, sending: &Sending, yes: Yes) -> Resul
     let mut exit = report_missing(&failures, &notes);
     let mut waiting: Vec<Waiting> = rows.into_iter().filter_map(Waiting::of).collect();
     if waiting.len() > MAX_RULED_THREADS {
-        complain(&format!(
+        complain(format!(
             "runtail: only {MAX_RULED_THREADS} of {} waiting threads were read; run this again",
             waiting.len()
         ));
@@ -196,16 +189,14 @@ fn print_outcomes(waiting: &[Waiting], outcomes: &[Outcome]) -> usize {
                     ..ruled.plan.preview.clone()
                 });
             }
-            Outcome::Skipped(why) => complain(&format!(
+            Outcome::Skipped(why) => complain(format!(
                 "skipped: {}: {}",
                 waiting.title(),
                 text::clean(why)
             )),
-            Outcome::Failed(failure) => complain(&format!(
-                "runtail: {}: {}",
-                waiting.title(),
-                failure.message
-            )),
+            Outcome::Failed(failure) => {
+                complain(format!("runtail: {}: {}", waiting.title(), failure.message))
+            }
         }
     }
     complain(&match (waiting.len(), count) {
@@ -252,16 +243,17 @@ async fn finish(
         Err(failure) => ("failed", failure),
         Ok(()) => match ruled.plan.apply().await {
             Ok(acted) => {
-                complain(&format!("started: Answer {}", waiting.title()));
+                complain(format!("started: Answer {}", waiting.title()));
                 let mut row = waiting.planned_row(&ruled, "started");
                 let (started, _) = act::made(&acted);
                 row["run_id"] = json!(started.map(|started| &started.run_id));
                 return (row, None);
             }
             Err(failed) => {
-                let word = match failed.failure.is_unknown() {
-                    true => "unknown",
-                    false => "failed",
+                let word = if failed.failure.is_unknown() {
+                    "unknown"
+                } else {
+                    "failed"
                 };
                 let (options, thread) = (&waiting.options, &waiting.thread.thread_id);
                 (word, act::not_started(failed, options, thread))
@@ -269,7 +261,7 @@ async fn finish(
         },
     };
     let message = failure.message;
-    complain(&format!("runtail: {}: {message}", waiting.title()));
+    complain(format!("runtail: {}: {message}", waiting.title()));
     let mut row = waiting.planned_row(&ruled, word);
     row["detail"] = message.into();
     (row, Some(failure.exit))

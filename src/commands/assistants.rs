@@ -1,17 +1,9 @@
 //! Assistants: their records, versions, schemas and graphs.
 
-use crate::act::{Act, Approval, Sending};
 use crate::commands::graph;
-use crate::consent::Yes;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
-use crate::globals::Globals;
-use crate::output::{List, Output, cell, column, field_column, report_unread, time_column};
-use crate::resolve;
-use clap::{Args, Subcommand};
-use runtail_api::{AgentServer, ApiError, Kind, Listing, ResourceIntent, assistant_changes};
-use runtail_core::text;
-use serde_json::{Value, json};
+use crate::output::{List, report_unread};
+use crate::prelude::*;
+use runtail_api::{ResourceIntent, assistant_changes};
 
 /// Commands for assistants.
 #[derive(Debug, Subcommand)]
@@ -82,7 +74,7 @@ don't restore `context`: the preview shows both values, and the result is compar
 Exit codes: 0 done, or it is the current version · 1 no such assistant or version, it changed since the preview, or the server \
 refused · 3 not allowed, or read-only · 5 the reply was lost.";
 
-pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
     let context = Context::load(globals)?;
     let (site, server) = resolve::agent_server(&context).await?;
     match command {
@@ -192,7 +184,7 @@ async fn diff(server: &AgentServer, options: &Diff) -> Result<(), Failure> {
         let known: Vec<String> = rows.iter().map(|row| row["version"].to_string()).collect();
         let missing = || {
             let name = text::clean(&options.assistant);
-            Failure::not_found(format!(
+            Failure::failed(format!(
                 "{name} has no version {number}; its versions are {}",
                 known.join(", ")
             ))
@@ -223,7 +215,7 @@ async fn diff(server: &AgentServer, options: &Diff) -> Result<(), Failure> {
 /// An assistant may be deleted while a command runs.
 fn gone(error: ApiError, wanted: &str) -> Failure {
     match error.kind {
-        Kind::NotFound => Failure::not_found(format!(
+        Kind::NotFound => Failure::failed(format!(
             "there is no assistant \"{}\"\n  {error}",
             text::clean(wanted)
         )),

@@ -1,21 +1,14 @@
 //! `bisect T PATH EXPECTED`: the step at which a value of a thread's state first became wrong.
 
 use super::replay;
-use crate::context::Context;
-use crate::exit::{Exit, Failure, offered};
-use crate::fields::filled;
-use crate::globals::Globals;
-use crate::output::{self, Column, Format, Output, cell, color, column, complain, field_column};
-use crate::resolve;
-use clap::Args;
-use runtail_core::text;
+use crate::exit::offered;
+use crate::prelude::*;
+use runtail_core::model::shell_word;
 use runtail_stream::bisect::{
     BisectQuery, Bisection, HistoryError, MAX_CHECKPOINTS, Observation, RecordingBisect,
     StatePlace, bisect_history,
 };
 use runtail_stream::{ReadError, Reader};
-use serde_json::{Value, json};
-use std::path::Path;
 
 /// Number of records between two yields.
 const TURN: usize = 1024;
@@ -55,7 +48,7 @@ the modes values and updates to see the nodes.
 Exit codes: 0 the question is answered, also if the value was never right or never wrong · 1 no such thread or checkpoint, no \
 state, or a server without histories · 2 an invalid path or expected value · 3 not allowed · 5 the network failed.";
 
-pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
     let Options {
         of,
         path,
@@ -78,14 +71,11 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     };
     if found.checked == 0 {
         let why = "contains no state: it has no event of the modes values, checkpoints or debug";
-        return Err(Failure::new(
-            Exit::Failed,
-            format!("{} {why}", text::clean(&of)),
-        ));
+        return Err(Failure::failed(format!("{} {why}", text::clean(&of))));
     }
     if found.is_cut {
         let read = text::count(found.checked as u64);
-        complain(&format!(
+        complain(format!(
             "warning: only the newest {read} states of the branch were checked; the others are not there"
         ));
     }
@@ -114,16 +104,17 @@ async fn in_history(
         Err(HistoryError::Request(error)) => {
             offered(&server, Err(*error), "reading a thread's history").await
         }
-        Err(HistoryError::Empty) => Err(Failure::new(
-            Exit::Failed,
-            format!("thread {} has no checkpoint: nothing ran on it", name()),
-        )),
+        Err(HistoryError::Empty) => Err(Failure::failed(format!(
+            "thread {} has no checkpoint: nothing ran on it",
+            name()
+        ))),
         Err(HistoryError::NoCheckpoint) => {
             let (id, thread) = (text::clean(tip.unwrap_or_default()).into_owned(), name());
             let most = text::count(MAX_CHECKPOINTS as u64);
             let what = format!("thread {thread} has no checkpoint {id} among its newest {most}");
-            Err(Failure::not_found(format!(
-                "{what}\n  `runtail threads history {thread} --tree` lists them"
+            Err(Failure::failed(format!(
+                "{what}\n  `runtail threads history {} --tree` lists them",
+                shell_word(&thread)
             )))
         }
     }
@@ -135,8 +126,8 @@ async fn recorded(path: &Path, query: BisectQuery) -> Result<Bisection, Failure>
     for (n, record) in reader.enumerate() {
         match record {
             Ok(record) => reading.apply(record),
-            Err(error @ ReadError::Line { .. }) => complain(&format!("runtail: {error}")),
-            Err(error) => return Err(Failure::new(Exit::Failed, error.to_string())),
+            Err(error @ ReadError::Line { .. }) => complain(format!("runtail: {error}")),
+            Err(error) => return Err(Failure::failed(error.to_string())),
         }
         if n % TURN == TURN - 1 {
             tokio::task::yield_now().await;
@@ -218,7 +209,7 @@ fn table(found: &Bisection, query: &BisectQuery, output: &Output) -> Result<(), 
         &columns(found.changes.iter().any(|change| change.at.event.is_some())),
     )?;
     if found.more_changes > 0 {
-        complain(&format!(
+        complain(format!(
             "and {} more changes: -o json counts them",
             text::count(found.more_changes as u64)
         ));
@@ -235,20 +226,17 @@ fn columns(is_recording: bool) -> [Column; 7] {
         field_column("STEP", "/step"),
         column("NODE", names),
         output::status_column("VALUE IS", color::of_bisect, |row| cell(&row["is"])),
-        match is_recording {
-            true => field_column("EVENT", "/event"),
-            false => field_column("CHECKPOINT", "/checkpoint_id"),
+        if is_recording {
+            field_column("EVENT", "/event")
+        } else {
+            field_column("CHECKPOINT", "/checkpoint_id")
         },
-        column("RUN", |row| {
-            text::short_id(row["run_id"].as_str().unwrap_or_default())
-        }),
+        column("RUN", |row| text::short_id(text_of(row, "run_id"))),
         column("AT", |row| {
             let at = row["at"].as_str().and_then(runtail_core::model::parse_time);
             at.map(|at| at.strftime("%Y-%m-%d %H:%M:%SZ").to_string())
                 .unwrap_or_default()
         }),
-        column("VALUE", |row| {
-            text::seen(row["text"].as_str().unwrap_or_default(), 60)
-        }),
+        column("VALUE", |row| text::seen(text_of(row, "text"), 60)),
     ]
 }

@@ -1,25 +1,14 @@
 //! `threads cancel`, `delete`, `prune` and `retry`: one action on several threads, named by id or found by a search. Each
 //! thread has its own plan, is checked again, and gets its request once.
 
-use crate::act;
 use crate::commands::state::editor::{changes, in_editor, keeping};
-use crate::consent::{self, Yes};
-use crate::context::{Context, Site};
-use crate::exit::{Exit, Failure};
-use crate::fields::filled;
-use crate::input;
-use crate::output::{Output, cell, color, complain, field_column, status_column};
-use crate::signals::Signals;
-use clap::Args;
+use crate::consent;
+use crate::prelude::*;
 use futures::{StreamExt, stream};
-use jiff::Timestamp;
 use runtail_api::{
-    AgentServer, BULK_CONCURRENCY, BulkAction, BulkOutcome, Kind, MAX_BULK, Plan, PlanError,
-    StateEdit,
+    BULK_CONCURRENCY, BulkAction, BulkOutcome, MAX_BULK, Plan, PlanError, StateEdit,
 };
 use runtail_core::model::ThreadSearch;
-use runtail_core::text;
-use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -50,7 +39,7 @@ pub struct Options {
 
 impl Options {
     /// Returns the search, and the name of a saved one that replaces it.
-    pub(super) fn searches(&mut self) -> (&mut Option<ThreadSearch>, &mut Option<String>) {
+    pub fn searches(&mut self) -> (&mut Option<ThreadSearch>, &mut Option<String>) {
         (&mut self.search, &mut self.saved)
     }
 }
@@ -69,7 +58,7 @@ stopped by Ctrl-C.";
 #[command(after_long_help = RETRY_NOTES)]
 pub struct Retry {
     #[command(flatten)]
-    pub(super) bulk: Options,
+    pub bulk: Options,
     /// Write these keys into the state of every failed thread first; @FILE reads a file, - reads stdin
     #[arg(
         long,
@@ -106,7 +95,7 @@ struct Target {
 }
 
 /// Retries failed threads, if requested with their states edited first.
-pub(crate) async fn retry(
+pub async fn retry(
     context: &Context,
     site: &Site,
     server: &AgentServer,
@@ -115,9 +104,10 @@ pub(crate) async fn retry(
     if !options.bulk.dry_run {
         context.check_write(&site.profile)?;
     }
-    let typed = match options.editor {
-        true => Some(in_editor("{\n}\n".into()).await?),
-        false => None,
+    let typed = if options.editor {
+        Some(in_editor("{\n}\n".into()).await?)
+    } else {
+        None
     };
     let keep = |failure| match &typed {
         Some(typed) => keeping(typed, failure),
@@ -163,7 +153,7 @@ pub(crate) async fn retry(
 }
 
 /// Carries out an action on several threads. A failure doesn't stop the others.
-pub(crate) async fn run(
+pub async fn run(
     context: &Context,
     site: &Site,
     server: &AgentServer,
@@ -256,13 +246,10 @@ async fn found(server: &AgentServer, search: &ThreadSearch) -> Result<Vec<String
     let found = found.map_err(|error| Failure::of_optional(error, "searching threads"))?;
     if found.unchecked > 0 {
         let why = "this server's lists have no values";
-        return Err(Failure::new(
-            Exit::Failed,
-            format!(
-                "{} threads can't be checked: {why}. Nothing was sent",
-                found.unchecked
-            ),
-        ));
+        return Err(Failure::failed(format!(
+            "{} threads can't be checked: {why}. Nothing was sent",
+            found.unchecked
+        )));
     }
     if !found.is_complete {
         let why = format!("the search finds more than {MAX_BULK} threads, or too many to check");

@@ -1,17 +1,10 @@
 //! `runs cancel`: cancels runs of a thread and reads them back, because an accepted request stops nothing by itself.
 
-use crate::act::{Act, Approval, Sending};
 use crate::commands::wait;
-use crate::consent::Yes;
-use crate::context::{Context, Site};
-use crate::exit::{Exit, Failure};
-use crate::output::{cell, color, complain, field_column, status_column};
-use clap::{Args, ValueEnum};
-use runtail_api::{AgentServer, ApiError, CancelAction, CancelState, CancelTarget, Kind};
-use runtail_core::model::Preview;
-use runtail_core::text;
-use serde_json::{Value, json};
-use std::time::Duration;
+use crate::fields::one_of;
+use crate::prelude::*;
+use runtail_api::{CancelAction, CancelState, CancelTarget};
+use runtail_core::model::{Preview, shell_word};
 
 /// Options of `runs cancel`.
 #[derive(Debug, Args)]
@@ -31,8 +24,8 @@ pub struct Options {
     #[arg(long)]
     all: bool,
     /// Keep the steps that finished (interrupt), or delete the run and its checkpoints (rollback)
-    #[arg(long, value_enum, default_value_t = Action::Interrupt)]
-    action: Action,
+    #[arg(long, value_parser = one_of(ACTIONS, CancelAction::word, MEANINGS), default_value = "interrupt")]
+    action: CancelAction,
     /// Wait until the runs have stopped
     #[arg(long, conflicts_with = "dry_run")]
     wait: bool,
@@ -53,26 +46,14 @@ Exit codes: 0 every run has stopped, is stopping or had already ended · 1 a run
 confirmed · 3 not allowed, or read-only · 4 with --wait: a run had not stopped at the deadline · 5 unknown for a run. Of several, \
 that of the first.";
 
-/// How a run is cancelled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Action {
-    /// Keep the steps that finished.
-    Interrupt,
-    /// Delete the run and its checkpoints.
-    Rollback,
-}
-
-impl From<Action> for CancelAction {
-    fn from(action: Action) -> CancelAction {
-        match action {
-            Action::Interrupt => CancelAction::Interrupt,
-            Action::Rollback => CancelAction::Rollback,
-        }
-    }
-}
+const ACTIONS: [CancelAction; 2] = [CancelAction::Interrupt, CancelAction::Rollback];
+const MEANINGS: [&str; 2] = [
+    "Keep the steps that finished",
+    "Delete the run and its checkpoints",
+];
 
 /// Cancels runs of a thread.
-pub(crate) async fn run(
+pub async fn run(
     context: &Context,
     site: &Site,
     server: &AgentServer,
@@ -88,11 +69,12 @@ pub(crate) async fn run(
     let call = Call {
         server,
         thread: &options.thread,
-        action: options.action.into(),
+        action: options.action,
     };
-    let mut targets = match options.all {
-        true => call.active().await?,
-        false => call.named(&options.runs).await?,
+    let mut targets = if options.all {
+        call.active().await?
+    } else {
+        call.named(&options.runs).await?
     };
     let is_active = |target: &&CancelTarget| target.state == CancelState::Active;
     let active: Vec<&str> = targets
@@ -192,7 +174,7 @@ fn report(
     options.sending.output.rows(&rows, &columns)?;
     let thread = text::clean(call.thread);
     if targets.is_empty() {
-        complain(&format!(
+        complain(format!(
             "thread {thread} has no active runs; nothing was sent"
         ));
     }
@@ -230,7 +212,8 @@ fn report(
             ),
             CancelState::Unknown => {
                 let options = context.globals.where_to();
-                let check = format!("`runtail{options} runs get {thread} {run}` shows its status");
+                let ids = format!("{} {}", shell_word(&thread), shell_word(&run));
+                let check = format!("`runtail{options} runs get {ids}` shows its status");
                 let what = format!("it is unknown whether run {run} was cancelled: {check}{error}");
                 (Exit::Network, what)
             }

@@ -1,11 +1,10 @@
 //! `completions SHELL`.
 
-use crate::exit::{Exit, Failure};
-use crate::output;
+use crate::prelude::*;
 use clap_complete::env::Shells;
 
 /// The variable by which a script asks for completions; its value is the shell.
-pub(crate) const ASKED: &str = "RUNTAIL_COMPLETE";
+pub const ASKED: &str = "RUNTAIL_COMPLETE";
 
 /// Options of `completions`.
 #[derive(Debug, clap::Args)]
@@ -15,10 +14,9 @@ pub struct Options {
     shell: clap_complete::Shell,
 }
 
-pub(crate) fn run(options: &Options) -> Result<Exit, Failure> {
+pub fn run(options: &Options) -> Result<Exit, Failure> {
     let shell = options.shell.to_string();
-    let failed =
-        |why: String| Failure::new(Exit::Failed, format!("no completions for {shell}: {why}"));
+    let failed = |why: String| Failure::failed(format!("no completions for {shell}: {why}"));
     let shells = Shells::builtins();
     let writer = shells
         .completer(&shell)

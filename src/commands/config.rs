@@ -1,16 +1,10 @@
 //! `config init`, `config path`, `config show` and `config import`.
 
-use crate::consent::Yes;
 use crate::context;
-use crate::exit::{Exit, Failure};
-use crate::globals::Globals;
-use crate::output::{self, Output};
-use clap::{Args, Subcommand};
-use runtail_core::config::{Config, create_private};
-use runtail_core::text;
+use crate::prelude::*;
+use runtail_core::config::create_private;
 use runtail_tui::input::keymap::Keymap;
-use std::io::{ErrorKind, IsTerminal as _};
-use std::path::{Path, PathBuf};
+use std::io::IsTerminal as _;
 
 /// Commands for the configuration file.
 #[derive(Debug, Subcommand)]
@@ -42,24 +36,24 @@ invalid.";
 pub struct Import {
     /// Only the profiles with these names
     #[arg(value_name = "NAME")]
-    pub(super) names: Vec<String>,
+    pub names: Vec<String>,
     /// Show the changes, and write nothing
     #[arg(long)]
-    pub(super) dry_run: bool,
+    pub dry_run: bool,
     #[command(flatten)]
-    pub(super) yes: Yes,
+    pub yes: Yes,
     #[command(flatten)]
-    pub(super) output: Output,
+    pub output: Output,
 }
 
-pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Init => init(&place(globals)?)?,
         Command::Path => print_path(&place(globals)?)?,
         Command::Show => {
             let config = context::load_config(globals)?;
             for problem in Keymap::new(&config.keys).1 {
-                output::complain(&format!("warning: {problem}"));
+                output::complain(format!("warning: {problem}"));
             }
             output::print(&show(&config), false)?;
         }
@@ -77,13 +71,8 @@ fn place(globals: &Globals) -> Result<PathBuf, Failure> {
 }
 
 fn init(path: &Path) -> Result<(), Failure> {
-    create_private(path, Config::EXAMPLE.as_bytes()).map_err(|e| {
-        let path = path.display();
-        Failure::usage(match e.kind() {
-            ErrorKind::AlreadyExists => format!("{path} already exists and was not changed"),
-            _ => format!("cannot write {path}: {e}"),
-        })
-    })?;
+    create_private(path, Config::EXAMPLE.as_bytes())
+        .map_err(|error| Failure::of_file("", &path.display().to_string(), &error))?;
     print_path(path)
 }
 

@@ -2,19 +2,16 @@
 
 use crate::commands::config::Import as Options;
 use crate::consent;
-use crate::exit::{Exit, Failure};
-use crate::output::{self, Format, cell, column};
+use crate::prelude::*;
 use runtail_core::config::import::{Import, Imported, Places, Skipped, short};
 use runtail_core::config::{ConfigError, DiffLine, Draft};
-use serde_json::{Value, json};
-use std::path::PathBuf;
 
-pub(super) async fn run(file: PathBuf, options: Options) -> Result<(), Failure> {
+pub async fn run(file: PathBuf, options: Options) -> Result<(), Failure> {
     let (target, names) = (file.clone(), options.names.clone());
     let (found, draft) = blocking(move || Import::draft(&Places::usual(), &target, &names)).await?;
     let is_table = options.output.format() == Format::Table;
     for skipped in &found.skipped {
-        output::complain(&format!("not added: {skipped}"));
+        output::complain(format!("not added: {skipped}"));
     }
     let Some(draft) = draft else {
         output::complain(&found.nothing());
@@ -32,7 +29,7 @@ pub(super) async fn run(file: PathBuf, options: Options) -> Result<(), Failure> 
         .iter()
         .filter_map(|one| Some((&one.profile.name, one.to_do.as_ref()?)))
     {
-        output::complain(&format!("{}: {}", to_do.0, to_do.1));
+        output::complain(format!("{}: {}", to_do.0, to_do.1));
     }
     for line in changes(&draft) {
         output::complain(&line);
@@ -53,8 +50,8 @@ pub(super) async fn run(file: PathBuf, options: Options) -> Result<(), Failure> 
     );
     consent::to_write(&what, options.yes).await?;
     let written = blocking(move || draft.write()).await;
-    written.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
-    output::complain(&format!("{} was written.", short(&file)));
+    written.map_err(|error| Failure::failed(error.to_string()))?;
+    output::complain(format!("{} was written.", short(&file)));
     let names: Vec<&str> = found
         .profiles
         .iter()
@@ -92,12 +89,13 @@ fn changes(draft: &Draft) -> Vec<String> {
         DiffLine::Out(text) => format!("- {text}"),
         DiffLine::In(text) => format!("+ {text}"),
     });
-    let head = match draft.is_new() {
-        true => format!(
+    let head = if draft.is_new() {
+        format!(
             "{} will be created, readable only by you:",
             short(&draft.path)
-        ),
-        false => format!("Changes to {}:", short(&draft.path)),
+        )
+    } else {
+        format!("Changes to {}:", short(&draft.path))
     };
     std::iter::once(head).chain(lines).collect()
 }

@@ -1,17 +1,10 @@
 //! Crons of an agent server: runs that a schedule starts.
 
-use crate::act::{Act, Approval, Sending};
-use crate::consent::Yes;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
 use crate::fields::{Fields, Kind};
-use crate::globals::Globals;
-use crate::output::{List, Output, column, field_column, time};
-use crate::resolve;
-use clap::{Args, Subcommand};
+use crate::output::{List, time};
+use crate::prelude::*;
 use runtail_api::ResourceIntent;
 use runtail_core::catalog::{CRON, Field};
-use serde_json::Value;
 
 /// Commands for crons.
 #[derive(Debug, Subcommand)]
@@ -114,7 +107,7 @@ pub struct Delete {
     sending: Sending,
 }
 
-pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
     let context = Context::load(globals)?;
     let (site, server) = resolve::agent_server(&context).await?;
     let (intent, sending, approval) = match command {

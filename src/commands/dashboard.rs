@@ -2,22 +2,18 @@
 
 use crate::commands::sim;
 use crate::context::load_config;
-use crate::exit::{Exit, Failure};
-use crate::globals::Globals;
-use crate::resolve;
+use crate::prelude::*;
 use jiff::tz::TimeZone;
-use runtail_core::config::{Config, Watch};
+use runtail_core::config::Watch;
 use runtail_sim::Sim;
 use runtail_tui::runtime;
 use runtail_tui::runtime::{Demo, Ended, Environment, Options};
 use runtail_tui::session::catalog::{KEY_VARIABLE, Origin};
 use runtail_tui::session::saved_tabs::{Scope, TabsFile};
-use std::io::IsTerminal;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Runs the dashboard and returns its exit code.
-pub(crate) async fn run(
+pub async fn run(
     globals: &Globals,
     replay: Option<PathBuf>,
     glance: bool,
@@ -80,13 +76,14 @@ pub(crate) async fn run(
         has_key,
     };
     options.watch = watch;
-    options.command_options = match globals.demo {
-        true => " --demo".into(),
-        false => Globals {
+    options.command_options = if globals.demo {
+        " --demo".into()
+    } else {
+        Globals {
             config: globals.config.clone(),
             ..Globals::default()
         }
-        .where_to(),
+        .where_to()
     };
     options.settings.ascii |= globals.ascii;
     options.glance = glance;
@@ -102,10 +99,7 @@ pub(crate) async fn run(
         Ok(Ended::Signal(number)) => Ok(Exit::Signal(u8::try_from(number).unwrap_or(1))),
         // As if SIGHUP had been received.
         Ok(Ended::TerminalGone) => Ok(Exit::Signal(1)),
-        Err(e) => Err(Failure::new(
-            Exit::Failed,
-            format!("the terminal failed: {e}"),
-        )),
+        Err(e) => Err(Failure::failed(format!("the terminal failed: {e}"))),
     }
 }
 

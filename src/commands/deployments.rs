@@ -1,21 +1,13 @@
 //! `deployments list` and `deployments get`; changes are in `change/`.
 
-use crate::commands::collections::with_control_plane;
+use crate::commands::collections::{across, with_control_plane};
 use crate::commands::{change, revisions::UNSORTED};
-use crate::context::{Context, Site, has_id};
-use crate::exit::{Exit, Failure, report_missing};
-use crate::globals::Globals;
-use crate::output::{
-    Column, Format, Output, color, column, complain, field_column, placed, status, status_column,
-    time_column,
-};
-use crate::resolve;
-use clap::{Args, Subcommand};
-use futures::future::join_all;
+use crate::context::has_id;
+use crate::exit::report_missing;
+use crate::output::status;
+use crate::prelude::*;
 use futures::{StreamExt, stream};
-use runtail_api::{ApiError, ControlPlane, DeploymentQuery, Kind, Listing, UnreadRows};
-use runtail_core::text;
-use serde_json::{Value, json};
+use runtail_api::{DeploymentQuery, UnreadRows};
 use std::pin::pin;
 
 /// Maximum number of concurrent requests to one profile's server.
@@ -34,18 +26,6 @@ pub enum Command {
     Update(Box<change::Update>),
     /// Delete a deployment
     Delete(change::Delete),
-}
-
-impl Command {
-    /// Whether it waits for the result.
-    pub(crate) fn waits(&self) -> bool {
-        match self {
-            Command::List(_) | Command::Get(_) => false,
-            Command::Create(options) => options.waits(),
-            Command::Update(options) => options.waits(),
-            Command::Delete(options) => options.waits(),
-        }
-    }
 }
 
 /// Options of `deployments list`.
@@ -77,7 +57,7 @@ pub struct Get {
     output: Output,
 }
 
-pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
     let context = Context::load(globals)?;
     match command {
         Command::List(options) => list(&context, options).await,
@@ -105,28 +85,24 @@ async fn list(context: &Context, options: List) -> Result<Exit, Failure> {
     };
     let profiles = with_control_plane(context.profiles.clone())?;
     let format = options.output.format();
-    let answers = join_all(profiles.into_iter().map(|profile| async {
-        let site = Site::open(profile).await?;
-        let mut listing = rows(&site, &query).await?;
+    let answers = across(profiles, async |site| {
+        let mut listing = rows(site, &query).await?;
         let odd = site.keep_records(&mut listing.items, listing.unread, has_id);
-        let unread = match options.revisions {
-            true => add_newest(&site, &mut listing.items, format).await,
-            false => Unread::default(),
+        let unread = if options.revisions {
+            add_newest(site, &mut listing.items, format).await
+        } else {
+            Unread::default()
         };
-        Ok::<_, ApiError>((
-            site.profile,
-            listing.items,
-            listing.incomplete.into_iter().chain(odd),
-            unread,
-        ))
-    }))
+        let incomplete = listing.incomplete.into_iter().chain(odd);
+        Ok((listing.items, incomplete, unread))
+    })
     .await;
     let mut all = Vec::new();
     let mut failures: Vec<ApiError> = Vec::new();
     let mut missing = Vec::new();
     for answer in answers {
         match answer {
-            Ok((profile, rows, incomplete, unread)) => {
+            Ok((Site { profile, .. }, (rows, incomplete, unread))) => {
                 if unread.rows > 0 {
                     let (name, of) = (&profile.name, rows.len());
                     missing.push(format!(
@@ -149,7 +125,7 @@ async fn list(context: &Context, options: List) -> Result<Exit, Failure> {
 
 /// Returns the rows of one profile. If the server can't list deployments, the pinned ones are fetched one by one; a
 /// missing one is a failure.
-pub(super) async fn rows(site: &Site, query: &DeploymentQuery) -> Result<Listing<Value>, ApiError> {
+pub async fn rows(site: &Site, query: &DeploymentQuery) -> Result<Listing<Value>, ApiError> {
     let Some(control) = &site.control else {
         return Ok(Listing::new(Vec::new(), UnreadRows::of("deployments")));
     };
@@ -174,7 +150,7 @@ pub(super) async fn rows(site: &Site, query: &DeploymentQuery) -> Result<Listing
 
 /// Applies the server's filters to rows that were fetched one by one.
 fn suits(row: &Value, query: &DeploymentQuery) -> bool {
-    let name = row["name"].as_str().unwrap_or_default();
+    let name = text_of(row, "name");
     let same = |wanted: &Option<String>, field: &Value| {
         wanted.as_deref().is_none_or(|w| field.as_str() == Some(w))
     };
@@ -223,10 +199,7 @@ impl Newest {
             Err(error) => return Err(error),
         };
         // 404 means that the deployment is gone or that the server has no such call.
-        match control
-            .deployment_row(record["id"].as_str().unwrap_or_default())
-            .await
-        {
+        match control.deployment_row(text_of(record, "id")).await {
             Err(ApiError {
                 kind: Kind::NotFound,
                 ..
@@ -298,7 +271,7 @@ async fn add_newest(site: &Site, rows: &mut [Value], format: Format) -> Unread {
         .count();
     if unsorted > 0 {
         let taken = format!("in {unsorted} rows, the newest is the one with the latest date");
-        complain(&format!("warning: {profile}: {UNSORTED}; {taken}"));
+        complain(format!("warning: {profile}: {UNSORTED}; {taken}"));
     }
     let unread = answers
         .iter()
@@ -312,7 +285,7 @@ async fn add_newest(site: &Site, rows: &mut [Value], format: Format) -> Unread {
                     .or(row["id"].as_str())
                     .unwrap_or_default(),
             );
-            complain(&format!(
+            complain(format!(
                 "note: {profile}/{name} was deleted after the list was read"
             ));
         }

@@ -1,18 +1,14 @@
 //! `doctor`: diagnoses connection problems, one check per line.
 
+use crate::consent;
 use crate::context::unwarned;
-use crate::exit::{Exit, Failure};
-use crate::globals::Globals;
-use crate::output;
-use clap::{Args, ValueEnum};
+use crate::prelude::*;
 use runtail_api::doctor::{Ask, Check, Fault, Origin, Refused, examine_all, machine};
-use runtail_core::config::{Config, ConfigError};
-use runtail_core::text;
+use runtail_core::config::ConfigError;
 use runtail_tui::features::diagnostics::doctor::{of_check, sum};
 use runtail_tui::input::keymap::Keymap;
 use runtail_tui::runtime::{Terminal, terminal_checks};
 use runtail_tui::widgets::line::Tone;
-use std::io::IsTerminal;
 use tokio::sync::mpsc::unbounded_channel;
 
 /// Maximum line width in columns.
@@ -47,7 +43,7 @@ enum Format {
     Jsonl,
 }
 
-pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
     let found = checked(globals);
     let profiles = match &found {
         Ok(config) => config.choose(&globals.profiles)?,
@@ -73,7 +69,7 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     while let Some(check) = told.recv().await {
         sheet.take(check)?;
     }
-    let broke = |e| Failure::new(Exit::Failed, format!("the checks failed: {e}"));
+    let broke = |e| Failure::failed(format!("the checks failed: {e}"));
     let refused = looking.await.map_err(broke)?;
     let is_person = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     for refused in refused
@@ -88,7 +84,7 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
 }
 
 /// Returns the report about this machine, for the dashboard.
-pub(crate) fn environment_checks(globals: &Globals) -> Vec<Check> {
+pub fn environment_checks(globals: &Globals) -> Vec<Check> {
     here(globals, &checked(globals))
 }
 
@@ -121,16 +117,7 @@ async fn agreed(refused: &Refused, ask: &Ask) -> Result<bool, Failure> {
         "\nSend the key of {profile} to the other regions ({others}) to see which one knows it? [y/N] "
     );
     output::print(&question, false)?;
-    let read = tokio::task::spawn_blocking(|| {
-        let mut line = String::new();
-        std::io::stdin().read_line(&mut line).map(|_| line)
-    });
-    Ok(matches!(read.await, Ok(Ok(line)) if is_yes(&line)))
-}
-
-/// Anything but yes is no.
-fn is_yes(line: &str) -> bool {
-    matches!(line.trim().to_lowercase().as_str(), "y" | "yes")
+    Ok(input::line().await.is_ok_and(|line| consent::is_yes(&line)))
 }
 
 /// Prints the report.
@@ -229,11 +216,8 @@ impl ReportWriter {
     }
 
     fn styled(&self, look: &str, text: &str) -> String {
-        if self.color && !look.is_empty() && !text.trim().is_empty() {
-            format!("\x1b[{look}m{text}\x1b[0m")
-        } else {
-            text.to_string()
-        }
+        let is_styled = self.color && !text.trim().is_empty();
+        color::sgr(if is_styled { look } else { "" }, text)
     }
 
     /// Prints the summary, or the whole report as one JSON document; returns the exit code of the most severe problem.
@@ -256,24 +240,5 @@ impl ReportWriter {
             Some(Fault::Network) => Exit::Network,
             Some(Fault::Other) => Exit::Failed,
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_yes;
-
-    #[test]
-    fn only_yes_is_yes() {
-        for (line, yes) in [
-            ("y\n", true),
-            (" YES\n", true),
-            ("\n", false),
-            ("", false),
-            ("n", false),
-            ("yes please", false),
-        ] {
-            assert_eq!(is_yes(line), yes, "{line:?}");
-        }
     }
 }

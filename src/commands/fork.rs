@@ -1,12 +1,7 @@
 //! `fork T`: runs again from a checkpoint.
 
-use crate::act::{self, Sending};
-use crate::exit::{Exit, Failure};
-use crate::fields::filled;
-use crate::globals::Globals;
-use crate::input;
-use clap::Args;
-use runtail_api::{ForkChange, StateEdit, ThreadIntent};
+use crate::prelude::*;
+use runtail_api::{ForkChange, StateEdit};
 
 /// Options of `fork`.
 #[derive(Debug, Args)]
@@ -55,14 +50,7 @@ checkpoint); with --wait also `outcome`, as at the end of a stream, and `detail`
 Exit codes: 0 sent · 1 no such checkpoint, nothing would run, a run is active, the thread changed, or the server refused · 2 an \
 unknown key or node, or not JSON · 3 not allowed, or read-only · 5 the reply was lost; with --wait those of `run`.";
 
-impl Options {
-    /// Whether it waits for the result.
-    pub(crate) fn waits(&self) -> bool {
-        self.wait
-    }
-}
-
-pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
     let Options {
         thread,
         checkpoint,

@@ -1,12 +1,7 @@
 //! `assistants graph A`: the graph as rails, as an image, as mermaid, or as JSON.
 
-use crate::exit::{Exit, Failure};
-use crate::output;
-use crate::resolve;
-use clap::{Args, ValueEnum};
-use runtail_api::AgentServer;
+use crate::prelude::*;
 use runtail_core::graph::{self, Glyphs, Graph, Limits};
-use std::io::IsTerminal;
 
 /// How a graph is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -37,7 +32,7 @@ pub struct Options {
     format: Option<Format>,
 }
 
-pub(crate) async fn run(server: &AgentServer, options: &Options) -> Result<Exit, Failure> {
+pub async fn run(server: &AgentServer, options: &Options) -> Result<Exit, Failure> {
     let id = resolve::assistant_id(server, &options.assistant).await?;
     let described = server.assistant_graph(&id, options.subgraphs).await?;
     let suits = || {

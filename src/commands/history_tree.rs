@@ -1,10 +1,8 @@
 //! `threads history --tree`: the checkpoints of a thread, with their branches drawn as in `git log --graph`.
 
-use crate::exit::Failure;
-use crate::output;
+use crate::output::{padded, widest};
+use crate::prelude::*;
 use runtail_core::model::{Checkpoint, CheckpointTree, GraphRow, StepOutcome};
-use runtail_core::text;
-use serde_json::Value;
 use std::sync::Arc;
 
 /// Maximum columns of the names of those that wrote a checkpoint, and of what was written.
@@ -12,7 +10,7 @@ const MAX_WRITERS: usize = 40;
 const MAX_WROTE: usize = 60;
 
 /// Prints the tree of states as received. `has_head`: the first one is the thread's newest.
-pub(crate) fn print(rows: &[Value], has_head: bool, ascii: bool) -> Result<(), Failure> {
+pub fn print(rows: &[Value], has_head: bool, ascii: bool) -> Result<(), Failure> {
     let checkpoints = rows
         .iter()
         .filter_map(|row| Checkpoint::read(&row.to_string()));
@@ -39,23 +37,15 @@ fn drawn(tree: &CheckpointTree, has_head: bool, ascii: bool) -> String {
     };
     let wrote = |at: usize| text::seen(&tree.wrote(at), MAX_WROTE);
     let all = || 0..tree.len();
-    let widest =
-        |least: usize, widths: &mut dyn Iterator<Item = usize>| widths.fold(least, usize::max);
-    let graph_width = widest(1, &mut graphs.iter().map(|graph| text::width(graph)));
-    let writer_width = widest(6, &mut all().map(|at| text::width(&writer(at))));
-    let wrote_width = widest(5, &mut all().map(|at| text::width(&wrote(at))));
-    let pad = |source: &str, width: usize| {
-        format!(
-            "{source}{}",
-            " ".repeat(width.saturating_sub(text::width(source)))
-        )
-    };
+    let graph_width = widest(&graphs).max(1);
+    let writer_width = widest(all().map(writer)).max(6);
+    let wrote_width = widest(all().map(wrote)).max(5);
     let heading = format!(
         "{}  STEP  {}  {}  {}  CHECKPOINT",
-        pad("", graph_width),
-        pad("WRITER", writer_width),
-        pad("WROTE", wrote_width),
-        pad("CREATED", 17)
+        padded("", graph_width),
+        padded("WRITER", writer_width),
+        padded("WROTE", wrote_width),
+        padded("CREATED", 17)
     );
     let line = |(row, graph): (&GraphRow, &String)| {
         let Some((at, entry)) = row.entry.and_then(|at| Some((at, tree.entries().get(at)?))) else {
@@ -70,9 +60,9 @@ fn drawn(tree: &CheckpointTree, has_head: bool, ascii: bool) -> String {
         let (writer, wrote) = (plain(&writer(at), ascii), plain(&wrote(at), ascii));
         format!(
             "{}  {step:>4}  {}  {}  {created:17}  {}{head}",
-            pad(graph, graph_width),
-            pad(&writer, writer_width),
-            pad(&wrote, wrote_width),
+            padded(graph, graph_width),
+            padded(&writer, writer_width),
+            padded(&wrote, wrote_width),
             text::clean(&entry.id)
         )
     };

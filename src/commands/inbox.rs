@@ -1,27 +1,15 @@
 //! `inbox`: threads that wait for a person or have failed, over all agent servers of the chosen profiles.
 
 use crate::commands::{deployments, wait};
-use crate::context::{Context, Site, has_id};
-use crate::exit::{Exit, Failure, report_missing};
-use crate::globals::Globals;
-use crate::output::{
-    Column, Format, Output, age, cell, color, column, field_column, status_column, width,
-};
-use crate::resolve;
-use clap::Args;
-use futures::future::join_all;
+use crate::context::has_id;
+use crate::exit::report_missing;
+use crate::output::{age, width};
+use crate::prelude::*;
 use futures::{StreamExt, stream};
-use jiff::Timestamp;
-use runtail_api::{
-    AgentServer, ApiError, ControlPlane, DeploymentQuery, InboxMemory, Kind, Place, Retry,
-    ServerInbox,
-};
-use runtail_core::config::{self, Profile, Stuck};
+use runtail_api::{DeploymentQuery, InboxMemory, Place, ServerInbox};
+use runtail_core::config::{self, Stuck};
 use runtail_core::model::{Deployment, FailedRevision, InboxRow, shell_option, sort_inbox};
-use runtail_core::text;
-use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
-use std::time::Duration;
 use url::Url;
 
 /// Maximum number of agent servers of one profile to read concurrently.
@@ -69,7 +57,7 @@ impl Target {
 }
 
 /// A row, with what is needed to act on it.
-pub(super) struct Entry {
+pub struct Entry {
     pub row: InboxRow,
     /// The time by its server's clock.
     now: Timestamp,
@@ -96,7 +84,7 @@ impl Since<'_> {
 
 /// The result of one server, or of all.
 #[derive(Default)]
-pub(super) struct Found {
+pub struct Found {
     pub rows: Vec<Entry>,
     pub failures: Vec<ApiError>,
     /// Notes for stderr about rows that are missing although no request failed.
@@ -111,7 +99,7 @@ impl Found {
     }
 }
 
-pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
     let context = Context::load(globals)?;
     let mut found = collect(&context, options.failed_since).await?;
     if globals.demo && !found.rows.is_empty() {
@@ -122,7 +110,7 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
 }
 
 /// Reads the inbox of all agent servers that the arguments choose.
-pub(super) async fn collect(context: &Context, failed_since: Duration) -> Result<Found, Failure> {
+pub async fn collect(context: &Context, failed_since: Duration) -> Result<Found, Failure> {
     let globals = &context.globals;
     let since = Since {
         failed: failed_since,
@@ -349,7 +337,7 @@ async fn targets(site: &Site, found: &mut Found) -> Vec<Target> {
         .extend(site.keep_records(&mut listing.items, listing.unread, has_id));
     found.failures.extend(listing.incomplete);
     let mut times: HashMap<String, usize> = HashMap::new();
-    let name_of = |row: &Value| row["name"].as_str().unwrap_or_default().to_string();
+    let name_of = |row: &Value| text_of(row, "name").to_string();
     listing
         .items
         .iter()
@@ -361,10 +349,7 @@ async fn targets(site: &Site, found: &mut Found) -> Vec<Target> {
             .any(|(server, _)| server == name)
     };
     let target = |row: Value| {
-        let (id, name) = (
-            row["id"].as_str().unwrap_or_default().to_string(),
-            name_of(&row),
-        );
+        let (id, name) = (text_of(&row, "id").to_string(), name_of(&row));
         let is_unique = !name.is_empty() && times[&name] == 1 && !is_taken(&name);
         Target {
             word: if is_unique { name.clone() } else { id.clone() },
@@ -500,12 +485,7 @@ fn rows_of(
     let mut failures = inbox.failures;
     if inbox.is_unlisted {
         let detail = "not offered by this server: it can't list threads, so its waiting and failed threads are unknown";
-        failures.push(ApiError {
-            kind: Kind::NotOffered,
-            at: Place::default(),
-            detail: detail.into(),
-            hint: None,
-        });
+        failures.push(ApiError::new(Kind::NotOffered, Place::default(), detail));
     }
     // A profile may have many servers.
     failures
@@ -519,9 +499,10 @@ fn rows_of(
 }
 
 /// PROFILE/DEPLOYMENT; a profile with one agent server may give it its own name.
-pub(super) fn title(profile: &str, deployment: &str) -> String {
-    match profile == deployment {
-        true => text::clean(profile).into_owned(),
-        false => format!("{}/{}", text::clean(profile), text::clean(deployment)),
+pub fn title(profile: &str, deployment: &str) -> String {
+    if profile == deployment {
+        text::clean(profile).into_owned()
+    } else {
+        format!("{}/{}", text::clean(profile), text::clean(deployment))
     }
 }

@@ -1,11 +1,7 @@
 //! `integrations`: GitHub accounts and their repositories.
 
 use crate::commands::collections;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
-use crate::globals::Globals;
-use crate::output::Output;
-use clap::{Args, Subcommand};
+use crate::prelude::*;
 use runtail_core::model::{Collection, GithubApp};
 
 /// Commands for integrations.
@@ -46,7 +42,7 @@ pub struct Repos {
     output: Output,
 }
 
-pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
     let context = Context::load(globals)?;
     let app = |forge| {
         if forge {
@@ -70,9 +66,10 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             v2,
             output,
         }) => {
-            let of = match v2 {
-                true => Collection::InstallationRepositories(integration),
-                false => Collection::Repositories(app(forge), integration),
+            let of = if v2 {
+                Collection::InstallationRepositories(integration)
+            } else {
+                Collection::Repositories(app(forge), integration)
             };
             collections::list(&context, &of, &output).await
         }

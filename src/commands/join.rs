@@ -1,14 +1,8 @@
 //! `join T R`: streams an existing run, with its earlier events if the server replays them.
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
-use crate::globals::Globals;
 use crate::output::stream::{self, Playing, StreamOutput};
-use crate::resolve;
-use crate::signals::Signals;
-use clap::Args;
+use crate::prelude::*;
 use clap::builder::PossibleValuesParser;
-use runtail_api::Retry;
 use runtail_stream::{Head, JoinTransport, RUN_MODES, SourceOptions};
 
 /// The id before a run's first event.
@@ -33,7 +27,7 @@ pub struct Options {
     output: StreamOutput,
 }
 
-pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
     let signals = Signals::listen();
     let context = Context::load(globals)?;
     let resolved = async { resolve::agent_server(&context).await };

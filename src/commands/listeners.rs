@@ -2,12 +2,8 @@
 
 use crate::commands::collections;
 use crate::commands::records::{Create, Delete, Get, Record, Update};
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
 use crate::fields::Kind;
-use crate::globals::Globals;
-use crate::output::Output;
-use clap::Subcommand;
+use crate::prelude::*;
 use runtail_core::catalog::{Collection, Field, LISTENER, Service};
 
 #[derive(Debug, Clone)]
@@ -38,7 +34,7 @@ pub enum Command {
     Delete(Delete<Listener>),
 }
 
-pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
     let context = &Context::load(globals)?;
     match command {
         Command::List(output) => collections::list(context, &Listener::OF, &output).await,

@@ -1,22 +1,13 @@
 //! `logs D…`: prints or follows the build and server logs of one or several deployments.
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
-use crate::globals::Globals;
-use crate::output::{self, log_text::Printer, stream::reader_left};
-use crate::resolve;
-use crate::signals::Signals;
-use clap::{Args, ValueEnum};
-use futures::future::join_all;
-use jiff::{SignedDuration, Timestamp};
-use runtail_api::{ApiError, Kind, LogFilter, LogFollower, LogKind, LogScope, Retry};
+use crate::output::{log_text::Printer, stream::reader_left};
+use crate::prelude::*;
+use jiff::SignedDuration;
+use runtail_api::{LogFilter, LogFollower, LogKind, LogScope};
 use runtail_core::backoff::Backoff;
 use runtail_core::config::parse_duration;
 use runtail_core::model::{Severity, parse_time};
-use runtail_core::text;
-use serde_json::Value;
 use std::collections::HashSet;
-use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -137,21 +128,21 @@ struct Log {
 impl Log {
     /// Reports a permanent error and returns the exit code.
     fn complain(&self, error: &ApiError) -> Exit {
-        output::complain(&format!("runtail: {}: {error}", self.title));
+        output::complain(format!("runtail: {}: {error}", self.title));
         Exit::of(error)
     }
 
     fn note_what_is_missing(&self) {
         if self.follower.is_incomplete() {
             let title = &self.title;
-            output::complain(&format!(
+            output::complain(format!(
                 "warning: {title}: the server may have more lines than could be read"
             ));
         }
     }
 }
 
-pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
     if options.revision.is_some() && options.deployments.len() > 1 {
         return Err(Failure::usage(
             "--revision needs exactly one deployment, but several were given",
@@ -331,7 +322,7 @@ async fn watch(
         let (rows, wait) = match answer {
             Ok(rows) => {
                 if trouble.take().is_some() {
-                    output::complain(&format!("runtail: {}: reading the log again", log.title));
+                    output::complain(format!("runtail: {}: reading the log again", log.title));
                 }
                 if log.follower.is_incomplete() && !was_incomplete {
                     was_incomplete = true;
@@ -346,7 +337,7 @@ async fn watch(
                 let badge = error.badge();
                 if trouble.as_ref() != Some(&badge) {
                     let detail = text::fit(&error.detail, 200);
-                    output::complain(&format!(
+                    output::complain(format!(
                         "runtail: {}: {detail} ({badge}); retrying",
                         log.title
                     ));

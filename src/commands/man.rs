@@ -1,8 +1,6 @@
 //! `man`.
 
-use crate::exit::{Exit, Failure};
-use crate::output;
-use std::path::PathBuf;
+use crate::prelude::*;
 
 /// Options of `man`.
 #[derive(Debug, clap::Args)]
@@ -12,22 +10,22 @@ pub struct Options {
     dir: Option<PathBuf>,
 }
 
-pub(crate) fn run(options: &Options, grammar: clap::Command) -> Result<Exit, Failure> {
+pub fn run(options: &Options, grammar: clap::Command) -> Result<Exit, Failure> {
     let Some(folder) = &options.dir else {
         let mut page = Vec::new();
         clap_mangen::Man::new(grammar)
             .render(&mut page)
-            .map_err(|e| Failure::new(Exit::Failed, format!("no manual page: {e}")))?;
+            .map_err(|e| Failure::failed(format!("no manual page: {e}")))?;
         output::print(&String::from_utf8_lossy(&page), false)?;
         return Ok(Exit::Done);
     };
     std::fs::create_dir_all(folder)
         .and_then(|()| clap_mangen::generate_to(grammar, folder))
         .map_err(|e| {
-            Failure::new(
-                Exit::Failed,
-                format!("cannot write manual pages to {}: {e}", folder.display()),
-            )
+            Failure::failed(format!(
+                "cannot write manual pages to {}: {e}",
+                folder.display()
+            ))
         })?;
     Ok(Exit::Done)
 }

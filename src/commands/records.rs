@@ -1,19 +1,13 @@
 //! The shared commands of listeners and OAuth providers: get, create, update and delete.
 
-use crate::act::{Act, Approval, Confirm, Sending};
+use crate::act::Confirm;
 use crate::commands::collections;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
 use crate::fields::{Fields, Kind};
-use crate::input;
-use crate::output::Output;
-use crate::resolve;
-use clap::Args;
+use crate::prelude::*;
 use runtail_core::catalog::{Collection, Service, ServiceChange};
 use runtail_core::config::Document;
 use runtail_core::model::Intent;
 use std::marker::PhantomData;
-use std::path::{Path, PathBuf};
 
 /// A kind of record of the control plane.
 pub trait Record: Kind {
@@ -78,13 +72,13 @@ pub struct Delete<R: Record> {
 }
 
 impl<R: Record> Get<R> {
-    pub(crate) async fn run(self, context: &Context) -> Result<Exit, Failure> {
+    pub async fn run(self, context: &Context) -> Result<Exit, Failure> {
         collections::get(context, &R::OF, &self.of.id, &self.output).await
     }
 }
 
 impl<R: Record> Create<R> {
-    pub(crate) async fn run(self, context: &Context, what: Service) -> Result<Exit, Failure> {
+    pub async fn run(self, context: &Context, what: Service) -> Result<Exit, Failure> {
         let document = match self.file {
             Some(file) => read(&what, &file).await?,
             None => self.fields.document().await?,
@@ -95,7 +89,7 @@ impl<R: Record> Create<R> {
 }
 
 impl<R: Record> Update<R> {
-    pub(crate) async fn run(
+    pub async fn run(
         self,
         context: &Context,
         what: fn(String) -> Service,
@@ -110,7 +104,7 @@ impl<R: Record> Update<R> {
 }
 
 impl<R: Record> Delete<R> {
-    pub(crate) async fn run(
+    pub async fn run(
         self,
         context: &Context,
         what: fn(String) -> Service,
@@ -131,7 +125,7 @@ async fn read(what: &Service, file: &Path) -> Result<Document, Failure> {
 }
 
 /// Makes a change in the only profile with a control plane.
-pub(crate) async fn make(
+pub async fn make(
     context: &Context,
     change: ServiceChange,
     (sending, approval): (&Sending, Approval<'_>),
@@ -148,7 +142,7 @@ pub(crate) async fn make(
 }
 
 /// Makes a change to a record by its id, or PROFILE/ID, in the profile that has it.
-pub(crate) async fn make_on(
+pub async fn make_on(
     context: &Context,
     of: &Collection,
     id: &str,
@@ -158,10 +152,7 @@ pub(crate) async fn make_on(
     let (profiles, id) = resolve::narrowed(context, id);
     let mut profiles = collections::with_control_plane(profiles)?;
     if profiles.len() > 1 {
-        profiles = collections::knowing(profiles, of, id).await?;
-        if profiles.len() > 1 {
-            return Err(collections::ambiguous(of, id, &profiles));
-        }
+        profiles = vec![collections::only_member(profiles, of, id).await?.0];
     }
     let context = Context {
         profiles,

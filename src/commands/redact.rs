@@ -2,18 +2,14 @@
 
 use crate::commands::replay;
 use crate::context::unwarned;
-use crate::exit::{Exit, Failure};
-use crate::globals::Globals;
-use crate::output;
-use clap::Args;
-use runtail_core::config::{Config, SecretSource};
-use runtail_core::{secret, text};
+use crate::prelude::*;
+use runtail_core::config::SecretSource;
+use runtail_core::secret;
 use runtail_stream::projection::{Found, Joined, Removal, Rules};
 use runtail_stream::{Chain, LineParser, Lines, ReadError, Record, RecordingFile, write_record};
 use secrecy::ExposeSecret;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
-use std::path::{Path, PathBuf};
 
 /// Bytes of lines to collect before writing, and of a pipe to copy before yielding.
 const CHUNK: usize = 1 << 20;
@@ -54,7 +50,7 @@ tokens, bearer tokens, logins in URLs and of curl, private keys
 JSON in strings is read as JSON. Messages that were streamed token by token are joined first, and no event keeps a part of \
 a secret. Escape sequences and invisible characters in a secret don't hide it. Other secrets need --path or --pattern.";
 
-pub(crate) async fn run(globals: &Globals, options: &Options) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, options: &Options) -> Result<Exit, Failure> {
     let rules = Rules::new(&options.paths, &options.patterns).map_err(Failure::usage)?;
     let unread = |e: io::Error| replay::unread(&options.file, &e);
     let mut file = seekable(File::open(&options.file).map_err(unread)?)
@@ -72,19 +68,14 @@ pub(crate) async fn run(globals: &Globals, options: &Options) -> Result<Exit, Fa
     )
     .await?;
     // Only now: an input that is no recording leaves no file.
-    let mut new = match options.dry_run {
-        true => None,
-        false => Some(RecordingFile::create(&to).map_err(|e| match e.kind() {
-            io::ErrorKind::AlreadyExists => {
-                Failure::usage(format!("{name} already exists and was not changed"))
-            }
-            _ => Failure::usage(format!("cannot write {name}: {e}")),
-        })?),
+    let mut new = if options.dry_run {
+        None
+    } else {
+        Some(RecordingFile::create(&to).map_err(|error| Failure::of_file("", &name, &error))?)
     };
     file.rewind().map_err(unread)?;
     let mut lines = Lines::new(file).map_err(unread)?;
-    let not_written =
-        |e: io::Error| Failure::new(Exit::Failed, format!("cannot write {name}: {e}"));
+    let not_written = |e: io::Error| Failure::failed(format!("cannot write {name}: {e}"));
     let mut work = Work {
         counts: vec![(0, 0); rules.len()],
         ..Work::default()
@@ -114,7 +105,7 @@ pub(crate) async fn run(globals: &Globals, options: &Options) -> Result<Exit, Fa
 }
 
 fn broken(error: io::Error) -> Failure {
-    Failure::new(Exit::Failed, ReadError::Io(error).to_string())
+    Failure::failed(ReadError::Io(error).to_string())
 }
 
 /// Reads the recording once and joins the texts that were streamed in pieces. Returns what to remove from them, and the
@@ -132,15 +123,13 @@ async fn join(rules: &Rules, mut lines: Lines) -> Result<(Found, u64), Failure> 
         }
     }
     if !is_recording {
-        return Err(Failure::new(
-            Exit::Failed,
+        return Err(Failure::failed(
             "this is not a recording: it contains no records",
         ));
     }
     let found = joined.finish();
     if found.is_over_limit() {
-        return Err(Failure::new(
-            Exit::Failed,
+        return Err(Failure::failed(
             "more secrets are spread over tokens than fit in memory, so nothing was written; \
              remove those messages as a whole with --path",
         ));
@@ -176,7 +165,7 @@ async fn seekable(mut file: File) -> io::Result<File> {
 fn guard_keys(globals: &Globals) {
     let config = unwarned(globals).unwrap_or_else(|error| {
         let why = text::clean_lines(&error.to_string()).into_owned();
-        output::complain(&format!(
+        output::complain(format!(
             "runtail: cannot read the configuration, so its keys are not removed: {why}"
         ));
         Config::default()
@@ -223,7 +212,7 @@ fn warn(lines: &Lines, work: &Work, found: &Found, has_grown: bool) {
     }
     if work.left_out > 0 {
         let lines = text::count(work.left_out);
-        output::complain(&format!(
+        output::complain(format!(
             "runtail: {lines} lines that are not records were skipped"
         ));
     }

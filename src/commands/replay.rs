@@ -1,19 +1,10 @@
 //! `replay FILE`: prints a recording, without network.
 
-use crate::exit::{Exit, Failure};
-use crate::globals::Globals;
-use crate::output::{
-    self,
-    stream::{Printer, StreamOutput},
-};
+use crate::output::stream::{Printer, StreamOutput};
+use crate::prelude::*;
 use crate::recorder::Recorder;
-use clap::Args;
-use jiff::Timestamp;
-use runtail_core::text;
 use runtail_stream::{Item, Lines, ReadError, Reader, Record};
 use std::io;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
 use tokio::time::Instant;
 
 /// Number of records between two yields and flushes.
@@ -45,11 +36,11 @@ fn open(path: &Path) -> Result<Reader, Failure> {
 }
 
 /// Opens a recording, line by line.
-pub(crate) fn lines(path: &Path) -> Result<Lines, Failure> {
+pub fn lines(path: &Path) -> Result<Lines, Failure> {
     Lines::open(path).map_err(|e| unread(path, &e))
 }
 
-pub(crate) fn unread(path: &Path, error: &io::Error) -> Failure {
+pub fn unread(path: &Path, error: &io::Error) -> Failure {
     let exit = if error.kind() == io::ErrorKind::NotFound {
         Exit::Failed
     } else {
@@ -64,7 +55,7 @@ pub(crate) fn unread(path: &Path, error: &io::Error) -> Failure {
     )
 }
 
-pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
     let mut reader = open(&options.file)?;
     let recorder = options
         .output
@@ -80,11 +71,11 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
         let record = match read {
             Ok(record) => record,
             Err(error @ ReadError::Line { .. }) => {
-                output::complain(&format!("runtail: {error}"));
+                output::complain(format!("runtail: {error}"));
                 damaged = true;
                 continue;
             }
-            Err(error) => return Err(Failure::new(Exit::Failed, error.to_string())),
+            Err(error) => return Err(Failure::failed(error.to_string())),
         };
         is_recording = true;
         has_end |= matches!(record, Record::End(_));
@@ -111,10 +102,9 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     }
     if !is_recording {
         let name = text::clean(&options.file.to_string_lossy()).into_owned();
-        return Err(Failure::new(
-            Exit::Failed,
-            format!("{name} is not a recording: it contains no records"),
-        ));
+        return Err(Failure::failed(format!(
+            "{name} is not a recording: it contains no records"
+        )));
     }
     let was_left = printer.is_closed();
     if reader.was_truncated() {

@@ -1,16 +1,9 @@
 //! `reproduce T --to SERVER`: copies a thread to another server.
 
-use crate::act::{self, Act, Approval, Sending, not_done};
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
-use crate::fields::filled;
-use crate::globals::Globals;
-use crate::output::complain;
-use crate::resolve;
-use clap::Args;
+use crate::act::not_done;
+use crate::prelude::*;
 use runtail_api::{ReproduceIntent, Reproduced};
 use runtail_core::model::shell_word;
-use serde_json::{Value, json};
 
 /// Options of `reproduce`.
 #[derive(Debug, Args)]
@@ -51,7 +44,7 @@ Exit codes: 0 copied, also if something differs · 1 the history can't be copied
 run is active, the thread changed, or the target refused · 2 usage · 3 not allowed, or the target is read-only · 5 the reply was \
 lost.";
 
-pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
     let Options {
         thread,
         to,
@@ -91,11 +84,11 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
         complain("warning: the target's reply was lost, but the thread was created");
     }
     if let Some(complaint) = made.complaint() {
-        complain(&format!("warning: {complaint}"));
+        complain(format!("warning: {complaint}"));
     }
     if made.should_have_ended() {
         let (options, id) = (target_context.globals.where_to(), shell_word(&made.thread));
-        complain(&format!(
+        complain(format!(
             "  `runtail{options} state set {id} --values null --as-node __end__` ends it as the original"
         ));
     }

@@ -1,10 +1,6 @@
 //! `rerun T R`: runs the input of a run again.
 
-use crate::act::{self, Sending};
-use crate::exit::{Exit, Failure};
-use crate::globals::Globals;
-use clap::Args;
-use runtail_api::ThreadIntent;
+use crate::prelude::*;
 
 /// Options of `rerun`.
 #[derive(Debug, Args)]
@@ -33,14 +29,7 @@ The result has `thread_id`, `run_id`, `assistant_id` and `rerun_of`; with --wait
 Exit codes: 0 sent · 1 no such run, it had no input of its own, a run is active, the thread changed, or the server refused · 3 not \
 allowed, or read-only · 5 the reply was lost; with --wait those of `run`.";
 
-impl Options {
-    /// Whether it waits for the result.
-    pub(crate) fn waits(&self) -> bool {
-        self.wait
-    }
-}
-
-pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
     let Options {
         thread,
         run,

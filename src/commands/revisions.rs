@@ -2,29 +2,21 @@
 
 use crate::commands::collections::control_of;
 use crate::commands::{change, wait};
-use crate::context::{Context, has_id};
+use crate::context::has_id;
 use crate::evidence;
-use crate::exit::{Exit, Failure};
-use crate::globals::Globals;
-use crate::output::{
-    Column, Output, age, cell, color, column, complain, field_column, print, status, status_column,
-    time_column,
-};
-use crate::resolve::{self, Found};
-use clap::{Args, Subcommand, ValueEnum};
-use jiff::Timestamp;
-use runtail_api::{ControlPlane, named_newest};
+use crate::output::{age, print, status};
+use crate::prelude::*;
+use crate::resolve::Found;
+use runtail_api::named_newest;
 use runtail_core::model::{
     DeploymentState, Phase, Roles, SourceRevisionConfig, compare, parse_time, time_taken,
     without_natural,
 };
-use runtail_core::text;
-use serde_json::Value;
 
 /// Number of revisions to search if none is named.
 const HISTORY: usize = 100;
 /// The warning about an unsorted list.
-pub(crate) const UNSORTED: &str = "the server did not sort the revisions by date";
+pub const UNSORTED: &str = "the server did not sort the revisions by date";
 
 /// Commands for revisions.
 #[derive(Debug, Subcommand)]
@@ -45,18 +37,6 @@ pub enum Command {
     Rollback(change::Rollback),
     /// Interrupt a revision that is in progress
     Interrupt(change::Stop),
-}
-
-impl Command {
-    /// Whether it waits for a revision.
-    pub(crate) fn waits(&self) -> bool {
-        match self {
-            Command::Wait(_) => true,
-            Command::Redeploy(options) => options.waits(),
-            Command::Rollback(options) => options.waits(),
-            _ => false,
-        }
-    }
 }
 
 /// Options of `revisions list`.
@@ -140,7 +120,7 @@ enum CardFormat {
     Markdown,
 }
 
-pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
     match command {
         Command::List(options) => list(globals, options).await,
         Command::Get(options) => {
@@ -171,17 +151,17 @@ async fn list(globals: &Globals, options: List) -> Result<Exit, Failure> {
         .site
         .keep_records(&mut revisions.items, revisions.unread, has_id);
     if !revisions.was_sorted {
-        complain(&format!("warning: {UNSORTED}; sorted here"));
+        complain(format!("warning: {UNSORTED}; sorted here"));
     }
     let is_missing = |newest: &&str| {
         !revisions
             .items
             .iter()
-            .any(|row| field(row, "id") == *newest)
+            .any(|row| text_of(row, "id") == *newest)
     };
     if let Some(newest) = named_newest(&found.row).filter(is_missing) {
         let newest = text::clean(newest);
-        complain(&format!(
+        complain(format!(
             "warning: the newest revision, {newest}, is not in this list"
         ));
     }
@@ -192,14 +172,16 @@ async fn list(globals: &Globals, options: List) -> Result<Exit, Failure> {
         revisions
             .items
             .iter()
-            .map(|row| (field(row, "id"), field(row, "status"))),
+            .map(|row| (text_of(row, "id"), text_of(row, "status"))),
     );
     let roles = roles.in_deployment(state);
     if let Some(meaning) = DeploymentState::of(state).meaning(false) {
-        complain(&format!("note: {meaning}"));
+        complain(format!("note: {meaning}"));
     }
     let with_role = |mut row: Value| {
-        let role = roles.of(field(&row, "id"), field(&row, "status")).word();
+        let role = roles
+            .of(text_of(&row, "id"), text_of(&row, "status"))
+            .word();
         if let Some(fields) = row.as_object_mut() {
             fields.entry("role").or_insert(role.into());
             fields
@@ -235,8 +217,8 @@ async fn diff(globals: &Globals, options: Diff) -> Result<Exit, Failure> {
             let at = history.iter().position(|row| row["id"] == newest["id"]);
             let older = &history[at.map_or(0, |at| at + 1)..];
             let last_good = older.iter().find(|row| phase(row) == Phase::Deployed).cloned().ok_or_else(|| {
-                let newest = text::clean(field(&newest, "id"));
-                Failure::not_found(format!(
+                let newest = text::clean(text_of(&newest, "id"));
+                Failure::failed(format!(
                     "{}: no revision before the newest, {newest}, was deployed; name both revisions",
                     found.title()
                 ))
@@ -247,11 +229,11 @@ async fn diff(globals: &Globals, options: Diff) -> Result<Exit, Failure> {
     let title = |row: &Value| {
         format!(
             "{} ({})",
-            text::clean(field(row, "id")),
+            text::clean(text_of(row, "id")),
             text::clean(&status(&row["status"]))
         )
     };
-    complain(&format!(
+    complain(format!(
         "{}: {} → {}",
         found.title(),
         title(&before),
@@ -296,21 +278,17 @@ async fn explain(globals: &Globals, options: Explain) -> Result<Exit, Failure> {
 async fn newest(found: &Found, control: &ControlPlane) -> Result<Value, Failure> {
     let newest = control.newest_row(&found.row).await?;
     if !newest.was_sorted {
-        complain(&format!(
+        complain(format!(
             "warning: {UNSORTED}; the newest is the one with the latest date"
         ));
     }
     newest
         .row
-        .ok_or_else(|| Failure::not_found(format!("{} has no revision", found.title())))
-}
-
-fn field<'r>(row: &'r Value, name: &str) -> &'r str {
-    row[name].as_str().unwrap_or_default()
+        .ok_or_else(|| Failure::failed(format!("{} has no revision", found.title())))
 }
 
 fn phase(row: &Value) -> Phase {
-    Phase::of(field(row, "status"))
+    Phase::of(text_of(row, "status"))
 }
 
 /// The columns of a list, with ages by the server's clock.

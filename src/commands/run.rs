@@ -1,23 +1,14 @@
 //! `run A`: starts a run and streams it.
 
-use crate::act::{Act, Approval, Sending, not_started};
+use crate::act::not_started;
 use crate::commands::run_options::{self, RunFlags};
 use crate::commands::waiting::Waiting;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
-use crate::globals::Globals;
-use crate::input;
-use crate::output::complain;
 use crate::output::stream::{self, Playing, StreamOutput};
-use crate::resolve;
-use crate::signals::Signals;
-use clap::Args;
+use crate::prelude::*;
 use clap::builder::PossibleValuesParser;
-use runtail_api::{AgentServer, Retry, ThreadIntent};
 use runtail_core::model::{Conflict, RunCreate};
-use runtail_core::text::{self, short_id};
+use runtail_core::text::short_id;
 use runtail_stream::{Head, RUN_MODES, RunTransport, Target, is_endpoint_missing};
-use serde_json::json;
 
 /// Default modes: tokens, what each node did, and the resulting state.
 const MODES: [&str; 3] = ["messages-tuple", "updates", "values"];
@@ -66,7 +57,7 @@ pub struct Options {
     flags: RunFlags,
 }
 
-pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
     let signals = Signals::listen();
     let prepared = signals.unless_stopped(prepare(globals, &options)).await?;
     let Some((context, server, head, link)) = prepared else {
@@ -168,17 +159,17 @@ async fn check_thread(
     thread: &str,
     body: &mut RunCreate,
 ) -> Result<(), Failure> {
-    let read = match body.command.is_some() {
-        true => Waiting::of(server, thread).await.map(Some),
-        false => server.thread(thread).await.map(|_| None),
+    let read = if body.command.is_some() {
+        Waiting::of(server, thread).await.map(Some)
+    } else {
+        server.thread(thread).await.map(|_| None)
     };
     match read {
         Ok(Some(waiting)) => {
             let kind = server.info().await?.kind;
-            let refused =
-                |why: String| Failure::new(Exit::Failed, format!("nothing was sent: {why}"));
+            let refused = |why: String| Failure::failed(format!("nothing was sent: {why}"));
             if let Some(why) = waiting.refusal(kind, thread) {
-                return Err(Failure::new(Exit::Failed, why));
+                return Err(Failure::failed(why));
             }
             if let Some(why) = waiting.wrong_assistant(&body.assistant_id) {
                 return Err(refused(why));
@@ -191,7 +182,7 @@ async fn check_thread(
                 *answer = waiting.resume(answer.take()).map_err(refused)?;
                 waiting
                     .cautions()
-                    .for_each(|caution| complain(&format!("! {caution}")));
+                    .for_each(|caution| complain(format!("! {caution}")));
             }
             // If two users answer, the second gets an error instead of a run that does nothing.
             body.extra

@@ -1,18 +1,11 @@
 //! The options of a run that `run` shares with the dashboard's composer: strategy, breakpoints, limits, context.
 
 use crate::commands::wait;
-use crate::consent::Yes;
-use crate::exit::Failure;
-use crate::input;
-use crate::output::complain;
-use crate::resolve;
-use clap::{Args, ValueEnum};
-use runtail_api::AgentServer;
+use crate::fields::one_of;
+use crate::prelude::*;
 use runtail_core::model::{
     Conflict, Durability, OptionProblem, RunOption, RunOptions, graph_nodes,
 };
-use runtail_core::text;
-use std::time::Duration;
 
 /// Options of a new run.
 #[derive(Debug, Args)]
@@ -22,11 +15,11 @@ pub struct RunFlags {
     #[arg(
         long,
         value_name = "STRATEGY",
-        value_enum,
+        value_parser = one_of(Conflict::ALL, Conflict::word, ON_CONFLICT),
         requires = "thread",
         conflicts_with = "resume"
     )]
-    on_conflict: Option<OnConflict>,
+    on_conflict: Option<Conflict>,
     /// Stop before this node, * for all (repeatable)
     #[arg(long, value_name = "NODE", value_delimiter = ',')]
     break_before: Vec<String>,
@@ -40,8 +33,8 @@ pub struct RunFlags {
     #[arg(long, value_name = "DURATION", value_parser = wait::duration)]
     delay: Option<Duration>,
     /// When checkpoints are saved
-    #[arg(long, value_name = "WHEN", value_enum)]
-    durability: Option<SaveWhen>,
+    #[arg(long, value_name = "WHEN", value_parser = one_of(Durability::ALL, Durability::word, SAVED))]
+    durability: Option<Durability>,
     /// The context of the graph; @FILE and - as for --input
     #[arg(long, value_name = "JSON")]
     context: Option<String>,
@@ -55,71 +48,34 @@ pub struct RunFlags {
     #[arg(long, value_name = "URL")]
     webhook: Option<String>,
     #[command(flatten)]
-    pub(crate) yes: Yes,
+    pub yes: Yes,
 }
 
-/// What a server does with a new run while another one is active on its thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum OnConflict {
-    /// The server refuses this run
-    Reject,
-    /// This run waits behind the active run and its queue
-    Enqueue,
-    /// Cancels the active run and everything queued; finished steps are kept
-    Interrupt,
-    /// Deletes the active run, everything queued, and their checkpoints
-    Rollback,
-}
-
-impl From<OnConflict> for Conflict {
-    fn from(given: OnConflict) -> Conflict {
-        match given {
-            OnConflict::Reject => Conflict::Reject,
-            OnConflict::Enqueue => Conflict::Enqueue,
-            OnConflict::Interrupt => Conflict::Interrupt,
-            OnConflict::Rollback => Conflict::Rollback,
-        }
-    }
-}
-
-/// When checkpoints are saved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum SaveWhen {
-    /// Before the next step starts
-    Sync,
-    /// While the next step runs
-    Async,
-    /// Only when the run ends
-    Exit,
-}
-
-impl From<SaveWhen> for Durability {
-    fn from(given: SaveWhen) -> Durability {
-        match given {
-            SaveWhen::Sync => Durability::Sync,
-            SaveWhen::Async => Durability::Async,
-            SaveWhen::Exit => Durability::Exit,
-        }
-    }
-}
+const ON_CONFLICT: [&str; 4] = [
+    "The server refuses this run",
+    "This run waits behind the active run and its queue",
+    "Cancels the active run and everything queued; finished steps are kept",
+    "Deletes the active run, everything queued, and their checkpoints",
+];
+const SAVED: [&str; 3] = [
+    "Before the next step starts",
+    "While the next step runs",
+    "Only when the run ends",
+];
 
 impl RunFlags {
     /// Reads the options of a run, without any request.
-    pub(crate) async fn read(
-        &self,
-        modes: Vec<String>,
-        subgraphs: bool,
-    ) -> Result<RunOptions, Failure> {
+    pub async fn read(&self, modes: Vec<String>, subgraphs: bool) -> Result<RunOptions, Failure> {
         let trimmed = |names: &[String]| names.iter().map(|name| name.trim().to_string()).collect();
         let mut options = RunOptions {
             modes,
             subgraphs,
-            conflict: self.on_conflict.map(Conflict::from),
+            conflict: self.on_conflict,
             before: trimmed(&self.break_before),
             after: trimmed(&self.break_after),
             recursion_limit: self.recursion_limit,
             delay: self.delay.map(|delay| delay.as_secs()),
-            durability: self.durability.map(Durability::from),
+            durability: self.durability,
             webhook: self.webhook.clone(),
             ..RunOptions::default()
         };
@@ -138,7 +94,7 @@ impl RunFlags {
 }
 
 /// Checks the names of nodes. Servers accept unknown ones without a word.
-pub(crate) async fn check_nodes(
+pub async fn check_nodes(
     server: &AgentServer,
     assistant: &str,
     options: &RunOptions,

@@ -1,15 +1,10 @@
 //! `runs list` and `runs get`; `runs cancel` is in `cancel.rs`.
 
 use crate::commands::cancel;
-use crate::context::Context;
-use crate::exit::{Exit, Failure, offered};
-use crate::globals::Globals;
-use crate::output::{Column, List, Output, cell, color, field_column, status_column, time_column};
-use crate::resolve;
-use clap::{Args, Subcommand};
-use runtail_api::AgentServer;
+use crate::exit::offered;
+use crate::output::List;
+use crate::prelude::*;
 use runtail_core::model::RunRevision;
-use serde_json::Value;
 
 /// Revisions to compare a run with.
 const REVISIONS: usize = 50;
@@ -56,7 +51,7 @@ const GET: &str = "\
 how this is known. It is compared by the run's metadata, where the server records a revision or a commit there, and by its times. \
 `server_revision_id` is the revision that answers now. It is left out where nothing shows the revision.";
 
-pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
     let context = Context::load(globals)?;
     let (site, server) = resolve::agent_server(&context).await?;
     match command {

@@ -1,12 +1,10 @@
 //! `sim`: the simulator as servers for other programs; and the configuration of `--demo`.
 
-use crate::exit::{Exit, Failure};
-use crate::output::{complain, print};
-use clap::Args;
-use runtail_core::config::{Config, Poll, Profile, SecretSource};
+use crate::output::print;
+use crate::prelude::*;
+use runtail_core::config::{Poll, SecretSource};
 use runtail_core::model::{AnswerRule, RuleDecision};
 use runtail_sim::{Options as SimOptions, Scenario, Sim};
-use std::time::Duration;
 
 /// Options of `sim`.
 #[derive(Debug, Args)]
@@ -23,7 +21,7 @@ pub struct Options {
 }
 
 /// Serves until it is stopped.
-pub(crate) async fn run(options: Options) -> Result<Exit, Failure> {
+pub async fn run(options: Options) -> Result<Exit, Failure> {
     if !(options.speed.is_finite() && options.speed > 0.0) {
         return Err(Failure::usage("--speed must be greater than 0"));
     }
@@ -38,10 +36,7 @@ pub(crate) async fn run(options: Options) -> Result<Exit, Failure> {
             .port
             .map(|p| format!(" on port {p} and the following ones"))
             .unwrap_or_default();
-        Failure::new(
-            Exit::Failed,
-            format!("the simulator can't listen{port}: {e}"),
-        )
+        Failure::failed(format!("the simulator can't listen{port}: {e}"))
     })?;
     let mut lines = String::new();
     for region in sim.regions() {
@@ -62,13 +57,13 @@ pub(crate) async fn run(options: Options) -> Result<Exit, Failure> {
 }
 
 /// Returns the profiles of a running demo. It polls every two seconds, because its builds take seconds.
-pub(crate) fn demo_config(sim: &Sim) -> Result<Config, Failure> {
+pub fn demo_config(sim: &Sim) -> Result<Config, Failure> {
     let mut profiles = Vec::new();
     for region in sim.regions() {
         let base = region
             .url
             .parse()
-            .map_err(|e| Failure::new(Exit::Failed, format!("{}: {e}", region.url)))?;
+            .map_err(|e| Failure::failed(format!("{}: {e}", region.url)))?;
         profiles.push(Profile {
             name: region.name.clone(),
             region: Some(region.region.clone()),

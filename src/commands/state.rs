@@ -1,15 +1,9 @@
 //! `state set T`: edits the state of a thread.
 
-pub(crate) mod editor;
+pub mod editor;
 
-use crate::act::{self, Sending};
-use crate::consent::Yes;
-use crate::exit::{Exit, Failure};
-use crate::fields::filled;
-use crate::globals::Globals;
-use crate::input;
-use clap::{Args, Subcommand};
-use runtail_api::{StateEdit, ThreadIntent};
+use crate::prelude::*;
+use runtail_api::StateEdit;
 
 /// Commands for the state of a thread; `threads state` prints it.
 #[derive(Debug, Subcommand)]
@@ -61,15 +55,7 @@ The result has `thread_id`, `checkpoint_id` (the new checkpoint) and `status` (t
 Exit codes: 0 done · 1 no such checkpoint, a run is active, the thread changed, or the server refused · 2 an unknown key or node, \
 or not JSON · 3 not allowed, or read-only · 5 the reply was lost.";
 
-impl Command {
-    /// Whether it handles interrupts itself, because an edited text must not be lost.
-    pub(crate) fn hears_signals(&self) -> bool {
-        let Command::Set(options) = self;
-        options.editor
-    }
-}
-
-pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
     let Command::Set(Set {
         thread,
         values,

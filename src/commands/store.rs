@@ -1,17 +1,9 @@
 //! The store of an agent server: items in namespaces.
 
-use crate::act::{Act, Approval, Sending};
-use crate::consent::Yes;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
-use crate::globals::Globals;
-use crate::input;
-use crate::output::{List, Output, cell, column, field_column, time_column};
-use crate::resolve;
-use clap::{Args, Subcommand};
-use runtail_api::{Listing, ResourceIntent};
-use runtail_core::text;
-use serde_json::{Map, Value, json};
+use crate::output::List;
+use crate::prelude::*;
+use runtail_api::ResourceIntent;
+use serde_json::Map;
 
 /// Columns of a value in a table.
 const VALUE: usize = 100;
@@ -112,7 +104,7 @@ pub struct Delete {
     sending: Sending,
 }
 
-pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
     let context = Context::load(globals)?;
     let (site, server) = resolve::agent_server(&context).await?;
     let (intent, sending, approval) = match command {
@@ -169,12 +161,14 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             return Ok(Exit::Done);
         }
         Command::Get(Item { at, output }) => {
-            let item = server
-                .store_item(&labels(Some(&at.namespace)), &at.key)
-                .await?;
+            let namespace = labels(Some(&at.namespace));
+            if namespace.is_empty() {
+                return Err(Failure::usage("the namespace is empty"));
+            }
+            let item = server.store_item(&namespace, &at.key).await?;
             if item.is_null() {
                 let name = text::clean(&format!("{} {}", at.namespace, at.key)).into_owned();
-                return Err(Failure::not_found(format!("there is no item {name}")));
+                return Err(Failure::failed(format!("there is no item {name}")));
             }
             output.one(&item)?;
             return Ok(Exit::Done);

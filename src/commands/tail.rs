@@ -1,14 +1,8 @@
 //! `tail T`: follows everything that runs on a thread.
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
-use crate::globals::Globals;
 use crate::output::stream::{self, Playing, StreamOutput};
-use crate::resolve;
-use crate::signals::Signals;
-use clap::Args;
+use crate::prelude::*;
 use clap::builder::PossibleValuesParser;
-use runtail_api::Retry;
 use runtail_stream::{Head, RunFollowing, SourceOptions, THREAD_MODES, follow_thread};
 
 /// Options of `tail`.
@@ -36,7 +30,7 @@ pub struct Options {
     output: StreamOutput,
 }
 
-pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
     let signals = Signals::listen();
     let context = Context::load(globals)?;
     let resolved = async { resolve::agent_server(&context).await };

@@ -1,22 +1,14 @@
 //! `threads list`, `count`, `get`, `create`, `state`, `history`, `copy` and `label`.
 
-use crate::act::{self, Act, Approval, Sending};
 use crate::commands::{bulk, history_tree};
-use crate::context::{Context, Site};
-use crate::exit::{Exit, Failure, offered};
-use crate::globals::Globals;
-use crate::output::{
-    Column, Format, Output, Paging, cell, color, column, complain, field_column, report_unread,
-    status_column, time_column,
-};
-use crate::resolve;
-use clap::{Args, Subcommand};
+use crate::exit::offered;
+use crate::output::{Paging, report_unread};
+use crate::prelude::*;
 use futures::StreamExt;
-use jiff::Timestamp;
-use runtail_api::{AgentServer, BulkAction, FoundThread, ThreadIntent, ThreadLabel, ThreadQuery};
-use runtail_core::model::{ServerFilter, ThreadFacts, ThreadRecords, ThreadSearch, ThreadStatus};
-use runtail_core::text;
-use serde_json::{Value, json};
+use runtail_api::{BulkAction, FoundThread, ThreadLabel, ThreadQuery};
+use runtail_core::model::{
+    ServerFilter, ThreadFacts, ThreadRecords, ThreadSearch, ThreadStatus, shell_word,
+};
 
 /// Number of table rows whose status is derived from all records of the thread; the others use the list alone.
 const MOST_TOLD: usize = 200;
@@ -60,16 +52,6 @@ pub enum Command {
     Prune(bulk::Options),
     /// Retry failed threads, if wanted with one edit of their states first
     Retry(bulk::Retry),
-}
-
-impl Command {
-    /// Whether it handles interrupts itself, because it has to report what was sent.
-    pub(crate) fn hears_signals(&self) -> bool {
-        matches!(
-            self,
-            Command::Cancel(_) | Command::Delete(_) | Command::Prune(_) | Command::Retry(_)
-        )
-    }
 }
 
 /// Options of `threads list`.
@@ -189,7 +171,7 @@ pub struct Label {
 }
 
 /// Parses an argument as a search.
-pub(crate) fn query(text: &str) -> Result<ThreadSearch, String> {
+pub fn query(text: &str) -> Result<ThreadSearch, String> {
     ThreadSearch::parse(text).map_err(|error| error.to_string())
 }
 
@@ -228,15 +210,16 @@ fn saved(context: &Context, name: &str) -> Result<ThreadSearch, Failure> {
         return query(search).map_err(Failure::usage);
     }
     let known: Vec<&str> = searches.iter().map(|(known, _)| known.as_str()).collect();
-    let known = match known.is_empty() {
-        true => "the configuration has none; save one in [searches]".to_string(),
-        false => format!("the configuration has {}", known.join(", ")),
+    let known = if known.is_empty() {
+        "the configuration has none; save one in [searches]".to_string()
+    } else {
+        format!("the configuration has {}", known.join(", "))
     };
     let message = format!("there is no saved search {name}: {known}. Nothing was sent");
     Err(Failure::usage(text::clean(&message)))
 }
 
-pub(crate) async fn run(globals: &Globals, mut command: Command) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, mut command: Command) -> Result<Exit, Failure> {
     let context = Context::load(globals)?;
     command.look_up_saved(&context)?;
     let (site, server) = resolve::agent_server(&context).await?;
@@ -319,8 +302,9 @@ pub(crate) async fn run(globals: &Globals, mut command: Command) -> Result<Exit,
                 && !server.has_checkpoint(&options.thread, id).await?
             {
                 let (thread, id) = (text::clean(&options.thread), text::clean(id));
-                return Err(Failure::not_found(format!(
-                    "thread {thread} has no checkpoint {id}\n  `runtail threads history {thread}` lists them"
+                return Err(Failure::failed(format!(
+                    "thread {thread} has no checkpoint {id}\n  `runtail threads history {}` lists them",
+                    shell_word(&thread)
                 )));
             }
             let states = server
@@ -389,7 +373,7 @@ async fn create(
     if let Some(id) = options.id.filter(|id| row["thread_id"] != id.as_str()) {
         let (id, made) = (text::clean(&id).into_owned(), cell(&row["thread_id"]));
         let what = format!("the server was asked to create thread {id} but returned thread {made}");
-        return Err(Failure::new(Exit::Failed, what));
+        return Err(Failure::failed(what));
     }
     options.sending.output.one(&row)?;
     Ok(Exit::Done)
@@ -442,13 +426,13 @@ async fn found(
     let found = found.map_err(|error| Failure::of_optional(error, "searching threads"))?;
     report_unread(&found.unread);
     if found.unchecked > 0 {
-        complain(&format!(
+        complain(format!(
             "warning: {} threads can't be checked: this server's lists have no values",
             found.unchecked
         ));
     }
     if !found.is_complete && found.threads.len() < wanted {
-        complain(&format!(
+        complain(format!(
             "warning: only the first {} threads were checked; there may be more",
             found.scanned
         ));

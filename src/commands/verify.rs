@@ -1,15 +1,11 @@
 //! `verify FILE`: checks that a recording is complete and was not changed.
 
 use crate::commands::replay;
-use crate::exit::{Exit, Failure};
-use crate::output;
-use clap::Args;
-use runtail_core::text;
+use crate::prelude::*;
 use runtail_stream::{
     Chain, ChainCheck, Data, End, EventNumber, LineParser, Lines, ReadError, Record, Seq,
     is_evicted_before_recording,
 };
-use std::path::PathBuf;
 
 /// Maximum number of problems to list.
 const TOLD: usize = 20;
@@ -27,13 +23,13 @@ pub struct Options {
     seal: Option<String>,
 }
 
-pub(crate) async fn run(options: &Options) -> Result<Exit, Failure> {
+pub async fn run(options: &Options) -> Result<Exit, Failure> {
     let mut lines = replay::lines(&options.file)?;
     let (mut audit, mut parser) = (Audit::default(), LineParser::default());
     let mut turn = 0;
     while lines
         .advance()
-        .map_err(|e| Failure::new(Exit::Failed, ReadError::Io(e).to_string()))?
+        .map_err(|e| Failure::failed(ReadError::Io(e).to_string()))?
     {
         let parsed = lines.parse(&mut parser);
         if !lines.was_truncated() {
@@ -91,10 +87,10 @@ pub(crate) async fn run(options: &Options) -> Result<Exit, Failure> {
         ..
     } = audit.finish();
     for problem in &problems {
-        output::complain(&format!("{name}: {problem}"));
+        output::complain(format!("{name}: {problem}"));
     }
     if untold > 0 {
-        output::complain(&format!("{name}: and {untold} more"));
+        output::complain(format!("{name}: and {untold} more"));
     }
     let outcome = end.map_or("no end", |end| end.outcome.as_str());
     let sound = if problems.is_empty() {

@@ -1,9 +1,8 @@
 //! What a thread is waiting for, and the command that answers it.
 
-use runtail_api::{AgentServer, ApiError, LoadedThread, ServerKind};
-use runtail_core::model::{Question, Reply, ThreadStatus, answer_command, resume};
-use runtail_core::text;
-use serde_json::Value;
+use crate::prelude::*;
+use runtail_api::{LoadedThread, ServerKind};
+use runtail_core::model::{Question, Reply, ThreadStatus, answer_command, resume, shell_word};
 
 /// Maximum characters of a question in a line.
 const QUESTION: usize = 300;
@@ -11,7 +10,7 @@ const QUESTION: usize = 300;
 const UNNAMED: &str = "  It has no id, so it can't be answered while other questions are open.";
 
 /// What a thread is waiting for.
-pub(crate) struct Waiting {
+pub struct Waiting {
     status: ThreadStatus,
     /// The open questions; a failed thread may have some too.
     questions: Vec<Question>,
@@ -174,7 +173,7 @@ impl Waiting {
 
 /// The command that a hint suggests for a question.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Suggested<'a> {
+pub enum Suggested<'a> {
     /// `answer`, one for each question.
     Answer,
     /// `run --resume`, with the assistant that the user named.
@@ -183,7 +182,7 @@ pub(crate) enum Suggested<'a> {
 
 /// Returns the message for a run that waits for input: each question with its id, and the command that answers it. `detail` is
 /// what the stream knew.
-pub(crate) async fn hint(
+pub async fn hint(
     server: &AgentServer,
     thread: &str,
     suggested: Suggested<'_>,
@@ -212,8 +211,8 @@ pub(crate) async fn hint(
     let command = |options: &str| {
         format!(
             "runtail{where_to} run {} --thread {} {options}",
-            quoted(&assistant),
-            quoted(&text::clean(thread))
+            shell_word(&assistant),
+            shell_word(thread)
         )
     };
     let status = waiting.map(|waiting| waiting.status).unwrap_or_default();
@@ -256,7 +255,7 @@ pub(crate) async fn hint(
                 .iter()
                 .map(|id| format!("\"{}\": ANSWER", text::clean(id)))
                 .collect();
-            quoted(&format!("{{{}}}", answers.join(", ")))
+            shell_word(&format!("{{{}}}", answers.join(", ")))
         }
         false if questions.len() > 1 => {
             lines.push("  Questions without an id can't be answered while others are open.".into());
@@ -311,18 +310,5 @@ fn asked(question: &Question) -> String {
     match &question.id {
         Some(id) => format!("runtail: Waiting for input {}: {short}", text::clean(id)),
         None => format!("runtail: Waiting for input: {short}"),
-    }
-}
-
-/// Quotes a word for a shell.
-fn quoted(word: &str) -> String {
-    let is_plain = !word.is_empty()
-        && word
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "-_./:".contains(c));
-    if is_plain {
-        word.to_string()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }

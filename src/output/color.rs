@@ -8,12 +8,12 @@ use std::sync::OnceLock;
 static CHOICE: OnceLock<Color> = OnceLock::new();
 
 /// Sets when output is colored, once for the process.
-pub(crate) fn choose(color: Color) {
+pub fn choose(color: Color) {
     let _ = CHOICE.set(color);
 }
 
 /// Whether stdout gets colors.
-pub(crate) fn is_on() -> bool {
+pub fn is_on() -> bool {
     CHOICE
         .get()
         .copied()
@@ -23,7 +23,7 @@ pub(crate) fn is_on() -> bool {
 
 /// The meaning of a piece of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
+pub enum Role {
     Plain,
     /// Names.
     Strong,
@@ -41,8 +41,8 @@ pub(crate) enum Role {
 impl Role {
     /// Returns the text in the role's style.
     pub fn paint(self, text: &str) -> String {
-        let sgr = match self {
-            Role::Plain => return text.to_string(),
+        let code = match self {
+            Role::Plain => "",
             Role::Strong => "1",
             Role::Dim | Role::Ended => "2",
             Role::Good => "32",
@@ -50,16 +50,29 @@ impl Role {
             Role::Waiting => "1;33",
             Role::Failed => "1;31",
         };
-        if text.is_empty() {
-            String::new()
+        sgr(code, text)
+    }
+
+    pub fn paint_if(self, is_colored: bool, text: &str) -> String {
+        if is_colored {
+            self.paint(text)
         } else {
-            format!("\x1b[{sgr}m{text}\x1b[0m")
+            text.into()
         }
     }
 }
 
+/// Returns a text between escape sequences, unless one of the two is empty.
+pub fn sgr(code: &str, text: &str) -> String {
+    if code.is_empty() || text.is_empty() {
+        text.into()
+    } else {
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+}
+
 /// The role of how a run ended, by the word of recordings.
-pub(crate) fn of_outcome(outcome: &str) -> Role {
+pub fn of_outcome(outcome: &str) -> Role {
     match outcome {
         "success" => Role::Good,
         "interrupted" => Role::Waiting,
@@ -70,7 +83,7 @@ pub(crate) fn of_outcome(outcome: &str) -> Role {
 }
 
 /// The role of a revision's status, and of a deployment's.
-pub(crate) fn of_revision(status: &str) -> Role {
+pub fn of_revision(status: &str) -> Role {
     match (Phase::of(status), status) {
         (Phase::Deployed, _) | (_, "READY") => Role::Good,
         (Phase::Failed, _) => Role::Failed,
@@ -82,7 +95,7 @@ pub(crate) fn of_revision(status: &str) -> Role {
 }
 
 /// The role of a thread's status.
-pub(crate) fn of_thread(status: &str) -> Role {
+pub fn of_thread(status: &str) -> Role {
     match status {
         "idle" | "deleted" => Role::Good,
         "busy" | "running" | "queued" => Role::Moving,
@@ -94,7 +107,7 @@ pub(crate) fn of_thread(status: &str) -> Role {
 }
 
 /// The role of whether a value is right.
-pub(crate) fn of_bisect(word: &str) -> Role {
+pub fn of_bisect(word: &str) -> Role {
     match word {
         "right" => Role::Good,
         "first wrong" => Role::Failed,
@@ -103,7 +116,7 @@ pub(crate) fn of_bisect(word: &str) -> Role {
 }
 
 /// The role of a run's status, or of the result of a cancel request.
-pub(crate) fn of_run(status: &str) -> Role {
+pub fn of_run(status: &str) -> Role {
     match status {
         "success" => Role::Good,
         "pending" | "running" | "stopping" => Role::Moving,

@@ -1,16 +1,11 @@
 //! Log lines on stdout: several logs merged by time, as text or as JSON.
 
 use crate::commands::logs::Format;
-use crate::exit::Failure;
-use crate::globals::Globals;
-use crate::output::{self, placed};
+use crate::prelude::*;
 use crate::resolve::Found;
-use jiff::Timestamp;
 use runtail_core::model::{LogLine, Secrets, Severity};
-use runtail_core::text;
-use serde_json::{Map, Value};
+use serde_json::Map;
 use std::fmt::Write as _;
-use std::io::IsTerminal;
 
 /// Width of a time in columns.
 const TIME: usize = 24;
@@ -20,7 +15,7 @@ const LEVEL: usize = 8;
 const COLORS: [&str; 8] = ["36", "35", "34", "32", "96", "95", "94", "92"];
 
 /// Prints log lines.
-pub(crate) struct Printer {
+pub struct Printer {
     format: Format,
     color: bool,
     bar: &'static str,
@@ -164,10 +159,7 @@ impl Printer {
     }
 
     fn paint(&self, look: &str, text: &str, out: &mut String) {
-        let _ = match self.color && !look.is_empty() && !text.is_empty() {
-            true => write!(out, "\x1b[{look}m{text}\x1b[0m"),
-            false => write!(out, "{text}"),
-        };
+        out.push_str(&color::sgr(if self.color { look } else { "" }, text));
     }
 }
 

@@ -1,20 +1,16 @@
 //! Output of commands: rows as a table, as one JSON document or as JSON lines; errors go to stderr.
 
-pub(crate) mod color;
-pub(crate) mod log_text;
-pub(crate) mod stream;
+pub mod color;
+pub mod log_text;
+pub mod stream;
 mod stream_text;
 
-use crate::exit::{Exit, Failure};
 use crate::output::color::Role;
-use clap::{Args, ValueEnum};
-use jiff::Timestamp;
-use runtail_api::{Listing, UnreadRows};
-use runtail_core::config::Profile;
-use runtail_core::{secret, text};
-use serde_json::{Map, Value};
-use std::io::{self, IsTerminal, Write};
-use std::time::Duration;
+use crate::prelude::*;
+use runtail_api::UnreadRows;
+use runtail_core::secret;
+use serde_json::Map;
+use std::io::{self, Write};
 
 /// Minimum width of the last column of a table that fits a terminal.
 const MIN_LAST: usize = 20;
@@ -75,21 +71,21 @@ pub fn column(title: &'static str, cell: impl Fn(&Value) -> String + 'static) ->
 }
 
 /// Creates a column with a field of the row, by its JSON pointer.
-pub(crate) fn field_column(title: &'static str, pointer: &'static str) -> Column {
+pub fn field_column(title: &'static str, pointer: &'static str) -> Column {
     column(title, move |row| {
         cell(row.pointer(pointer).unwrap_or(&Value::Null))
     })
 }
 
 /// Creates a column with a time.
-pub(crate) fn time_column(title: &'static str, pointer: &'static str) -> Column {
+pub fn time_column(title: &'static str, pointer: &'static str) -> Column {
     column(title, move |row| {
         time(row.pointer(pointer).unwrap_or(&Value::Null))
     })
 }
 
 /// Creates a column whose cells are colored by their content.
-pub(crate) fn status_column(
+pub fn status_column(
     title: &'static str,
     role: fn(&str) -> Role,
     cell: impl Fn(&Value) -> String + 'static,
@@ -133,11 +129,7 @@ impl Output {
     }
 
     /// Prints rows of a list whose rows have a `command`: the table has it below each row, and fits a terminal.
-    pub(crate) fn rows_with_commands(
-        &self,
-        rows: &[Value],
-        columns: &[Column],
-    ) -> Result<(), Failure> {
+    pub fn rows_with_commands(&self, rows: &[Value], columns: &[Column]) -> Result<(), Failure> {
         if self.format() != Format::Table {
             return self.rows(rows, columns);
         }
@@ -226,12 +218,12 @@ pub fn report_unread(unread: &UnreadRows) {
     unread
         .sentence()
         .iter()
-        .for_each(|unread| complain(&format!("warning: {unread}")));
+        .for_each(|unread| complain(format!("warning: {unread}")));
 }
 
 /// Writes a line to stderr and ignores errors, because there is no other place to report them.
-pub fn complain(line: &str) {
-    let _ = writeln!(io::stderr(), "{}", text::clean_lines(line));
+pub fn complain(line: impl AsRef<str>) {
+    let _ = writeln!(io::stderr(), "{}", text::clean_lines(line.as_ref()));
 }
 
 /// Writes data to stdout. If the pipe is closed, the command ends quietly.
@@ -246,15 +238,26 @@ pub fn print(data: &str, is_json: bool) -> Result<(), Failure> {
     match out.write_all(safe.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Err(Failure::new(Exit::Done, "")),
-        Err(e) => Err(Failure::new(
-            Exit::Failed,
-            format!("cannot write to stdout: {e}"),
-        )),
+        Err(e) => Err(Failure::failed(format!("cannot write to stdout: {e}"))),
     }
 }
 
+/// Returns a cell with spaces up to a width.
+pub fn padded(cell: &str, width: usize) -> String {
+    format!(
+        "{cell}{}",
+        " ".repeat(width.saturating_sub(text::width(cell)))
+    )
+}
+
+/// Returns the width of the widest cell.
+pub fn widest<S: AsRef<str>>(cells: impl IntoIterator<Item = S>) -> usize {
+    let widths = cells.into_iter().map(|cell| text::width(cell.as_ref()));
+    widths.max().unwrap_or_default()
+}
+
 /// Returns the width of the terminal that stdout is, if it is one.
-pub(crate) fn width() -> Option<usize> {
+pub fn width() -> Option<usize> {
     if !io::stdout().is_terminal() {
         return None;
     }
@@ -276,11 +279,7 @@ fn with_commands(table: &str, commands: &[String], is_colored: bool) -> String {
         .map(|titles| format!("{titles}\n"))
         .unwrap_or_default();
     for (line, command) in lines.zip(commands) {
-        let command = if is_colored {
-            Role::Dim.paint(command)
-        } else {
-            command.clone()
-        };
+        let command = Role::Dim.paint_if(is_colored, command);
         out.push_str(&format!("{line}\n  {command}\n"));
     }
     out
@@ -342,11 +341,7 @@ fn fitted(rows: &[Value], columns: &[Column], is_colored: bool, width: Option<us
                 } else {
                     (column.role)(cell)
                 };
-                line.push_str(&if is_colored {
-                    role.paint(cell)
-                } else {
-                    cell.clone()
-                });
+                line.push_str(&role.paint_if(is_colored, cell));
             }
             blanks += width.saturating_sub(text::width(cell)) + 2;
         }
@@ -369,11 +364,7 @@ fn fields(row: &Value, is_colored: bool) -> String {
     for (name, value) in fields {
         let name = text::clean(name);
         let pad = " ".repeat(width.saturating_sub(text::width(&name)) + 2);
-        let name = if is_colored {
-            Role::Dim.paint(&name)
-        } else {
-            name.into_owned()
-        };
+        let name = Role::Dim.paint_if(is_colored, &name);
         let line = format!("{name}{pad}{}", text::clean(&cell(value)));
         out.push_str(line.trim_end());
         out.push('\n');

@@ -2,26 +2,18 @@
 //! connection errors on stderr, and turns the outcome into the exit code.
 
 use crate::commands::waiting::{self, Suggested};
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
-use crate::globals::Globals;
-use crate::output::{self, Format, Output, color, stream_text::Teller};
+use crate::output::stream_text::Teller;
+use crate::prelude::*;
 use crate::recorder::Recorder;
-use crate::signals::Signals;
-use clap::{Args, ValueEnum};
-use runtail_api::{AgentServer, ApiError, Kind};
-use runtail_core::model::{RunFacts, hides_cause};
-use runtail_core::{secret, text};
+use runtail_core::model::{RunFacts, hides_cause, shell_word};
+use runtail_core::secret;
 use runtail_stream::projection::is_start;
 use runtail_stream::{
     Chain, Data, End, Event, Head, Item, Outcome, Record, SourceOptions, Transport, error_text,
     follow, write_record,
 };
-use serde_json::Value;
 use std::borrow::Cow;
-use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
-use std::time::Duration;
+use std::io::{self, Write};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -34,7 +26,7 @@ const CHUNK: usize = 1 << 20;
 const MAX_CAUSE: usize = 4 << 10;
 
 /// How often a quiet stream checks whether its reader is still there.
-pub(crate) const LOOK: Duration = Duration::from_secs(1);
+pub const LOOK: Duration = Duration::from_secs(1);
 
 /// Output format of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -61,7 +53,7 @@ pub struct StreamOutput {
 
 impl StreamOutput {
     /// Returns the option of a listing: a text is a table.
-    pub(crate) fn as_list(&self) -> Output {
+    pub fn as_list(&self) -> Output {
         let format = match self.format() {
             StreamFormat::Text => Format::Table,
             StreamFormat::Jsonl | StreamFormat::Raw => Format::Jsonl,
@@ -84,7 +76,7 @@ impl StreamOutput {
 }
 
 /// Returns the options of a source from the configuration.
-pub(crate) fn source(context: &Context, signals: &Signals, head: Head) -> SourceOptions {
+pub fn source(context: &Context, signals: &Signals, head: Head) -> SourceOptions {
     SourceOptions {
         head,
         max_event: usize::try_from(context.config.event_log.max_event).unwrap_or(usize::MAX),
@@ -94,7 +86,7 @@ pub(crate) fn source(context: &Context, signals: &Signals, head: Head) -> Source
 }
 
 /// What a stream command prints, and its source.
-pub(crate) struct Playing<'a> {
+pub struct Playing<'a> {
     pub context: &'a Context,
     pub server: AgentServer,
     /// The assistant that the user named.
@@ -104,7 +96,7 @@ pub(crate) struct Playing<'a> {
 }
 
 /// Follows a run to its end.
-pub(crate) async fn play(
+pub async fn play(
     playing: Playing<'_>,
     link: impl Transport + 'static,
     options: SourceOptions,
@@ -121,40 +113,46 @@ pub(crate) async fn play(
 }
 
 /// Follows a run to its end and prints only connection problems. Returns the exit code, and how the run ended.
-pub(crate) async fn wait(
+pub async fn wait(
     playing: Playing<'_>,
     link: impl Transport + 'static,
     options: SourceOptions,
 ) -> (Result<Exit, Failure>, Option<End>) {
-    let (sender, mut batches) = mpsc::channel(BATCHES);
-    let runtime = tokio::runtime::Handle::current();
-    let source = follow(link, options, sender);
-    let source = tokio::task::spawn_blocking(move || runtime.block_on(source));
+    let (mut batches, ended) = begin(|sender| follow(link, options, sender));
     let mut seen = Seen::default();
     while let Some(items) = batches.recv().await {
         for item in &items {
             seen.note(item);
             if let Some(line) = trouble(item) {
-                output::complain(&format!("runtail: {line}"));
+                output::complain(format!("runtail: {line}"));
             }
         }
     }
-    if let Err(error) = source.await {
-        return (
-            Err(Failure::new(
-                Exit::Failed,
-                format!("the stream failed: {error}"),
-            )),
-            None,
-        );
+    if let Err(failure) = ended.await {
+        return (Err(failure), None);
     }
     let end = seen.end.clone();
     seen.suggests_answer = true;
     (seen.exit(false, playing).await, end)
 }
 
+/// Starts a source. Connection, source and printing have a thread each, so reading continues while this one writes.
+fn begin<F: Future<Output = ()> + Send + 'static>(
+    source: impl FnOnce(mpsc::Sender<Vec<Item>>) -> F,
+) -> (
+    mpsc::Receiver<Vec<Item>>,
+    impl Future<Output = Result<(), Failure>>,
+) {
+    let (sender, batches) = mpsc::channel(BATCHES);
+    let runtime = tokio::runtime::Handle::current();
+    let source = source(sender);
+    let source = tokio::task::spawn_blocking(move || runtime.block_on(source));
+    let failed = |error| Failure::failed(format!("the stream failed: {error}"));
+    (batches, async move { source.await.map_err(failed) })
+}
+
 /// Prints what a source sends until it ends. `is_endless` means that the stream has no end of its own.
-pub(crate) async fn print<F: Future<Output = ()> + Send + 'static>(
+pub async fn print<F: Future<Output = ()> + Send + 'static>(
     playing: Playing<'_>,
     source: impl FnOnce(mpsc::Sender<Vec<Item>>) -> F,
     stop: CancellationToken,
@@ -167,11 +165,7 @@ pub(crate) async fn print<F: Future<Output = ()> + Send + 'static>(
     } = playing;
     let recorder = wanted.record.as_deref().map(Recorder::create).transpose()?;
     let mut printer = Printer::new(wanted, context.globals.ascii, recorder);
-    let (sender, mut batches) = mpsc::channel(BATCHES);
-    // Connection, source and printing have a thread each, so reading continues while this one writes.
-    let runtime = tokio::runtime::Handle::current();
-    let source = source(sender);
-    let source = tokio::task::spawn_blocking(move || runtime.block_on(source));
+    let (mut batches, ended) = begin(source);
     let mut seen = Seen::default();
     let mut look = tokio::time::interval(LOOK);
     let (server, signals) = (playing.server.clone(), playing.signals);
@@ -197,7 +191,7 @@ pub(crate) async fn print<F: Future<Output = ()> + Send + 'static>(
         for item in items.iter().filter(|_| is_endless) {
             let read = async { Ok(seen.hidden_cause(item, &server).await) };
             if let Ok(Some(cause)) = signals.unless_stopped(read).await {
-                output::complain(&format!("runtail: the run failed: {}", short(&cause)));
+                output::complain(format!("runtail: the run failed: {}", short(&cause)));
             }
         }
         if printer.is_closed() && !stop.is_cancelled() {
@@ -211,12 +205,7 @@ pub(crate) async fn print<F: Future<Output = ()> + Send + 'static>(
     drop(batches);
     let was_closed = printer.is_closed();
     let failure = printer.finish();
-    if let Err(error) = source.await {
-        return Err(Failure::new(
-            Exit::Failed,
-            format!("the stream failed: {error}"),
-        ));
-    }
+    ended.await?;
     match failure {
         Some(failure) => Err(failure),
         // The reader closed the pipe; the run continues.
@@ -226,7 +215,7 @@ pub(crate) async fn print<F: Future<Output = ()> + Send + 'static>(
 }
 
 /// Prints and records a stream's items.
-pub(crate) struct Printer {
+pub struct Printer {
     format: StreamFormat,
     is_terminal: bool,
     teller: Teller,
@@ -282,10 +271,7 @@ impl Printer {
             .closed
             .take()
             .filter(|error| error.kind() != io::ErrorKind::BrokenPipe)?;
-        Some(Failure::new(
-            Exit::Failed,
-            format!("cannot write to stdout: {error}"),
-        ))
+        Some(Failure::failed(format!("cannot write to stdout: {error}")))
     }
 
     /// Handles the next item.
@@ -318,7 +304,7 @@ impl Printer {
                 self.teller.end_line(&mut self.out);
             }
             self.flush();
-            output::complain(&format!("runtail: {line}"));
+            output::complain(format!("runtail: {line}"));
         }
         if self.lines.len() + self.out.len() > CHUNK {
             self.flush();
@@ -330,7 +316,7 @@ impl Printer {
         match &event.data {
             Data::TooLarge { size, .. } => {
                 let size = text::bytes(*size);
-                output::complain(&format!(
+                output::complain(format!(
                     "runtail: event {} was skipped: {size} exceed max_event",
                     event.seq
                 ));
@@ -422,7 +408,7 @@ fn write(data: &[u8]) -> io::Result<()> {
 
 /// Whether stdout is a pipe whose reader is gone.
 #[cfg(unix)]
-pub(crate) fn reader_left() -> bool {
+pub fn reader_left() -> bool {
     let mut stdout = libc::pollfd {
         fd: libc::STDOUT_FILENO,
         events: 0,
@@ -434,7 +420,7 @@ pub(crate) fn reader_left() -> bool {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn reader_left() -> bool {
+pub fn reader_left() -> bool {
     false
 }
 
@@ -564,8 +550,8 @@ impl Seen {
         if let (Item::Record(Record::Gap { .. }), Some(thread), false) =
             (item, &self.thread, self.offered)
         {
-            let thread = text::clean(thread);
-            output::complain(&format!(
+            let thread = shell_word(thread);
+            output::complain(format!(
                 "  runtail{} threads state {thread} shows the state as it is now",
                 globals.where_to()
             ));
@@ -584,10 +570,7 @@ impl Seen {
         } = playing;
         let globals = &context.globals;
         let Some(end) = self.end else {
-            return Err(Failure::new(
-                Exit::Failed,
-                "the stream stopped without an end",
-            ));
+            return Err(Failure::failed("the stream stopped without an end"));
         };
         let say = |what: &str| {
             let detail = end
@@ -595,7 +578,7 @@ impl Seen {
                 .as_deref()
                 .map(|d| format!(": {}", short(d)))
                 .unwrap_or_default();
-            output::complain(&format!("runtail: {what}{detail}"));
+            output::complain(format!("runtail: {what}{detail}"));
         };
         Ok(match end.outcome {
             Outcome::Success => Exit::Done,
@@ -605,9 +588,10 @@ impl Seen {
                     return Ok(Exit::Done);
                 };
                 let where_to = globals.where_to();
-                let suggested = match self.suggests_answer {
-                    true => Suggested::Answer,
-                    false => Suggested::Resume(assistant),
+                let suggested = if self.suggests_answer {
+                    Suggested::Answer
+                } else {
+                    Suggested::Resume(assistant)
                 };
                 let hint =
                     waiting::hint(&server, thread, suggested, end.detail.as_deref(), &where_to);
@@ -619,7 +603,8 @@ impl Seen {
             }
             Outcome::Detached => {
                 if let (Some(thread), Some(run), false) = (&self.thread, &self.run, is_endless) {
-                    output::complain(&format!(
+                    let (thread, run) = (shell_word(thread), shell_word(run));
+                    output::complain(format!(
                         "runtail: disconnected; the run continues\n  runtail{} join {thread} {run} streams it again",
                         globals.where_to()
                     ));
@@ -640,10 +625,9 @@ impl Seen {
             }
             Outcome::Unknown => match self.failed {
                 Some(error) if error.kind == Kind::OneReader => {
-                    return Err(Failure::new(
-                        Exit::Failed,
-                        format!("{error}\n  add --shared to read it anyway"),
-                    ));
+                    return Err(Failure::failed(format!(
+                        "{error}\n  add --shared to read it anyway"
+                    )));
                 }
                 Some(error) => {
                     let exit = match gave_up(&error) {

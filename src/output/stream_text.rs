@@ -1,9 +1,9 @@
 //! A stream as text for people: messages token by token, and other events one per line.
 
-use crate::output::color::{self, Role};
-use jiff::Timestamp;
+use crate::output::color::Role;
+use crate::prelude::*;
 use runtail_core::json::{self, Peek};
-use runtail_core::{secret, text};
+use runtail_core::secret;
 use runtail_stream::projection::{
     self, LifecycleKind, LineProjections, Message, ToolCall, UpdateRow,
 };
@@ -11,7 +11,6 @@ use runtail_stream::{Event, Item, Record, RunRecord, Seq, Unwrapped, is_json};
 use runtail_tui::features::stream::summary;
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Number of newest messages to check for new text; older ones don't grow any more.
 const GROWING: usize = 256;
@@ -23,7 +22,7 @@ const COLUMNS: usize = 160;
 const WORD: usize = 8;
 
 /// Writes a stream as sanitized text.
-pub(crate) struct Teller {
+pub struct Teller {
     story: LineProjections,
     /// What was printed of each message.
     told: Vec<Printed>,
@@ -267,14 +266,15 @@ impl Teller {
             secret::keys::open_end(fresh).max(json::open_end(fresh))
         };
         let fresh = fresh[..fresh.len() - open].to_string();
-        let calls: Vec<String> = match is_done {
-            true => message
+        let calls: Vec<String> = if is_done {
+            message
                 .tool_calls
                 .iter()
                 .skip(told.calls)
                 .map(called)
-                .collect(),
-            false => Vec::new(),
+                .collect()
+        } else {
+            Vec::new()
         };
         let thinks = !told.thinking && message.text.is_empty() && !message.reasoning.is_empty();
         let title = self.title(message);
@@ -509,11 +509,7 @@ impl Teller {
     }
 
     fn paint(&self, role: Role, text: &str) -> String {
-        if self.is_colored {
-            role.paint(text)
-        } else {
-            text.to_string()
-        }
+        role.paint_if(self.is_colored, text)
     }
 
     fn columns(&self) -> usize {

@@ -349,6 +349,17 @@ async fn requests_are_sent_once_and_a_lost_reply_is_looked_for() {
         (done.expect(5).stdout.as_str(), tried.load(Ordering::SeqCst)),
         ("", 1)
     );
+    // It names another thread, so something was done, and is known.
+    let other = between(&failing, |seen| {
+        let is_creation = seen.method == "POST" && seen.path == "/threads";
+        is_creation.then(|| response(200, r#"{"thread_id":"another"}"#))
+    })
+    .await;
+    let url = other.url.as_str().trim_end_matches('/');
+    let done = reproduce(&source, &thread, url, &[]).expect(1);
+    for says in ["Only a part was done.", "but returned another"] {
+        assert!(done.stderr.contains(says), "{says}: {}", done.stderr);
+    }
     // It refuses the supersteps, and the thread stays.
     let strict = World::start(Scenario::Empty, 1000.0).await;
     let url = strict.url.clone();

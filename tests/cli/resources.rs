@@ -422,6 +422,8 @@ async fn store_items_are_written_found_and_deleted() {
             .json()["value"],
         json!({"n": 2})
     );
+    let nowhere = world.runtail(&["store", "get", "", "k"]).expect(2);
+    assert!(nowhere.stderr.contains("the namespace is empty"));
     let found = world
         .runtail(&["store", "search", "memo", "--filter", "n=2"])
         .expect(0)

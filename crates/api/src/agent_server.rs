@@ -8,6 +8,7 @@ mod health;
 mod runs;
 mod threads;
 
+use crate::prelude::*;
 pub use cancel::{CancelState, CancelTarget};
 pub use compose::{GraphFacts, PastInput};
 use find::put_filter;
@@ -15,20 +16,14 @@ pub use find::{FoundThread, FoundThreads, ThreadPage};
 pub use health::{ServerHealth, ServerLoad};
 pub use runs::CancelAction;
 
-use super::answer::Service;
-use super::http::{Call, Http, MAX_BODY, REQUEST_TIMEOUT, join};
-use super::lost_start::MARK;
-use super::pages::{NextPage, Page, PageRequest, Pages};
-use super::quirks::Quirks;
-use super::response::Answer;
-use super::{ApiError, EventStream, Kind, Listing, Retry};
-use reqwest::{Method, Url};
-use runtail_core::model::{Assistant, RunCreate, ThreadSort};
-use runtail_core::text;
-use serde_json::{Map, Value, json};
+use crate::http::{MAX_BODY, join};
+use crate::lost_start::MARK;
+use crate::pages::{NextPage, Page, PageRequest, Pages};
+use crate::quirks::Quirks;
+use crate::{EventStream, Retry};
+use runtail_core::model::{Assistant, ThreadSort};
 use std::borrow::Cow;
 use std::future::Future;
-use std::sync::Arc;
 
 /// The fields of a thread in a list: all but its values, which may be megabytes each. All servers with `select` accept
 /// these; `error` is not one of them.
@@ -179,7 +174,7 @@ fn names_option(error: &ApiError) -> bool {
 }
 
 /// Returns the path at which a run is started and streamed.
-pub(crate) fn stream_path(thread: Option<&str>) -> Vec<&str> {
+pub fn stream_path(thread: Option<&str>) -> Vec<&str> {
     match thread {
         Some(thread) => vec!["threads", thread, "runs", "stream"],
         None => vec!["runs", "stream"],
@@ -201,8 +196,8 @@ fn remove_options(body: &mut Value) -> bool {
 }
 
 /// Parses the response to `GET /info` (agent-server reference §6).
-pub(super) fn server_info(raw: Value) -> ServerInfo {
-    let version = text::clean(raw["version"].as_str().unwrap_or_default()).into_owned();
+pub fn server_info(raw: Value) -> ServerInfo {
+    let version = text::clean(text_of(&raw, "version")).into_owned();
     let kind = if raw["name"]
         .as_str()
         .is_some_and(|name| name.eq_ignore_ascii_case("aegra"))
@@ -355,7 +350,7 @@ impl AgentServer {
     ) -> Result<EventStream, ApiError> {
         let url = self.url(&Method::POST, &stream_path(thread))?;
         let mut body = self.run_body(&url, body)?;
-        if self.quirks.refuses_options() {
+        if self.quirks.known().refuses_options {
             remove_options(&mut body);
         }
         match self
@@ -365,7 +360,7 @@ impl AgentServer {
         {
             // It was refused, so nothing was started.
             Err(error) if names_option(&error) && remove_options(&mut body) => {
-                self.quirks.note_refused_options();
+                self.quirks.learn(|known| known.refuses_options = true);
                 self.http.open(Method::POST, url, Some(&body), None).await
             }
             result => result,
@@ -419,22 +414,17 @@ impl AgentServer {
             Ok(url) => self.http.place(&Method::GET, &url),
             Err(error) => error.at,
         };
-        ApiError {
-            kind,
-            at,
-            detail: detail.into(),
-            hint: None,
-        }
+        ApiError::new(kind, at, detail)
     }
 
     /// Whether the server is known to have no thread streams.
     pub fn lacks_thread_streams(&self) -> bool {
-        self.quirks.lacks_thread_streams()
+        self.quirks.known().lacks_thread_streams
     }
 
     /// Records that the server has no thread streams.
     pub fn note_thread_streams_missing(&self) {
-        self.quirks.note_thread_streams_missing();
+        self.quirks.learn(|known| known.lacks_thread_streams = true);
     }
 
     /// Opens the stream of a thread. The contract repeats the parameter for each mode; the Python server takes one
@@ -486,7 +476,7 @@ impl AgentServer {
                 let request = request.clone();
                 Box::pin(async move {
                     loop {
-                        let limit = wanted.min(self.quirks.largest_page());
+                        let limit = wanted.min(self.quirks.known().largest_page());
                         let answer = match request(limit, offset).await {
                             Err(error)
                                 if matches!(error.kind, Kind::Invalid(_))
@@ -592,19 +582,13 @@ impl AgentServer {
         {
             return Err(error);
         }
-        let (plane, retry, timeout) = (Service::Agent, self.retry, REQUEST_TIMEOUT);
         let call = Call {
-            plane,
-            method,
-            url,
             body,
-            about: None,
             expect,
-            is_list: false,
             reads,
-            retry,
-            timeout,
+            retry: self.retry,
             max_body,
+            ..Call::new(Service::Agent, method, url)
         };
         let answer = self.http.call(call).await;
         match &answer {

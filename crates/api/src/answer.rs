@@ -1,11 +1,10 @@
 //! Turns an error response (status, headers, body) into an [`ApiError`] with an explanation for the user.
 
-use super::{ApiError, Kind, Place};
+use crate::prelude::*;
 use jiff::fmt::rfc2822::DateTimeParser;
+use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
-use reqwest::{StatusCode, Url};
-use runtail_core::{config, json, text};
-use serde_json::Value;
+use runtail_core::config;
 
 /// Maximum length of a detail, in columns.
 const MAX_DETAIL: usize = 600;
@@ -23,14 +22,14 @@ const REQUEST_IDS: [&str; 6] = [
 
 /// Which of the two services the request was for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Service {
+pub enum Service {
     Control,
     Agent,
 }
 
 /// The facts about a request that hints need.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct About {
+pub struct About {
     pub plane: Service,
     /// Whether it was the deployments list.
     pub is_list: bool,
@@ -42,7 +41,7 @@ pub(super) struct About {
 
 /// The credentials of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shown {
+pub enum Shown {
     Nothing,
     Key,
     Token,
@@ -61,7 +60,7 @@ impl Shown {
 }
 
 /// Returns the server's request id, if there is one.
-pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
+pub fn request_id(headers: &HeaderMap) -> Option<String> {
     let value = REQUEST_IDS
         .iter()
         .find_map(|name| headers.get(*name))?
@@ -71,7 +70,7 @@ pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
 }
 
 /// Returns the error of an unexpected status.
-pub(super) fn refusal(
+pub fn refusal(
     status: StatusCode,
     headers: &HeaderMap,
     body: &[u8],
@@ -124,7 +123,7 @@ pub(super) fn refusal(
 }
 
 /// Returns the error of a body that is not JSON.
-pub(super) fn not_json(
+pub fn not_json(
     headers: &HeaderMap,
     body: &[u8],
     why: &serde_json::Error,
@@ -421,7 +420,7 @@ fn of_fields(count: usize) -> String {
     }
 }
 
-pub(super) fn is_html(headers: &HeaderMap, body: &[u8]) -> bool {
+pub fn is_html(headers: &HeaderMap, body: &[u8]) -> bool {
     let named = headers
         .get(CONTENT_TYPE)
         .is_some_and(|v| v.as_bytes().to_ascii_lowercase().starts_with(b"text/html"));
@@ -431,7 +430,7 @@ pub(super) fn is_html(headers: &HeaderMap, body: &[u8]) -> bool {
     named || head.starts_with("<!doctype html") || head.starts_with("<html")
 }
 
-pub(super) fn html_detail(body: &[u8]) -> String {
+pub fn html_detail(body: &[u8]) -> String {
     let page = String::from_utf8_lossy(&body[..body.len().min(16 * 1024)]);
     let lower = page.to_ascii_lowercase();
     let title = lower.find("<title>").and_then(|start| {
@@ -448,7 +447,7 @@ pub(super) fn html_detail(body: &[u8]) -> String {
 }
 
 /// Returns one sanitized line of limited length.
-pub(super) fn line(foreign: &str) -> String {
+pub fn line(foreign: &str) -> String {
     let joined = foreign.split_whitespace().collect::<Vec<_>>().join(" ");
     text::fit(&text::clean(&joined), MAX_DETAIL).into_owned()
 }

@@ -1,14 +1,9 @@
 //! The authentication call and the wait for authorization (contract §2 and §4, control-plane reference §2 "Auth
 //! service").
 
-use super::answer::Service;
-use super::http::{Call, MAX_BODY};
-use super::{ApiError, ControlPlane, Retry};
-use reqwest::Method;
+use crate::prelude::*;
 use runtail_core::backoff::Backoff;
 use runtail_core::model::{AuthAnswer, AuthAuthenticateRequest, AuthStatus};
-use serde_json::Value;
-use std::time::Duration;
 use tokio::time::Instant;
 
 /// How long the server should hold one wait call; its own default.
@@ -107,18 +102,8 @@ impl ControlPlane {
         url.query_pairs_mut()
             .append_pair("timeout", &asked.as_secs().to_string());
         let call = Call {
-            plane: Service::Control,
-            method: Method::GET,
-            url,
-            body: None,
-            about: None,
-            expect: &[200],
-            is_list: false,
-            reads: true,
-            // Errors are reported and retried above.
-            retry: Retry::NONE,
             timeout: asked + GRACE,
-            max_body: MAX_BODY,
+            ..Call::new(Service::Control, Method::GET, url)
         };
         Ok(AuthAnswer::new(
             self.http.call(call).await?.json::<Value>()?,

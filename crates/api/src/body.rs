@@ -11,7 +11,7 @@ use std::io::{self, Write};
 /// Decompressed size in bytes up to which any compression ratio is allowed.
 const FREE: usize = 16 << 20;
 /// Maximum compression ratio beyond that size.
-pub(super) const MOST_UNPACKED: usize = 100;
+pub const MOST_UNPACKED: usize = 100;
 /// Compressed bytes to decompress at once. Gzip expands by a factor of 1000 at most, so to 4 MiB.
 const PIECE: usize = 4 << 10;
 /// Maximum estimated memory in bytes of one parsed response.
@@ -23,7 +23,7 @@ const KEY: usize = 96;
 
 /// Why a body was not read.
 #[derive(Debug)]
-pub(super) enum Unread {
+pub enum Unread {
     /// The connection broke.
     Broken(reqwest::Error),
     /// It ended before its `content-length`.
@@ -37,7 +37,7 @@ pub(super) enum Unread {
 }
 
 /// Reads a body up to a limit, decompressed.
-pub(super) async fn read_body(response: Response, limit: usize) -> Result<Bytes, Unread> {
+pub async fn read_body(response: Response, limit: usize) -> Result<Bytes, Unread> {
     let announced = response.content_length();
     if announced.is_some_and(|n| n > limit as u64) {
         return Err(Unread::TooLarge);
@@ -77,7 +77,7 @@ pub async fn read_answer(response: Response, limit: usize) -> Result<Bytes, Stri
 }
 
 /// Reads the first bytes of a body, up to a limit or to the point where the connection breaks.
-pub(super) async fn read_head(response: Response, limit: usize) -> Bytes {
+pub async fn read_head(response: Response, limit: usize) -> Bytes {
     let Ok(mut body) = Body::new(response.headers()) else {
         return Bytes::new();
     };
@@ -167,13 +167,13 @@ fn undecodable(error: &io::Error) -> Unread {
 
 /// Whether parsing a JSON text would exceed the memory limit: its bytes plus an estimate for each value and key.
 /// A dense text, with ten bytes for each value, is accepted up to about 50 MiB.
-pub(super) fn is_too_costly(json: &[u8]) -> bool {
+pub fn is_too_costly(json: &[u8]) -> bool {
     // The densest text has one value in two bytes.
     json.len() + json.len() / 2 * VALUE > PARSED && parsed_size(json) > PARSED
 }
 
 /// Estimates the memory in bytes that the parsed form of a JSON text takes. It stops counting above [`PARSED`].
-pub(super) fn parsed_size(json: &[u8]) -> usize {
+pub fn parsed_size(json: &[u8]) -> usize {
     let mut cost = json.len();
     // Each opening bracket is a value too.
     let costs = tokens(json).map(|token| match json[token.start] {

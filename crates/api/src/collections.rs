@@ -1,13 +1,11 @@
 //! The other lists of a control plane, and single records of them (control-plane reference §2:
 //! Integrations, Listeners, Auth service).
 
-use super::control_plane::ControlPlane;
-use super::pages::{List, NextPage, PAGE, Page, PageRequest, Pages};
-use super::{ApiError, Kind, Listing};
+use crate::control_plane::ControlPlane;
+use crate::pages::{List, NextPage, PAGE, Page, PageRequest, Pages};
+use crate::prelude::*;
 use runtail_core::model::{Collection, GithubApp};
-use runtail_core::text;
 use serde::Deserialize;
-use serde_json::Value;
 
 /// How a list is paginated.
 enum Paging {
@@ -174,7 +172,7 @@ fn newer(of: &Collection) -> Option<Collection> {
 }
 
 /// Adds a hint to an error of these calls.
-pub(super) fn explained(mut error: ApiError, of: &Collection) -> ApiError {
+pub fn explained(mut error: ApiError, of: &Collection) -> ApiError {
     let said = error.detail.to_lowercase();
     let hint = match (&error.kind, of) {
         (Kind::Forbidden, _) if said.contains("requires workspace specification") => None,
@@ -195,7 +193,7 @@ pub(super) fn explained(mut error: ApiError, of: &Collection) -> ApiError {
 }
 
 /// GET and DELETE have no body, so a 422 is about the id in the path, which then can't exist.
-pub(super) fn not_found(mut error: ApiError) -> ApiError {
+pub fn not_found(mut error: ApiError) -> ApiError {
     if let Kind::Invalid(fields) = &error.kind {
         if !fields.is_empty() {
             error.detail = format!("not found: {}", fields.join("; "));

@@ -1,10 +1,9 @@
 //! Connections to all servers: creation, lifetime and sharing.
 
-use reqwest::{Client, ClientBuilder, Url, Version, retry};
+use crate::prelude::*;
+use reqwest::{Client, ClientBuilder, Version, retry};
 use runtail_core::config;
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 /// Timeout of connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(7);
@@ -98,6 +97,6 @@ fn common() -> ClientBuilder {
 }
 
 /// The value is never left half changed, so a poisoned lock does not matter.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

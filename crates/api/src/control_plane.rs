@@ -1,16 +1,13 @@
 //! The control plane: deployments and their revisions (contract §4, control-plane reference §2).
 
-use super::answer::Service;
-use super::http::{Call, Http, MAX_BODY, REQUEST_TIMEOUT, join};
-use super::pages::{List, NextPage, PAGE, Page, PageRequest, Pages};
-use super::response::Answer;
-use super::rows::{Row, UnreadRows};
-use super::{ApiError, Kind, Place, Retry};
-use reqwest::{Method, Url};
+use crate::Retry;
+use crate::http::join;
+use crate::pages::{List, NextPage, PAGE, Page, PageRequest, Pages};
+use crate::prelude::*;
+use crate::rows::{Row, UnreadRows};
 use runtail_core::model::{Deployment, Revision};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 /// A client of a control plane, with the keys of one profile.
 #[derive(Debug, Clone)]
@@ -24,7 +21,7 @@ pub struct ControlPlane {
 
 /// The generations of the log calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LogCalls {
+pub enum LogCalls {
     /// `POST /v1/projects/…/{build,deploy}_logs`.
     V1,
     /// `GET /v2/deployments/…/logs` and `GET /v2/deployment-logs`.
@@ -326,22 +323,14 @@ impl ControlPlane {
         expect: &[u16],
         is_list: bool,
     ) -> Result<Answer, ApiError> {
-        let reads = method == Method::GET;
-        self.http
-            .call(Call {
-                plane: Service::Control,
-                method,
-                url,
-                body,
-                about: None,
-                expect,
-                is_list,
-                reads,
-                retry: self.retry,
-                timeout: REQUEST_TIMEOUT,
-                max_body: MAX_BODY,
-            })
-            .await
+        let call = Call {
+            body,
+            expect,
+            is_list,
+            retry: self.retry,
+            ..Call::new(Service::Control, method, url)
+        };
+        self.http.call(call).await
     }
 
     pub(super) fn url(&self, method: &Method, parts: &[&str]) -> Result<Url, ApiError> {
@@ -351,16 +340,7 @@ impl ControlPlane {
     /// Returns the error of an unexpected but valid response.
     pub fn odd(&self, detail: String) -> ApiError {
         // Not attributed to a request, because only one of many responses was wrong.
-        let at = Place {
-            profile: self.http.profile().to_string(),
-            ..Place::default()
-        };
-        ApiError {
-            kind: Kind::Protocol,
-            at,
-            detail,
-            hint: None,
-        }
+        ApiError::new(Kind::Protocol, Place::of(self.http.profile()), detail)
     }
 
     fn not_understood(&self, why: &serde_json::Error) -> ApiError {

@@ -81,7 +81,27 @@ pub struct Place {
     pub is_write: bool,
 }
 
+impl Place {
+    /// A place that is only known by its profile.
+    pub fn of(profile: &str) -> Place {
+        Place {
+            profile: profile.into(),
+            ..Place::default()
+        }
+    }
+}
+
 impl ApiError {
+    /// Creates an error without a hint.
+    pub fn new(kind: Kind, at: Place, detail: impl Into<String>) -> ApiError {
+        ApiError {
+            kind,
+            at,
+            detail: detail.into(),
+            hint: None,
+        }
+    }
+
     /// Whether a retry may help: network errors, timeouts, 429 and 5xx, except 501 (the server doesn't have this call).
     pub fn is_transient(&self) -> bool {
         match self.kind {

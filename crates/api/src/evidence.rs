@@ -1,11 +1,10 @@
 //! Gathers the data of a failure card: the records around a revision, and its log.
 
-use super::{ApiError, ControlPlane, LogFilter, LogFollower, LogKind, LogScope};
-use jiff::Timestamp;
+use crate::prelude::*;
+use crate::{LogFilter, LogFollower, LogKind, LogScope};
 use runtail_core::model::{
     CardLog, Evidence, FailureCard, LogEvidence, LogLine, LogText, Phase, StatusTime,
 };
-use serde_json::Value;
 
 /// Number of revisions to search for the last good one.
 const REVISIONS: usize = 100;
@@ -32,7 +31,7 @@ pub struct CardOf<'a> {
 impl ControlPlane {
     /// Returns the card of a revision, and the first error. Parts that can't be read are missing from the card.
     pub async fn failure_card(&self, of: CardOf<'_>) -> (FailureCard, Option<ApiError>) {
-        let field = |name: &str| of.revision[name].as_str().unwrap_or_default();
+        let field = |name: &str| text_of(of.revision, name);
         let (deployment, history, log) = tokio::join!(
             self.deployment_row(of.deployment),
             self.revision_rows(of.deployment, REVISIONS),

@@ -1,33 +1,32 @@
 //! The HTTP client: which hosts may receive a key, headers of every request, limits of responses.
 
-use super::answer::{self, About, Service, Shown};
-use super::body::{MOST_UNPACKED, Unread, is_too_costly, read_body, read_head};
-use super::connections::Connections;
-use super::journal::{Journal, OpenEntry, Outcome};
-use super::keyless::SecretRedactor;
-use super::quirks::Quirks;
-use super::response::{Answer, Head, MAX_REFUSAL, clock_skew};
-use super::{ApiError, EventStream, Kind, Place, Retry, network, stream};
+use crate::answer::{self, About, Shown};
+use crate::body::{MOST_UNPACKED, Unread, is_too_costly, read_body, read_head};
+use crate::connections::{Connections, lock};
+use crate::journal::{Journal, Outcome};
+use crate::keyless::SecretRedactor;
+use crate::prelude::*;
+use crate::quirks::Quirks;
+use crate::response::{Head, MAX_REFUSAL, clock_skew};
+use crate::{EventStream, Retry, network, stream};
 use bytes::Bytes;
-use reqwest::header::{self, HeaderMap, HeaderValue};
-use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
+use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{RequestBuilder, Response, StatusCode};
 use runtail_core::config::{self, Profile};
-use runtail_core::model::{KEY_PLACE, PlainRequest, Secrets, TOKEN_PLACE, secret_texts};
-use runtail_core::{json, secret, text};
+use runtail_core::model::{KEY_PLACE, PlainRequest, TOKEN_PLACE, secret_texts};
+use runtail_core::secret;
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::Value;
-use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Timeout of a plain request; the same as in all official clients (control-plane reference §10).
-pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout of the head of a stream. The stream itself has none.
 const STREAM_HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// No limit besides `max_answer`, which applies to all calls.
-pub(super) const MAX_BODY: usize = usize::MAX;
+pub const MAX_BODY: usize = usize::MAX;
 /// Time over which the requests that waited for a rate limit are spread.
 const QUIET_SPREAD: Duration = Duration::from_secs(1);
 /// The headers with credentials (contract §5).
@@ -65,7 +64,7 @@ struct Inner {
 }
 
 /// One plain request.
-pub(super) struct Call<'a> {
+pub struct Call<'a> {
     pub plane: Service,
     pub method: Method,
     pub url: Url,
@@ -81,6 +80,25 @@ pub(super) struct Call<'a> {
     pub timeout: Duration,
     /// Maximum size of the response, in bytes; a larger one is [`Kind::TooLarge`].
     pub max_body: usize,
+}
+
+impl<'a> Call<'a> {
+    /// A request that is made once, without a body. Only a GET reads.
+    pub fn new(plane: Service, method: Method, url: Url) -> Call<'a> {
+        Call {
+            plane,
+            reads: method == Method::GET,
+            method,
+            url,
+            body: None,
+            about: None,
+            expect: &[200],
+            is_list: false,
+            retry: Retry::NONE,
+            timeout: REQUEST_TIMEOUT,
+            max_body: MAX_BODY,
+        }
+    }
 }
 
 impl Http {
@@ -105,10 +123,7 @@ impl Http {
             };
             source.resolve().map(Some).map_err(|e| ApiError {
                 kind: Kind::NoKey,
-                at: Place {
-                    profile: profile.name.clone(),
-                    ..Place::default()
-                },
+                at: Place::of(&profile.name),
                 detail: text::clean(&e.to_string()).into_owned(),
                 hint: Some(format!("the {what} comes from {keys} in the profile")),
             })
@@ -165,50 +180,15 @@ impl Http {
         &self.0.profile
     }
 
-    /// Returns a read-only client with the same keys for one other control plane. Only after the user confirmed it.
-    pub(super) fn elsewhere(&self, base: &Url) -> Http {
-        let Inner {
-            profile,
-            key,
-            bearer,
-            workspace,
-            ..
-        } = &*self.0;
-        let http = Http(Arc::new(Inner {
-            profile: profile.clone(),
-            key: key.clone(),
-            bearer: bearer.clone(),
-            workspace: workspace.clone(),
-            sealed: Some("it is only probed".into()),
-            journal: Journal::default(),
-            allow_http: self.0.allow_http,
-            only_local: self.0.only_local,
-            max_answer: self.0.max_answer,
-            origins: Mutex::default(),
-            skew: AtomicI64::new(0),
-            quiet_until: Mutex::default(),
-            connections: self.0.connections.clone(),
-            quirks: Mutex::default(),
-        }));
-        http.allow(base);
-        http
-    }
-
     /// Trusts the origin of an address with this profile's keys: its control plane, its agent servers, and the addresses
     /// that the control plane's own records name.
     pub fn allow(&self, url: &Url) {
-        let mut origins = self
-            .0
-            .origins
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        origins.insert(url.origin().ascii_serialization());
+        lock(&self.0.origins).insert(url.origin().ascii_serialization());
     }
 
     /// Returns the quirks of the agent server at this address.
     pub(super) fn quirks(&self, base: &str) -> Arc<Quirks> {
-        let mut known = self.0.quirks.lock().unwrap_or_else(PoisonError::into_inner);
-        known.entry(base.into()).or_default().clone()
+        lock(&self.0.quirks).entry(base.into()).or_default().clone()
     }
 
     /// Returns the control plane's clock offset at its last response; nothing if it is small.
@@ -220,11 +200,7 @@ impl Http {
     async fn quiet(&self) {
         // The limit may have been extended.
         loop {
-            let until = *self
-                .0
-                .quiet_until
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let until = *lock(&self.0.quiet_until);
             let Some(until) = until.filter(|until| *until > Instant::now()) else {
                 return;
             };
@@ -279,47 +255,12 @@ impl Http {
         head: &mut Option<Head>,
         planned: Option<(&str, Option<&PlainRequest>)>,
     ) -> Result<Answer, ApiError> {
-        let at = Place {
-            is_write: !call.reads,
-            ..self.place(&call.method, &call.url)
-        };
-        if !call.reads {
-            self.check_write(&at)?;
-        }
-        let mut request = self.request(call.plane, &call.method, &call.url, call.reads)?;
         // `read_body` decompresses with limits, instead of the HTTP client.
-        request = request
-            .header(header::ACCEPT, "application/json")
-            .header(header::ACCEPT_ENCODING, "gzip")
-            .timeout(call.timeout);
-        if let Some(body) = call.body {
-            request = request
-                .header(header::CONTENT_TYPE, "application/json")
-                .body(self.written(&at, body)?);
-        }
-        let broken = |e: &reqwest::Error| {
-            self.scrubbed(network::failure(e, &call.url, at.clone()), call.body)
-        };
-        let own = || self.shown(call.plane, at.method.clone(), &call.url, call.body);
-        let mut noted = (!call.reads).then(|| {
-            let (title, shown) = (
-                planned.map(|(title, _)| title),
-                planned.and_then(|(_, shown)| shown),
-            );
-            self.0
-                .journal
-                .begin(title, &at, shown.cloned().unwrap_or_else(own))
-        });
-        let began = Instant::now();
-        let sent = request.send().await;
-        self.trace(&at, began, sent.as_ref().ok());
-        if let Some(noted) = &mut noted {
-            noted.ended(match &sent {
-                Ok(response) => Outcome::Status(response.status().as_u16()),
-                Err(e) => Outcome::NoAnswer(broken(e).detail),
-            });
-        }
-        let response = sent.map_err(|e| broken(&e))?;
+        let headers = [
+            (header::ACCEPT, "application/json"),
+            (header::ACCEPT_ENCODING, "gzip"),
+        ];
+        let (at, response, took) = self.send(call, headers, None, planned).await?;
         self.0.connections.note(&call.url, response.version());
         let skew = clock_skew(response.headers(), jiff::Timestamp::now());
         if let (Service::Control, Some(skew)) = (call.plane, skew) {
@@ -330,42 +271,26 @@ impl Http {
             status: response.status().as_u16(),
             skew,
             is_html,
-            took: began.elapsed(),
+            took,
         });
         if !call.expect.contains(&response.status().as_u16()) {
-            let error = self
-                .refused(
-                    response,
-                    at,
-                    call.plane,
-                    call.is_list,
-                    call.body.into_iter().chain(call.about),
-                )
-                .await;
+            let error = self.refused(response, at, call).await;
             if !error.quiet().is_zero() && call.plane == Service::Control {
                 let until = Instant::now() + error.quiet();
-                let mut quiet = self
-                    .0
-                    .quiet_until
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
+                let mut quiet = lock(&self.0.quiet_until);
                 *quiet = Some(quiet.map_or(until, |q| q.max(until)));
             }
             return Err(error);
         }
         let headers = response.headers().clone();
         let limit = call.max_body.min(self.0.max_answer);
-        let too_large = |detail| ApiError {
-            kind: Kind::TooLarge(limit),
-            at: at.clone(),
-            detail,
-            hint: None,
-        };
+        let broken = |kind, detail: String| ApiError::new(kind, at.clone(), detail);
+        let too_large = |detail| broken(Kind::TooLarge(limit), detail);
         let body = read_body(response, limit).await.map_err(|why| match why {
-            Unread::Broken(e) => broken(&e),
+            Unread::Broken(e) => self.broken(&e, call, at.clone()),
             Unread::Short => {
-                let detail = "the connection broke in the middle of the response: it is shorter than its content-length".into();
-                ApiError { kind: Kind::Network, at: at.clone(), detail, hint: None }
+                let detail = "the connection broke in the middle of the response: it is shorter than its content-length";
+                broken(Kind::Network, detail.into())
             }
             Unread::TooLarge => too_large(format!("the response is larger than {}", text::bytes(limit as u64))),
             Unread::Unpacks(wire, unpacked) => too_large(format!(
@@ -373,7 +298,7 @@ impl Http {
                 text::bytes(unpacked as u64),
                 text::bytes(wire as u64)
             )),
-            Unread::Undecodable(detail) => ApiError { kind: Kind::Protocol, at: at.clone(), detail, hint: None },
+            Unread::Undecodable(detail) => broken(Kind::Protocol, detail),
         })?;
         if is_too_costly(&body) {
             return Err(too_large(
@@ -398,21 +323,48 @@ impl Http {
         body: Option<&Value>,
         last_event_id: Option<&str>,
     ) -> Result<EventStream, ApiError> {
-        let writes = method != Method::GET;
-        let at = Place {
-            is_write: writes,
-            ..self.place(&method, &url)
+        let call = Call {
+            body,
+            timeout: STREAM_HEAD_TIMEOUT,
+            ..Call::new(Service::Agent, method, url)
         };
-        if writes {
+        let headers = [
+            (header::ACCEPT, "text/event-stream"),
+            (header::CACHE_CONTROL, "no-store"),
+            // A compressed stream arrives in bursts, and resuming needs every byte.
+            (header::ACCEPT_ENCODING, "identity"),
+        ];
+        let resumed = Some(last_event_id);
+        let (at, response, _) = self.send(&call, headers, resumed, None).await?;
+        if response.status() != StatusCode::OK {
+            return Err(self.refused(response, at, &call).await);
+        }
+        stream::of_response(self, response, call.url, at)
+            .await
+            .map_err(|error| error.without(&self.secrets(body)))
+    }
+
+    /// Sends a request once, and adds a write to the journal. A stream, which may be resumed after an event, has a timeout
+    /// for its head only.
+    async fn send<const N: usize>(
+        &self,
+        call: &Call<'_>,
+        headers: [(HeaderName, &'static str); N],
+        stream: Option<Option<&str>>,
+        planned: Option<(&str, Option<&PlainRequest>)>,
+    ) -> Result<(Place, Response, Duration), ApiError> {
+        let at = Place {
+            is_write: !call.reads,
+            ..self.place(&call.method, &call.url)
+        };
+        if !call.reads {
             self.check_write(&at)?;
         }
-        let mut request = self.request(Service::Agent, &method, &url, !writes)?;
-        request = request
-            .header(header::ACCEPT, "text/event-stream")
-            .header(header::CACHE_CONTROL, "no-store")
-            // A compressed stream arrives in bursts, and resuming needs every byte.
-            .header(header::ACCEPT_ENCODING, "identity");
-        if let Some(id) = last_event_id {
+        let mut request = self.request(call.plane, &call.method, &call.url, call.reads)?;
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        if let Some(id) = stream.flatten() {
             let value = HeaderValue::from_str(id).map_err(|_| {
                 self.refuse(
                     &at,
@@ -422,49 +374,47 @@ impl Http {
             })?;
             request = request.header("last-event-id", value);
         }
-        if let Some(body) = body {
+        if let Some(body) = call.body {
             request = request
                 .header(header::CONTENT_TYPE, "application/json")
                 .body(self.written(&at, body)?);
         }
-        let mut noted = writes.then(|| self.note(&at, Service::Agent, &url, body));
+        let patience = match stream {
+            Some(_) => call.timeout,
+            None => {
+                request = request.timeout(call.timeout);
+                Duration::MAX
+            }
+        };
+        let own = || self.shown(call.plane, at.method.clone(), &call.url, call.body);
+        let mut noted = (!call.reads).then(|| {
+            let (title, shown) = planned.unzip();
+            let shown = shown.flatten().cloned().unwrap_or_else(own);
+            self.0.journal.begin(title, &at, shown)
+        });
         let began = Instant::now();
-        let sent = tokio::time::timeout(STREAM_HEAD_TIMEOUT, request.send()).await;
+        let sent = tokio::time::timeout(patience, request.send()).await;
         self.trace(
             &at,
             began,
             sent.as_ref().ok().and_then(|sent| sent.as_ref().ok()),
         );
-        if let (Some(noted), Ok(sent)) = (&mut noted, &sent) {
-            noted.ended(match sent {
+        let Ok(sent) = sent else {
+            let detail = format!("no answer within {} s", patience.as_secs());
+            return Err(ApiError::new(Kind::Timeout, at, detail));
+        };
+        let sent = sent.map_err(|e| self.broken(&e, call, at.clone()));
+        if let Some(noted) = &mut noted {
+            noted.ended(match &sent {
                 Ok(response) => Outcome::Status(response.status().as_u16()),
-                Err(e) => Outcome::NoAnswer(
-                    self.scrubbed(network::failure(e, &url, at.clone()), body)
-                        .detail,
-                ),
+                Err(error) => Outcome::NoAnswer(error.detail.clone()),
             });
         }
-        let response = match sent {
-            Ok(Ok(response)) => response,
-            Ok(Err(e)) => return Err(self.scrubbed(network::failure(&e, &url, at), body)),
-            Err(_) => {
-                let detail = format!("no answer within {} s", STREAM_HEAD_TIMEOUT.as_secs());
-                return Err(ApiError {
-                    kind: Kind::Timeout,
-                    at,
-                    detail,
-                    hint: None,
-                });
-            }
-        };
-        if response.status() != StatusCode::OK {
-            return Err(self
-                .refused(response, at, Service::Agent, false, body)
-                .await);
-        }
-        stream::of_response(self, response, url, at)
-            .await
-            .map_err(|error| self.scrubbed(error, body))
+        Ok((at, sent?, began.elapsed()))
+    }
+
+    fn broken(&self, error: &reqwest::Error, call: &Call<'_>, at: Place) -> ApiError {
+        network::failure(error, &call.url, at).without(&self.secrets(call.body))
     }
 
     /// Starts a request: checks its target and adds the headers of its service (contract §5).
@@ -494,15 +444,7 @@ impl Http {
                 Some(hint),
             ));
         }
-        let trusted = {
-            let origins = self
-                .0
-                .origins
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            origins.contains(&url.origin().ascii_serialization())
-        };
-        if !trusted {
+        if !lock(&self.0.origins).contains(&url.origin().ascii_serialization()) {
             let detail = format!(
                 "refusing to send this profile's key to {}: the host is not part of the profile",
                 at.host
@@ -555,19 +497,8 @@ impl Http {
         let Some(why) = &self.0.sealed else {
             return Ok(());
         };
-        Err(ApiError {
-            kind: Kind::ReadOnly,
-            at: at.clone(),
-            detail: format!("nothing was sent: {why}"),
-            hint: None,
-        })
-    }
-
-    /// Starts an entry of the journal.
-    fn note(&self, at: &Place, plane: Service, url: &Url, body: Option<&Value>) -> OpenEntry {
-        self.0
-            .journal
-            .begin(None, at, self.shown(plane, at.method.clone(), url, body))
+        let detail = format!("nothing was sent: {why}");
+        Err(ApiError::new(Kind::ReadOnly, at.clone(), detail))
     }
 
     /// Returns a request for display: placeholders for keys, masks for secrets.
@@ -632,18 +563,11 @@ impl Http {
         }
     }
 
-    async fn refused<'s>(
-        &'s self,
-        response: Response,
-        at: Place,
-        plane: Service,
-        is_list: bool,
-        known: impl IntoIterator<Item = &'s Value>,
-    ) -> ApiError {
+    async fn refused(&self, response: Response, at: Place, call: &Call<'_>) -> ApiError {
         let about = About {
-            plane,
-            is_list,
-            shown: self.credentials(plane),
+            plane: call.plane,
+            is_list: call.is_list,
+            shown: self.credentials(call.plane),
             has_workspace: self.0.workspace.is_some(),
         };
         let (status, headers) = (response.status(), response.headers().clone());
@@ -651,7 +575,7 @@ impl Http {
         let read =
             tokio::time::timeout(Duration::from_secs(5), read_head(response, MAX_REFUSAL)).await;
         // Before the body is truncated, because half a key would not be found.
-        let secrets = self.secrets(known);
+        let secrets = self.secrets(call.body.into_iter().chain(call.about));
         let body = secrets.scrub(&String::from_utf8_lossy(&read.unwrap_or_default()));
         answer::refusal(status, &headers, body.as_bytes(), at, about).without(&secrets)
     }
@@ -715,11 +639,6 @@ impl Http {
         }
     }
 
-    /// Removes keys and secrets of the sent body from an error.
-    fn scrubbed(&self, error: ApiError, sent: Option<&Value>) -> ApiError {
-        error.without(&self.secrets(sent))
-    }
-
     /// Removes keys from a response that repeats them. Costs one search per key.
     fn without_keys(&self, body: Bytes, plane: Service) -> (Bytes, Option<Secrets>) {
         let keys = self.secrets(None);
@@ -754,12 +673,7 @@ impl fmt::Debug for Http {
 
 /// Returns an address below a base, with its segments encoded. Empty segments and dots are refused, because they would
 /// address something else.
-pub(super) fn join(
-    http: &Http,
-    method: &Method,
-    base: &Url,
-    parts: &[&str],
-) -> Result<Url, ApiError> {
+pub fn join(http: &Http, method: &Method, base: &Url, parts: &[&str]) -> Result<Url, ApiError> {
     let mut url = base.clone();
     if let Some(part) = parts
         .iter()

@@ -1,18 +1,17 @@
 //! Reads the inbox: the threads of an agent server that wait for a person or have failed, and the failed newest revisions of a
 //! control plane (acting reference §3).
 
-use super::control_plane::ControlPlane;
-use super::{AgentServer, ApiError, Kind, Listing, ServerKind, ThreadQuery};
+use crate::ThreadQuery;
+use crate::control_plane::ControlPlane;
+use crate::prelude::*;
 use futures::{StreamExt, stream};
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use runtail_core::config::Stuck;
 use runtail_core::model::{
-    Activity, FailedRevision, InboxThread, Phase, RunFacts, SilenceSource, StateFacts, StuckSign,
-    ThreadFacts, ThreadRecords, ThreadStatus, parse_time, stuck_signs,
+    Activity, FailedRevision, InboxThread, Phase, SilenceSource, StuckSign, ThreadRecords,
+    parse_time, stuck_signs,
 };
-use serde_json::Value;
-use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Maximum number of threads to list per server and status: one page of most servers.
 const MAX_LISTED: usize = 1000;
@@ -370,9 +369,10 @@ impl AgentServer {
                     Err(error) if error.may_lack_call() => facts.clone(),
                     Err(error) => return Err(error),
                 };
-                match record.hides_cause() {
-                    false => Ok(status_of_record(&record)),
-                    true => self.status_of(id, &record, true).await,
+                if record.hides_cause() {
+                    self.status_of(id, &record, true).await
+                } else {
+                    Ok(status_of_record(&record))
                 }
             }
             _ if listed.may_be_stale() => self.checked_questions(id, facts).await,
@@ -392,12 +392,13 @@ impl AgentServer {
             Err(error) => return Err(error),
         };
         // JavaScript's states keep answered questions, and its rows may list one of them again.
-        let runs = match state
+        let runs = if state
             .as_ref()
             .is_some_and(|state| state.pending().len() > state.next.len())
         {
-            true => Some(self.runs_for_inbox(id).await?),
-            false => None,
+            Some(self.runs_for_inbox(id).await?)
+        } else {
+            None
         };
         Ok(ThreadStatus::derive(ThreadRecords {
             thread: Some(facts),
@@ -461,11 +462,11 @@ impl ControlPlane {
             }) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let status = row["status"].as_str().unwrap_or_default();
+        let status = text_of(&row, "status");
         let time = |field: &str| row[field].as_str().and_then(parse_time);
         Ok(
             (Phase::of(status) == Phase::Failed).then(|| FailedRevision {
-                revision_id: row["id"].as_str().unwrap_or_default().into(),
+                revision_id: text_of(&row, "id").into(),
                 status: status.into(),
                 since: time("updated_at").or_else(|| time("created_at")),
             }),

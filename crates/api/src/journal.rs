@@ -1,13 +1,11 @@
 //! The journal: every write request of the session and its result.
 
-use super::Place;
-use jiff::Timestamp;
+use crate::connections::lock;
+use crate::prelude::*;
 use runtail_core::model::PlainRequest;
-use runtail_core::text::short_id;
-use serde_json::Value;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Mutex;
+use std::time::Instant;
 
 /// Maximum number of entries; the oldest are removed first.
 const MOST: usize = 500;
@@ -52,12 +50,7 @@ impl SentRequest {
 impl Journal {
     /// Returns the entries, oldest first.
     pub fn entries(&self) -> Vec<SentRequest> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .iter()
-            .cloned()
-            .collect()
+        lock(&self.0).iter().cloned().collect()
     }
 
     /// Starts an entry. It is added when it ends or is dropped. `title` is the request's purpose, if the path doesn't show it.
@@ -85,7 +78,7 @@ impl Journal {
     }
 
     fn write(&self, sent: SentRequest) {
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = lock(&self.0);
         if entries.len() == MOST {
             entries.pop_front();
         }
@@ -94,7 +87,7 @@ impl Journal {
 }
 
 /// An open entry of the journal.
-pub(super) struct OpenEntry {
+pub struct OpenEntry {
     journal: Journal,
     began: Instant,
     sent: Option<SentRequest>,

@@ -7,7 +7,7 @@ use memchr::{memchr, memrchr};
 use runtail_core::model::{MASK, Secrets};
 
 /// The keys of one stream.
-pub(super) struct SecretRedactor {
+pub struct SecretRedactor {
     keys: Vec<Finder<'static>>,
     longest: usize,
     /// The end of the received bytes, while it may be the start of a key.
@@ -46,13 +46,12 @@ impl SecretRedactor {
         if self.keys.is_empty() {
             return chunk;
         }
-        let mut all = match self.held.is_empty() {
-            true => chunk,
-            false => {
-                let mut all = BytesMut::from(&std::mem::take(&mut self.held)[..]);
-                all.extend_from_slice(&chunk);
-                all.freeze()
-            }
+        let mut all = if self.held.is_empty() {
+            chunk
+        } else {
+            let mut all = BytesMut::from(&std::mem::take(&mut self.held)[..]);
+            all.extend_from_slice(&chunk);
+            all.freeze()
         };
         for key in &self.keys {
             if key.find(&all).is_some() {

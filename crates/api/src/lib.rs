@@ -22,6 +22,7 @@ mod lost_start;
 mod network;
 mod newest;
 mod pages;
+mod prelude;
 mod quirks;
 mod reach;
 mod reproduce;
@@ -56,7 +57,7 @@ pub use pages::Pages;
 pub use reproduce::{ReproduceIntent, Reproduced, StateDifference};
 pub use resources::{ResourceIntent, assistant_changes, assistant_fields};
 pub use retry::Retry;
-pub use rows::UnreadRows;
+pub use rows::{UnreadRows, text_of};
 pub use stream::EventStream;
 pub use thread_actions::{
     BULK_CONCURRENCY, BulkAction, BulkOutcome, ForkChange, LoadedThread, MAX_BULK, MAX_RULED_PLANS,

@@ -8,13 +8,11 @@
 //! - A poll starts some time before the newest line, for lines that the server publishes late. Only the lines in that
 //!   window are remembered. All times are the server's own.
 
-use super::logs::{LogAsk, LogFilter, LogKind, LogPage, LogScope, PAGE};
-use super::{ApiError, ControlPlane};
-use jiff::{SignedDuration, Timestamp};
+use crate::logs::{LogAsk, LogFilter, LogKind, LogPage, LogScope, PAGE};
+use crate::prelude::*;
+use jiff::SignedDuration;
 use runtail_core::model::{LogLine, Severity};
-use serde_json::Value;
 use std::collections::hash_map::RandomState;
-use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 
 /// How late a line may appear: the duration of the window,
@@ -35,7 +33,7 @@ const LATER_PAGES: usize = 100;
 
 /// A followed log.
 #[derive(Debug, Clone)]
-pub(super) struct Tail {
+pub struct Tail {
     settings: Settings,
     /// Number of lines of the first read.
     wanted: usize,
@@ -84,7 +82,7 @@ impl Bounds {
 
 /// One read of new lines. Has no effect if it is dropped before its end.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub struct Reading {
     settings: Settings,
     /// The next request.
     ask: Option<LogAsk>,
@@ -270,12 +268,13 @@ impl Reading {
     /// Decides the next request, if any.
     fn go_on(&mut self, asked: LogAsk, is_full: bool, cursor: Option<String>) {
         let edge = self.edge;
-        let (has_moved, is_past) = match self.backwards {
-            true => (
+        let (has_moved, is_past) = if self.backwards {
+            (
                 self.bound.is_none() || edge < self.bound,
                 edge < asked.start,
-            ),
-            false => (edge > self.bound, asked.end.is_some() && edge > asked.end),
+            )
+        } else {
+            (edge > self.bound, asked.end.is_some() && edge > asked.end)
         };
         if self.is_enough() {
             return;

@@ -1,18 +1,12 @@
 //! The log calls of the control plane in both their generations (control-plane reference §2 and §8).
 
-use super::answer::Service;
-use super::control_plane::{ControlPlane, LogCalls};
-use super::http::{Call, MAX_BODY, REQUEST_TIMEOUT};
-use super::newest::LOOKED_THROUGH;
-use super::response::Answer;
-use super::{ApiError, Kind, Place};
-use jiff::Timestamp;
-use reqwest::{Method, Url};
+use crate::control_plane::{ControlPlane, LogCalls};
+use crate::newest::LOOKED_THROUGH;
+use crate::prelude::*;
 use runtail_core::model::Severity;
-use serde_json::{Map, Value};
 
 /// Page size: the maximum of `deployment-logs`, and what the official clients use for the older calls.
-pub(super) const PAGE: usize = 100;
+pub const PAGE: usize = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LogKind {
@@ -116,15 +110,9 @@ impl ControlPlane {
             .items
             .into_iter()
             .next();
-        newest.map(|revision| revision.id).ok_or_else(|| ApiError {
-            kind: Kind::NotFound,
-            // No error: the list of revisions is empty.
-            at: Place {
-                profile: self.http.profile().to_string(),
-                ..Place::default()
-            },
-            detail: "the deployment has no revision yet".to_string(),
-            hint: None,
+        newest.map(|revision| revision.id).ok_or_else(|| {
+            let at = Place::of(self.http.profile());
+            ApiError::new(Kind::NotFound, at, "the deployment has no revision yet")
         })
     }
 
@@ -152,20 +140,12 @@ impl ControlPlane {
             ),
         };
         let body = body.as_ref();
-        let (plane, retry, timeout) = (Service::Control, self.retry, REQUEST_TIMEOUT);
-        // The older calls only read, although they are POSTs.
         let call = Call {
-            plane,
-            method,
-            url,
             body,
-            about: None,
-            expect: &[200],
-            is_list: false,
+            // V1 asks with a POST.
             reads: true,
-            retry,
-            timeout,
-            max_body: MAX_BODY,
+            retry: self.retry,
+            ..Call::new(Service::Control, method, url)
         };
         page(&self.http.call(call).await?)
     }

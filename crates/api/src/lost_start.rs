@@ -1,13 +1,11 @@
 //! Finds a run whose start got no response. The start is sent only once: its run is recognized by our mark in its metadata, or,
 //! where run records have no metadata (Aegra), by comparing the thread's runs with those before the start.
 
-use super::{AgentServer, ApiError, ServerKind};
-use runtail_core::model::{Run, RunCreate};
-use serde_json::{Value, json};
-use std::collections::HashSet;
+use crate::prelude::*;
+use runtail_core::model::Run;
 
 /// The key of the mark in a run's metadata.
-pub(crate) const MARK: &str = "runtail";
+pub const MARK: &str = "runtail";
 /// Number of newest runs to search for the started one, and number of runs to remember before the start.
 const RUNS_SEARCHED: usize = 20;
 const RUNS_REMEMBERED: usize = 100;

@@ -1,12 +1,12 @@
 //! Turns a connection error into an [`ApiError`] with an explanation for the user.
 
-use super::{ApiError, Kind, Place, answer};
-use reqwest::Url;
+use crate::answer;
+use crate::prelude::*;
 use std::error::Error;
 use std::io;
 
 /// Returns the error of a failed request.
-pub(super) fn failure(error: &reqwest::Error, url: &Url, at: Place) -> ApiError {
+pub fn failure(error: &reqwest::Error, url: &Url, at: Place) -> ApiError {
     let (kind, detail, hint) = explain(error, url);
     let kind = match kind {
         Kind::Network | Kind::Timeout if error.is_connect() => Kind::NoConnection,
@@ -44,9 +44,10 @@ fn explain(error: &reqwest::Error, url: &Url) -> (Kind, String, Option<String>) 
         return (Kind::Network, detail, hint);
     }
     if error.is_timeout() {
-        let detail = match error.is_connect() {
-            true => format!("no connection to {host}:{port} in time"),
-            false => "no response in time".to_string(),
+        let detail = if error.is_connect() {
+            format!("no connection to {host}:{port} in time")
+        } else {
+            "no response in time".to_string()
         };
         let hint = error
             .is_connect()
@@ -130,11 +131,7 @@ fn http2(cause: &str) -> String {
 }
 
 /// Returns the cause of a TLS error, and what to do.
-pub(super) fn tls_failure(
-    error: &rustls::Error,
-    host: &str,
-    port: u16,
-) -> (String, Option<String>) {
+pub fn tls_failure(error: &rustls::Error, host: &str, port: u16) -> (String, Option<String>) {
     match error {
         rustls::Error::InvalidMessage(_) => (
             format!("{host}:{port} does not speak TLS"),
@@ -163,7 +160,7 @@ fn last(error: &reqwest::Error) -> String {
 }
 
 /// Finds a type of error in the chain of causes, also inside I/O errors, which hide what they wrap.
-pub(super) fn find<'e, T: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e T> {
+pub fn find<'e, T: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e T> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(found) = error.downcast_ref::<T>() {

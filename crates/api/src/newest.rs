@@ -1,11 +1,10 @@
 //! Determines the newest revision of a deployment, with one rule for all callers.
 
-use super::control_plane::ControlPlane;
-use super::{ApiError, Kind};
-use serde_json::Value;
+use crate::control_plane::ControlPlane;
+use crate::prelude::*;
 
 /// Number of revisions to search for the newest one, if the deployment's record does not name it.
-pub(super) const LOOKED_THROUGH: usize = 100;
+pub const LOOKED_THROUGH: usize = 100;
 
 /// The newest revision of a deployment.
 #[derive(Debug, Clone)]
@@ -23,7 +22,7 @@ impl ControlPlane {
     /// # Errors
     /// `Kind::NotFound` if the server has no revision list for this deployment, which may be gone.
     pub async fn newest_row(&self, record: &Value) -> Result<Newest, ApiError> {
-        let deployment = record["id"].as_str().unwrap_or_default();
+        let deployment = text_of(record, "id");
         if let Some(id) = named_newest(record) {
             match self.revision_row(deployment, id).await {
                 Ok(row) if has_id(&row) => {

@@ -1,25 +1,22 @@
 //! Lists that are read page by page, by limit and offset or by cursor. Every list of both services is read by this reader.
 
-use super::response::Answer;
-use super::rows::{Received, Row, UnreadRows, id_of};
-use super::{ApiError, Kind, Listing, Place};
+use crate::prelude::*;
+use crate::rows::{Received, Row, UnreadRows, id_of};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesOrdered, StreamExt};
 use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::convert::identity;
 
 /// Page size that every known server accepts, and the maximum of the control plane.
-pub(super) const PAGE: usize = 100;
+pub const PAGE: usize = 100;
 /// Maximum number of pages, that is 100,000 rows.
 const MAX_PAGES: usize = 1000;
 
 /// A list of a control plane.
 #[derive(Debug, Clone)]
-pub(super) struct List {
+pub struct List {
     /// Segments of its path.
     pub parts: Vec<String>,
     /// Its filters.
@@ -32,7 +29,7 @@ pub(super) struct List {
 
 /// The position of a page.
 #[derive(Debug)]
-pub(super) struct PageRequest {
+pub struct PageRequest {
     pub limit: usize,
     pub offset: usize,
     /// The cursor that the page before it named.
@@ -40,7 +37,7 @@ pub(super) struct PageRequest {
 }
 
 /// A received page.
-pub(super) struct Page {
+pub struct Page {
     pub answer: Answer,
     pub rows: Vec<Row>,
     /// Number of rows that were requested; the server may accept fewer than the list wants.
@@ -49,7 +46,7 @@ pub(super) struct Page {
 }
 
 /// How a page shows whether another one follows.
-pub(super) enum NextPage {
+pub enum NextPage {
     /// It has as many rows as were requested (the rule of the official clients; there is no total). A server that sends
     /// more rows than requested does not paginate, and has sent everything.
     IfFull,
@@ -218,9 +215,10 @@ impl<'a> Pages<'a> {
         // One page after the last shows whether there are more rows.
         if self.pages >= MAX_PAGES {
             let many = self.received.count();
-            return match rows.is_empty() {
-                true => Ok(None),
-                false => Err(self.odd(&format!("more than {many} {what}; the rest was skipped"))),
+            return if rows.is_empty() {
+                Ok(None)
+            } else {
+                Err(self.odd(&format!("more than {many} {what}; the rest was skipped")))
             };
         }
         self.pages += 1;
@@ -327,9 +325,10 @@ impl<'a> Pages<'a> {
 
     /// Returns a list that was read to its end; an error if none of its rows can be read.
     fn ended<T>(&self, listing: Listing<T>) -> Result<Listing<T>, ApiError> {
-        match listing.items.is_empty() && !listing.unread.why.is_empty() {
-            true => Err(self.odd(&listing.unread.why)),
-            false => Ok(listing),
+        if listing.items.is_empty() && !listing.unread.why.is_empty() {
+            Err(self.odd(&listing.unread.why))
+        } else {
+            Ok(listing)
         }
     }
 
@@ -337,12 +336,7 @@ impl<'a> Pages<'a> {
     pub(super) fn odd(&self, why: &str) -> ApiError {
         match &self.last {
             Some(answer) => answer.odd(why),
-            None => ApiError {
-                kind: Kind::Protocol,
-                at: Place::default(),
-                detail: why.into(),
-                hint: None,
-            },
+            None => ApiError::new(Kind::Protocol, Place::default(), why),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Tests whether a control plane is reachable with its key, with one small request.
 
-use super::control_plane::{ControlPlane, DeploymentQuery};
-use super::{ApiError, Kind};
+use crate::control_plane::{ControlPlane, DeploymentQuery};
+use crate::{ApiError, Kind};
 
 impl ControlPlane {
     /// Requests one deployment of the list; if the server has no list (it is not in contract §4), the first pinned one.

@@ -1,25 +1,20 @@
 //! Responses: their heads, and the bodies of successful ones as JSON.
 
-use super::answer;
-use super::rows::Row;
-use super::{ApiError, Kind, Place};
+use crate::answer;
+use crate::prelude::*;
+use crate::rows::Row;
 use bytes::Bytes;
 use reqwest::header::{self, HeaderMap};
-use runtail_core::json;
-use runtail_core::model::Secrets;
 use serde::de::{DeserializeOwned, IgnoredAny};
-use serde_json::Value;
-use std::collections::HashMap;
-use std::time::Duration;
 
 /// Maximum bytes of an error's body to read.
-pub(super) const MAX_REFUSAL: usize = 64 << 10;
+pub const MAX_REFUSAL: usize = 64 << 10;
 /// Minimum clock offset to report, in seconds.
 const SKEW: i64 = 20;
 
 /// The head of a response, success or error.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Head {
+pub struct Head {
     pub status: u16,
     /// The server's clock offset in seconds, if it has a `Date`; 0 if it is small.
     pub skew: Option<i64>,
@@ -30,7 +25,7 @@ pub(super) struct Head {
 }
 
 /// A successful response.
-pub(super) struct Answer {
+pub struct Answer {
     pub headers: HeaderMap,
     pub body: Bytes,
     pub at: Place,
@@ -43,7 +38,7 @@ pub(super) struct Answer {
 
 /// Returns a server's clock offset in seconds, from its `Date` (RFC 9110 §6.6.1). A small difference is latency and rounding
 /// and counts as 0.
-pub(super) fn clock_skew(headers: &HeaderMap, now: jiff::Timestamp) -> Option<i64> {
+pub fn clock_skew(headers: &HeaderMap, now: jiff::Timestamp) -> Option<i64> {
     let date = headers.get(header::DATE)?.to_str().ok()?;
     let date = jiff::fmt::rfc2822::DateTimeParser::new()
         .parse_timestamp(date)
@@ -115,12 +110,6 @@ impl Answer {
         let mut at = self.at.clone();
         at.request_id = answer::request_id(&self.headers);
         let detail = format!("unexpected response: {}", answer::line(why));
-        ApiError {
-            kind: Kind::Protocol,
-            at,
-            detail,
-            hint: None,
-        }
-        .without(&self.secrets)
+        ApiError::new(Kind::Protocol, at, detail).without(&self.secrets)
     }
 }

@@ -1,8 +1,7 @@
 //! Retry policy of read requests.
 
-use super::{ApiError, Kind};
+use crate::prelude::*;
 use runtail_core::backoff::Backoff;
-use std::time::Duration;
 
 /// Maximum `Retry-After`. It may have any number of digits, and clocks overflow.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
@@ -65,7 +64,7 @@ impl Retry {
 }
 
 /// Parses `Retry-After`: seconds, or an HTTP date (RFC 9110 §10.2.3). More than a day counts as a day.
-pub(super) fn retry_after(text: &str, now: jiff::Timestamp) -> Option<Duration> {
+pub fn retry_after(text: &str, now: jiff::Timestamp) -> Option<Duration> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
         return Some(

@@ -1,15 +1,11 @@
 //! Rows of lists, kept as received text and parsed one by one, because a parsed list is many times larger than its text.
 
-use super::answer::line;
-use super::body::parsed_size;
-use runtail_core::json;
-use runtail_core::text;
+use crate::answer::line;
+use crate::body::parsed_size;
+use crate::prelude::*;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
-use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Maximum estimated memory in bytes of the parsed rows of one list: a third of that of one response, because a list is also
@@ -21,7 +17,7 @@ pub type Row = Box<RawValue>;
 
 /// The ids of the rows read so far, and their memory.
 #[derive(Debug)]
-pub(super) struct Received {
+pub struct Received {
     id_of: fn(&RawValue) -> Option<String>,
     ids: HashSet<String>,
     count: usize,
@@ -98,12 +94,13 @@ impl UnreadRows {
 
     /// Parses a row; `None` if it can't be read.
     pub fn parse<T: DeserializeOwned>(&mut self, row: &RawValue) -> Option<T> {
-        match row.get().starts_with('{') {
-            true => self.keep(json::exact(row.get())),
-            false => self.keep(Err(format!(
+        if row.get().starts_with('{') {
+            self.keep(json::exact(row.get()))
+        } else {
+            self.keep(Err(format!(
                 "a row is not a record: {}",
                 text::fit(row.get(), 40)
-            ))),
+            )))
         }
     }
 
@@ -143,9 +140,14 @@ impl UnreadRows {
     }
 }
 
+/// Returns a text of a record; nothing if it has none of this name.
+pub fn text_of<'r>(record: &'r Value, name: &str) -> &'r str {
+    record[name].as_str().unwrap_or_default()
+}
+
 /// Returns the id of a row: a deployment, revision or listener has `id`. Runs and crons also name their thread and assistant,
 /// and the versions of an assistant have one id.
-pub(super) fn id_of(row: &RawValue) -> Option<String> {
+pub fn id_of(row: &RawValue) -> Option<String> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Ids {

@@ -1,22 +1,20 @@
 //! An event stream as received: bytes, and the head of the response.
 
-use super::answer;
-use super::body::read_head;
-use super::http::Http;
-use super::keyless::SecretRedactor;
-use super::{ApiError, Kind, Place, network};
+use crate::answer;
+use crate::body::read_head;
+use crate::keyless::SecretRedactor;
+use crate::network;
+use crate::prelude::*;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
+use reqwest::Response;
 use reqwest::header::{
     CONTENT_ENCODING, CONTENT_LOCATION, CONTENT_TYPE, DATE, HeaderMap, LOCATION,
 };
-use reqwest::{Response, Url};
-use runtail_core::text;
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 /// An open stream of server-sent events. Dropping it closes the connection.
 pub struct EventStream {
@@ -43,7 +41,7 @@ impl fmt::Debug for EventStream {
 }
 
 /// Converts a response with status 200 to a stream, if it is one.
-pub(super) async fn of_response(
+pub async fn of_response(
     http: &Http,
     response: Response,
     url: Url,

@@ -1,19 +1,13 @@
 //! `auth authenticate` and `auth wait`: print the authorization link and the result, never the token.
 
 use crate::commands::collections;
-use crate::context::{Context, Site};
-use crate::exit::{Exit, Failure};
 use crate::fields::{Fields, Kind};
-use crate::output::{Output, complain, placed};
-use crate::resolve;
-use clap::Args;
-use runtail_api::{ApiError, AuthWaited, ControlPlane};
+use crate::prelude::*;
+use runtail_api::AuthWaited;
 use runtail_core::catalog::{AUTHENTICATION, Field};
 use runtail_core::config::parse_duration;
 use runtail_core::model::{AuthAnswer, AuthAuthenticateRequest, AuthStatus};
-use runtail_core::text;
 use runtail_tui::runtime::open_link;
-use std::time::Duration;
 
 #[derive(Debug, Clone)]
 struct Authentication;
@@ -64,7 +58,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text).ok_or_else(|| "expected a duration such as 60s or 5m".to_string())
 }
 
-pub(crate) async fn run(context: &Context, options: Options) -> Result<Exit, Failure> {
+pub async fn run(context: &Context, options: Options) -> Result<Exit, Failure> {
     let fields = options.fields.document().await?.fields;
     let request = AuthAuthenticateRequest { fields };
     let (site, control) = collections::only_site(context).await?;
@@ -73,12 +67,12 @@ pub(crate) async fn run(context: &Context, options: Options) -> Result<Exit, Fai
     if let Some(url) = first.url() {
         if options.wait {
             // The result is printed at the end as one object, but the link is needed before.
-            complain(&format!("open this link to authorize:\n  {url}"));
+            complain(format!("open this link to authorize:\n  {url}"));
         }
         if options.open
             && let Err(why) = open_link(url).await
         {
-            complain(&format!("warning: {why}; open {url} in a browser"));
+            complain(format!("warning: {why}; open {url} in a browser"));
         }
     }
     let (mut shown, mut exit) = (first.clone(), exit_of(&first));
@@ -96,7 +90,7 @@ pub(crate) async fn run(context: &Context, options: Options) -> Result<Exit, Fai
     Ok(exit)
 }
 
-pub(crate) async fn wait(context: &Context, options: WaitOptions) -> Result<Exit, Failure> {
+pub async fn wait(context: &Context, options: WaitOptions) -> Result<Exit, Failure> {
     let (profiles, auth_id) = resolve::narrowed(context, &options.auth_id);
     let context = Context {
         profiles,
@@ -116,7 +110,7 @@ async fn wait_for(
     auth_id: &str,
     timeout: Duration,
 ) -> Result<(Option<AuthAnswer>, Exit), Failure> {
-    let trouble = |error: &ApiError| complain(&format!("note: still waiting: {error}"));
+    let trouble = |error: &ApiError| complain(format!("note: still waiting: {error}"));
     match control.wait_for_auth(auth_id, timeout, trouble).await? {
         AuthWaited::Ended(answer) => {
             print_answer(&answer);
@@ -125,7 +119,7 @@ async fn wait_for(
         }
         AuthWaited::Deadline => {
             let (after, id) = (text::duration(timeout), text::clean(auth_id));
-            complain(&format!(
+            complain(format!(
                 "runtail: not authorized within {after}; the link may still be valid: runtail auth wait {id}"
             ));
             Ok((None, Exit::Deadline))
@@ -136,7 +130,7 @@ async fn wait_for(
 /// Prints what a status means and what to do next.
 fn print_answer(answer: &AuthAnswer) {
     let status = answer.status();
-    complain(&format!("{}: {}", answer.word(), status.meaning()));
+    complain(format!("{}: {}", answer.word(), status.meaning()));
     let id = || text::clean(answer.auth_id().unwrap_or_default()).into_owned();
     let next = match (status, answer.url()) {
         (AuthStatus::Completed, _) if answer.has_token => {
@@ -158,7 +152,7 @@ fn print_answer(answer: &AuthAnswer) {
         (AuthStatus::NotFound, _) => "`runtail auth authenticate` returns a new link.".to_string(),
         _ => return,
     };
-    complain(&format!("  {next}"));
+    complain(format!("  {next}"));
 }
 
 fn exit_of(answer: &AuthAnswer) -> Exit {

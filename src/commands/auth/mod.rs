@@ -4,10 +4,7 @@ mod authenticate;
 mod providers;
 mod tokens;
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
-use crate::globals::Globals;
-use clap::Subcommand;
+use crate::prelude::*;
 
 /// Commands of the auth service.
 #[derive(Debug, Subcommand)]
@@ -24,7 +21,7 @@ pub enum Command {
     Tokens(tokens::Command),
 }
 
-pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
     let context = Context::load(globals)?;
     match command {
         Command::Authenticate(options) => authenticate::run(&context, *options).await,

@@ -1,13 +1,9 @@
 //! `auth providers`.
 
-use crate::act::{Approval, Sending};
 use crate::commands::collections;
 use crate::commands::records::{Create, Delete, Get, Record, Update, make};
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
 use crate::fields::{Fields, Kind};
-use crate::output::Output;
-use clap::{Args, Subcommand};
+use crate::prelude::*;
 use runtail_core::catalog::{Collection, DISCOVERY, Field, PROVIDER, Service, ServiceChange};
 
 #[derive(Debug, Clone)]
@@ -57,7 +53,7 @@ pub enum Command {
     Delete(Delete<Provider>),
 }
 
-pub(crate) async fn run(context: &Context, command: Command) -> Result<Exit, Failure> {
+pub async fn run(context: &Context, command: Command) -> Result<Exit, Failure> {
     match command {
         Command::List(output) => collections::list(context, &Provider::OF, &output).await,
         Command::Get(options) => options.run(context).await,

@@ -1,12 +1,9 @@
 //! `auth tokens`: records of the caller's own tokens. The service never sends the tokens themselves.
 
-use crate::act::{Approval, Confirm, Sending};
+use crate::act::Confirm;
 use crate::commands::collections;
 use crate::commands::records::{make, make_on};
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
-use crate::output::Output;
-use clap::{Args, Subcommand};
+use crate::prelude::*;
 use runtail_core::catalog::{Collection, Service, ServiceChange};
 use runtail_core::config::Document;
 
@@ -44,7 +41,7 @@ pub struct Delete {
     sending: Sending,
 }
 
-pub(crate) async fn run(context: &Context, command: Command) -> Result<Exit, Failure> {
+pub async fn run(context: &Context, command: Command) -> Result<Exit, Failure> {
     match command {
         Command::List(List { provider, output }) => {
             collections::list(context, &Collection::Tokens(provider), &output).await

@@ -1,21 +1,12 @@
 //! `deployments create`, `update` and `delete`.
 
 use super::fields::{Fields, document};
-use crate::act::{Act, Approval, Confirm, Done, Sending, Waiting};
+use crate::act::{Confirm, Done, Waiting};
 use crate::commands::collections::{control_of, only_site};
 use crate::commands::wait::{self, WaitSchedule};
-use crate::context::{Context, Site};
-use crate::exit::{Exit, Failure};
-use crate::fields::filled;
-use crate::output::complain;
-use crate::resolve::{self, Found};
-use crate::signals::Signals;
-use clap::Args;
-use runtail_api::ApiError;
+use crate::prelude::*;
+use crate::resolve::Found;
 use runtail_core::model::{DeploymentSpec, Intent};
-use serde_json::json;
-use std::path::PathBuf;
-use std::time::Duration;
 
 /// How often to check a deployment that is being deleted.
 const LOOK: Duration = Duration::from_secs(5);
@@ -95,7 +86,7 @@ Exit codes: 0 done, or nothing to do · 1 refused, gone, or changed since the pr
 
 impl Create {
     /// Creates a deployment.
-    pub(crate) async fn run(self, context: &Context) -> Result<Exit, Failure> {
+    pub async fn run(self, context: &Context) -> Result<Exit, Failure> {
         let mut spec = document(&self.file).await?;
         if let Some(name) = self.name {
             spec.set(["", "name"], name.into());
@@ -110,16 +101,11 @@ impl Create {
         };
         act.run_intent(&intent, Some(self.waiting)).await
     }
-
-    /// Whether it waits for the result.
-    pub(crate) fn waits(&self) -> bool {
-        self.waiting.wait
-    }
 }
 
 impl Update {
     /// Changes a deployment.
-    pub(crate) async fn run(self, context: &Context) -> Result<Exit, Failure> {
+    pub async fn run(self, context: &Context) -> Result<Exit, Failure> {
         let mut spec = match &self.file {
             Some(file) => document(file).await?,
             None => DeploymentSpec::default(),
@@ -143,16 +129,11 @@ impl Update {
         };
         act.run_intent(&intent, Some(self.waiting)).await
     }
-
-    /// Whether it waits for the result.
-    pub(crate) fn waits(&self) -> bool {
-        self.waiting.wait
-    }
 }
 
 impl Delete {
     /// Deletes a deployment.
-    pub(crate) async fn run(self, context: &Context) -> Result<Exit, Failure> {
+    pub async fn run(self, context: &Context) -> Result<Exit, Failure> {
         let Found { site, id, .. } = resolve::deployment(context, &self.deployment).await?;
         let Delete {
             delete_tracing_project,
@@ -200,11 +181,6 @@ impl Delete {
             "status": left.unwrap_or_default(),
         }))
     }
-
-    /// Whether it waits for the result.
-    pub(crate) fn waits(&self) -> bool {
-        self.wait
-    }
 }
 
 /// Polls until the deployment is gone and prints its status when it changes. Retries temporary errors.
@@ -229,7 +205,7 @@ async fn until_gone(
             None => ("no response".into(), None),
         };
         if told.as_ref() != Some(&now) {
-            complain(&format!("{name}: {now}"));
+            complain(format!("{name}: {now}"));
             told = Some(now.clone());
         }
         if patience.pause(asked).await.is_err() {

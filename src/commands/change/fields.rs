@@ -1,14 +1,8 @@
 //! The settings of a deployment, from a file and from options. Options override the file.
 
-use crate::exit::Failure;
-use crate::fields::filled;
-use crate::input;
-use clap::Args;
+use crate::prelude::*;
 use runtail_core::config::SecretRef;
 use runtail_core::model::{DeploymentSpec, Format};
-use runtail_core::text;
-use serde_json::Value;
-use std::path::{Path, PathBuf};
 
 /// The fields of a deployment as options.
 #[derive(Debug, Clone, Default, Args)]
@@ -68,7 +62,7 @@ pub struct Fields {
 }
 
 /// Reads the settings of a deployment: a file, or `-` for stdin.
-pub(crate) async fn document(path: &Path) -> Result<DeploymentSpec, Failure> {
+pub async fn document(path: &Path) -> Result<DeploymentSpec, Failure> {
     let (text, path) = input::document(path).await?;
     let path = path.unwrap_or(Path::new("(stdin)"));
     let format = Format::of(Some(path), &text);
@@ -77,7 +71,7 @@ pub(crate) async fn document(path: &Path) -> Result<DeploymentSpec, Failure> {
 
 impl Fields {
     /// Applies the options.
-    pub(crate) fn apply(self, spec: &mut DeploymentSpec) -> Result<(), Failure> {
+    pub fn apply(self, spec: &mut DeploymentSpec) -> Result<(), Failure> {
         let text = |value: Option<String>| value.map(Value::from);
         let flag = |value: Option<bool>| value.map(Value::from);
         let packages = Some(self.tracked_packages)

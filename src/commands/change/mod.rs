@@ -1,7 +1,7 @@
 //! Changes of deployments and revisions.
 
 mod deployments;
-pub(crate) mod fields;
+pub mod fields;
 mod revisions;
 
 pub use deployments::{Create, Delete, Update};

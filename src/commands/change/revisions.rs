@@ -1,12 +1,9 @@
 //! `revisions redeploy`, `rollback` and `interrupt`.
 
-use crate::act::{Act, Approval, Sending, Waiting};
+use crate::act::Waiting;
 use crate::commands::collections::control_of;
-use crate::consent::Yes;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
-use crate::resolve::{self, Found};
-use clap::Args;
+use crate::prelude::*;
+use crate::resolve::Found;
 use runtail_core::model::Intent;
 
 /// Options of `revisions redeploy`.
@@ -58,7 +55,7 @@ pub struct Stop {
 
 impl Redeploy {
     /// Deploys a revision again.
-    pub(crate) async fn run(self, context: &Context) -> Result<Exit, Failure> {
+    pub async fn run(self, context: &Context) -> Result<Exit, Failure> {
         let (found, revision) = meant(context, &self.deployment, self.revision).await?;
         let intent = Intent::Redeploy {
             deployment: found.id,
@@ -72,16 +69,11 @@ impl Redeploy {
         };
         act.run_intent(&intent, Some(self.waiting)).await
     }
-
-    /// Whether it waits for the result.
-    pub(crate) fn waits(&self) -> bool {
-        self.waiting.wait
-    }
 }
 
 impl Rollback {
     /// Rolls back to the source of an earlier revision.
-    pub(crate) async fn run(self, context: &Context) -> Result<Exit, Failure> {
+    pub async fn run(self, context: &Context) -> Result<Exit, Failure> {
         let (found, revision) = meant(context, &self.deployment, Some(self.revision)).await?;
         let intent = Intent::Rollback {
             deployment: found.id,
@@ -95,16 +87,11 @@ impl Rollback {
         };
         act.run_intent(&intent, Some(self.waiting)).await
     }
-
-    /// Whether it waits for the result.
-    pub(crate) fn waits(&self) -> bool {
-        self.waiting.wait
-    }
 }
 
 impl Stop {
     /// Interrupts a revision that is in progress and prints the resulting revision.
-    pub(crate) async fn run(self, context: &Context) -> Result<Exit, Failure> {
+    pub async fn run(self, context: &Context) -> Result<Exit, Failure> {
         let (found, revision) = meant(context, &self.deployment, self.revision).await?;
         let intent = Intent::Interrupt {
             deployment: found.id.clone(),
@@ -142,7 +129,7 @@ async fn meant(
         .as_ref()
         .and_then(|row| row["id"].as_str())
         .map(str::to_string);
-    let none = || Failure::not_found(format!("{} has no revision", found.title()));
+    let none = || Failure::failed(format!("{} has no revision", found.title()));
     let id = id.ok_or_else(none)?;
     Ok((found, id))
 }

@@ -2,26 +2,14 @@
 
 mod table;
 
-use crate::act;
-use crate::context::{Context, Site};
-use crate::exit::{Exit, Failure};
-use crate::globals::Globals;
-use crate::output::color;
-use crate::output::{self, Format, Output};
-use crate::signals::Signals;
-use crate::{input, resolve};
-use clap::Args;
-use runtail_api::{AgentServer, Kind, Plan, Retry, ThreadIntent};
-use runtail_core::text;
+use crate::prelude::*;
+use runtail_api::Plan;
 use runtail_stream::RecordingFile;
 use runtail_stream::comparison::{
     Comparability, Comparison, FileContents, Side, SideRequest, Totals, load_side, open_file,
     write_pair,
 };
 use runtail_stream::projection::difference::{ChangeKind, Difference};
-use serde_json::{Value, json};
-use std::io;
-use std::path::{Path, PathBuf};
 
 const NOTES: &str = "\
 A and B are each a recording FILE, T (a whole thread) or T/R (one run of it) on the chosen agent server, or PROFILE/DEPLOYMENT:T[/R] on \
@@ -71,14 +59,7 @@ pub struct Options {
     output: Output,
 }
 
-impl Options {
-    /// Whether it starts runs and waits for them.
-    pub(crate) fn waits(&self) -> bool {
-        self.run.is_some()
-    }
-}
-
-pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
     // Checked first: nothing is loaded or started if the result can't be saved.
     let file = options.save.as_deref().map(create).transpose()?;
     let pair = match (&options.run, &options.b) {
@@ -101,7 +82,7 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
         save(file, &comparison)?;
     }
     for note in &comparison.notes {
-        output::complain(&format!("note: {note}"));
+        output::complain(format!("note: {note}"));
     }
     print(&comparison, &options.output, globals.ascii)?;
     let is_unknown = matches!(comparison.comparability, Comparability::StepsUnknown(_));
@@ -193,7 +174,7 @@ async fn load(
                 } else {
                     "thread"
                 };
-                Failure::not_found(format!(
+                Failure::failed(format!(
                     "{}: {what} not found\n  {error}",
                     text::clean(&place)
                 ))
@@ -206,8 +187,7 @@ async fn load(
 async fn opened(path: &Path) -> Result<FileContents, Failure> {
     let owned = path.to_path_buf();
     let read = tokio::task::spawn_blocking(move || open_file(&owned)).await;
-    let read =
-        read.map_err(|e| Failure::new(Exit::Failed, format!("reading the file failed: {e}")))?;
+    let read = read.map_err(|e| Failure::failed(format!("reading the file failed: {e}")))?;
     read.map_err(|error| super::replay::unread(path, &error))
 }
 
@@ -227,12 +207,7 @@ fn create(path: &Path) -> Result<(String, RecordingFile), Failure> {
     let name = text::clean(&path.to_string_lossy()).into_owned();
     match RecordingFile::create(path) {
         Ok(file) => Ok((name, file)),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(Failure::usage(format!(
-            "--save: {name} already exists and was not changed"
-        ))),
-        Err(error) => Err(Failure::usage(format!(
-            "--save: cannot write {name}: {error}"
-        ))),
+        Err(error) => Err(Failure::of_file("--save: ", &name, &error)),
     }
 }
 
@@ -240,12 +215,7 @@ fn save((name, mut file): (String, RecordingFile), comparison: &Comparison) -> R
     let line = write_pair(&comparison.a, &comparison.b);
     file.write(line.as_bytes())
         .and_then(|()| file.finish())
-        .map_err(|error| {
-            Failure::new(
-                Exit::Failed,
-                format!("--save: cannot write {name}: {error}"),
-            )
-        })
+        .map_err(|error| Failure::failed(format!("--save: cannot write {name}: {error}")))
 }
 
 /// A run that is to be started for the comparison.
@@ -282,9 +252,10 @@ async fn both_regions(
     let (x, y) = match tokio::join!(start(&first), start(&second)) {
         (Ok(x), Ok(y)) => (x, y),
         (Err(one), Err(other)) => {
-            let exit = match one.exit == other.exit {
-                true => one.exit,
-                false => Exit::Failed,
+            let exit = if one.exit == other.exit {
+                one.exit
+            } else {
+                Exit::Failed
             };
             let message = format!("{}\n{}", one.message, other.message);
             return Err(Failure::new(exit, message));
@@ -356,8 +327,10 @@ async fn started(
     let acted = planned.plan.apply().await;
     let options = context.globals.where_to();
     let acted = acted.map_err(|failed| act::not_started(failed, &options, thread))?;
-    let run = act::made(&acted).0.map(|started| started.run_id.clone());
-    let run = run.unwrap_or_default();
+    let (Some(started), _) = act::made(&acted) else {
+        return Err(Failure::failed("the server's answer names no run"));
+    };
+    let run = started.run_id.clone();
     // How it ended is a part of the comparison.
     match act::follow(&context, signals, server, thread, &run).await {
         (Err(failure), None) => Err(failure),

@@ -1,11 +1,10 @@
 //! The comparison for people: the aligned rows, the totals, the first difference, and how the final states differ.
 
 use super::values;
-use crate::output;
-use crate::output::color::{self, Role};
-use runtail_core::text;
+use crate::output::color::Role;
+use crate::output::{padded, widest};
+use crate::prelude::*;
 use runtail_stream::comparison::{Comparison, Row, Step, StepState, Verdict, time_difference};
-use serde_json::Value;
 
 /// Maximum number of lines of each side that the table has of the first difference, and of differences of the final states.
 const MAX_LINES: usize = 8;
@@ -13,14 +12,8 @@ const MAX_LINES: usize = 8;
 const MAX_VALUE: usize = 160;
 
 /// Returns the comparison for people.
-pub(super) fn table(comparison: &Comparison, ascii: bool, is_colored: bool) -> String {
-    let paint = |role: Role, text: &str| {
-        if is_colored {
-            role.paint(text)
-        } else {
-            text.to_string()
-        }
-    };
+pub fn table(comparison: &Comparison, ascii: bool, is_colored: bool) -> String {
+    let paint = |role: Role, text: &str| role.paint_if(is_colored, text);
     let mut out = String::new();
     for (name, side) in [("A", &comparison.a), ("B", &comparison.b)] {
         let status = if side.is_running {
@@ -133,19 +126,7 @@ fn rows(comparison: &Comparison, paint: &dyn Fn(Role, &str) -> String) -> String
             [number, name, cell(a), cell(b), end]
         })
         .collect();
-    let width = |column: usize| {
-        cells
-            .iter()
-            .map(|row| text::width(&row[column]))
-            .max()
-            .unwrap_or(0)
-    };
-    let pad = |cell: &str, width: usize| {
-        format!(
-            "{cell}{}",
-            " ".repeat(width.saturating_sub(text::width(cell)))
-        )
-    };
+    let width = |column: usize| widest(cells.iter().map(|row| &row[column]));
     let widths = [width(0).max(4), width(1), width(2), width(3)];
     let mut out = String::new();
     for (row, [number, name, a, b, end]) in comparison.rows.iter().zip(&cells) {
@@ -158,9 +139,9 @@ fn rows(comparison: &Comparison, paint: &dyn Fn(Role, &str) -> String) -> String
         let line = format!(
             "{} {number:>4$}  {}  A {} │ B {}  {end}",
             paint(role, row.verdict.sign()),
-            pad(name, widths[1]),
-            pad(a, widths[2]),
-            pad(b, widths[3]),
+            padded(name, widths[1]),
+            padded(a, widths[2]),
+            padded(b, widths[3]),
             widths[0]
         );
         out.push_str(line.trim_end());

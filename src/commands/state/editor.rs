@@ -1,19 +1,12 @@
 //! `state set T --editor`: the values at a checkpoint in the user's editor.
 
-use crate::act::{Act, Approval, Sending};
-use crate::consent::Yes;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
-use crate::globals::Globals;
-use crate::output::complain;
-use crate::resolve;
-use crate::signals::{self, Signals};
-use runtail_api::{AgentServer, Plan, StateEdit, ThreadIntent};
+use crate::prelude::*;
+use crate::signals;
+use runtail_api::{Plan, StateEdit};
 use runtail_core::json::Peek;
 use runtail_core::model::{changed_values, state_document};
-use runtail_core::text;
 use runtail_tui::runtime::external_editor;
-use serde_json::{Map, Value};
+use serde_json::Map;
 
 /// Maximum bytes of a document that is edited. The edited text may be twice as large.
 const MAX_DOCUMENT: usize = 2 << 20;
@@ -21,18 +14,14 @@ const MAX_DOCUMENT: usize = 2 << 20;
 const MAX_STATE: usize = 64 << 20;
 
 /// What is edited.
-pub(super) struct Edited {
+pub struct Edited {
     pub thread: String,
     pub checkpoint: Option<String>,
     pub as_node: Option<String>,
     pub yes: Yes,
 }
 
-pub(super) async fn run(
-    globals: &Globals,
-    edited: Edited,
-    sending: &Sending,
-) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, edited: Edited, sending: &Sending) -> Result<Exit, Failure> {
     let context = Context::load(globals)?;
     let (site, server) = resolve::agent_server(&context).await?;
     let Edited {
@@ -120,7 +109,8 @@ fn document(values: &str) -> Result<String, Failure> {
 }
 
 /// Opens the editor and waits for it. Ctrl-C belongs to the editor, as in git; other signals end both.
-pub(crate) async fn in_editor(document: String) -> Result<String, Failure> {
+pub async fn in_editor(document: String) -> Result<String, Failure> {
+    signals::hear();
     match external_editor::edit(&document).await {
         Ok(Ok(edited)) => Ok(edited),
         Ok(Err(why)) => Err(Failure::usage(format!(
@@ -130,7 +120,7 @@ pub(crate) async fn in_editor(document: String) -> Result<String, Failure> {
     }
 }
 
-pub(crate) fn changes(values: &str, edited: &str) -> Result<Map<String, Value>, Failure> {
+pub fn changes(values: &str, edited: &str) -> Result<Map<String, Value>, Failure> {
     if edited.trim().is_empty() {
         return Err(Failure::usage("the edited text is empty; nothing was sent"));
     }
@@ -144,7 +134,7 @@ pub(crate) fn changes(values: &str, edited: &str) -> Result<Map<String, Value>, 
 }
 
 /// Keeps a text that could not be sent, because typing it again would be worse than any error.
-pub(crate) fn keeping(edited: &str, failure: Failure) -> Failure {
+pub fn keeping(edited: &str, failure: Failure) -> Failure {
     let where_to = match external_editor::keep(edited) {
         Ok(path) => format!(
             "your text is kept in {}",
@@ -168,11 +158,11 @@ fn still_newest(plan: &Plan) -> Result<(), Failure> {
         .body
         .as_ref()
         .is_some_and(|body| body.get("checkpoint_id").is_some());
-    match names_checkpoint {
-        true => Err(Failure::new(
-            Exit::Failed,
+    if names_checkpoint {
+        Err(Failure::failed(
             "the thread changed while you edited; nothing was sent",
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }

@@ -5,27 +5,14 @@ mod report;
 mod summary;
 mod watch;
 
-use crate::context::{Context, Site};
 use crate::evidence;
-use crate::exit::{Exit, Failure};
-use crate::globals::Globals;
-use crate::output::{
-    Column, Format, Output, color, column, complain, field_column, status, status_column,
-};
-use crate::resolve;
-use crate::signals::Signals;
-use clap::Args;
-use futures::future::join_all;
+use crate::output::status;
+use crate::prelude::*;
 use patience::End;
 pub(crate) use patience::WaitSchedule;
 use report::Report;
-use runtail_api::{ApiError, Retry};
-use runtail_core::config::{Profile, parse_duration};
+use runtail_core::config::parse_duration;
 use runtail_core::model::FailureCard;
-use runtail_core::text;
-use serde_json::Value;
-use std::path::PathBuf;
-use std::time::Duration;
 use summary::{Ended, SummaryFile};
 use watch::Watch;
 
@@ -69,19 +56,19 @@ pub struct Timing {
     pub summary_file: Option<PathBuf>,
 }
 
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text).ok_or_else(|| "expected a duration such as 60s or 30m".to_string())
 }
 
 /// Waits for all at once. Each change is a line on stderr; the results are the data.
-pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
     let signals = Signals::listen();
     let context = Context::load(globals)?;
     wait(globals, &context, &signals, options, None).await
 }
 
 /// Waits for a revision that was just created, on the same site.
-pub(crate) async fn for_made(
+pub async fn for_made(
     context: &Context,
     signals: &Signals,
     site: &Site,
@@ -270,11 +257,8 @@ async fn card(globals: &Globals, watch: &Watch, patience: &WaitSchedule) -> Opti
     let card = tokio::time::timeout(CARD, evidence::card(globals, found, &control, row, &times));
     let card = patience.bounded(card).await.and_then(Result::ok);
     if card.is_none() {
-        let (title, id) = (
-            watch.title(),
-            text::clean(row["id"].as_str().unwrap_or_default()),
-        );
-        complain(&format!(
+        let (title, id) = (watch.title(), text::clean(text_of(row, "id")));
+        complain(format!(
             "{title}: no time left to read the cause; run: runtail revisions explain {title} {id}"
         ));
     }

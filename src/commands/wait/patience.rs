@@ -11,7 +11,7 @@ const FAR_FUTURE: Duration = Duration::from_secs(3600 * 24 * 365);
 
 /// Why polling stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub enum End {
     /// The deadline was reached.
     Deadline,
     /// The server asked for a pause of this length, which ends after the deadline.
@@ -20,7 +20,7 @@ pub(crate) enum End {
 
 /// The interval of a wait and its deadline.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct WaitSchedule {
+pub struct WaitSchedule {
     deadline: Instant,
     interval: Duration,
 }

@@ -2,20 +2,17 @@
 
 use super::watch::{Outcome, Verdict, Watch, has_word, said, status_word};
 use crate::output::{
-    Format, complain, print,
+    print,
     stream::{LOOK, reader_left},
 };
-use jiff::Timestamp;
-use runtail_api::ApiError;
+use crate::prelude::*;
 use runtail_core::model::{FailureCard, Phase, StatusTime};
-use runtail_core::text;
-use serde_json::{Map, Value, json};
+use serde_json::Map;
 use std::convert::Infallible;
-use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// An event of a wait.
-pub(crate) enum Event<'e> {
+pub enum Event<'e> {
     /// The status changed, or is the first one.
     Status {
         /// The status as received.
@@ -33,7 +30,7 @@ pub(crate) enum Event<'e> {
 
 /// When a failed request is retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pause {
+pub enum Pause {
     /// At the usual interval.
     Usual,
     /// After the pause that the server asked for.
@@ -44,7 +41,7 @@ pub(crate) enum Pause {
 
 /// Writes the report.
 #[derive(Debug)]
-pub(crate) struct Report {
+pub struct Report {
     format: Format,
     /// Cancelled when the reader of stdout is gone.
     pub closed: CancellationToken,
@@ -80,7 +77,7 @@ impl Report {
                 ("status", json!({"status": status, "after": before}), line)
             }
             Event::Overtaken(newest) => {
-                let id = newest["id"].as_str().unwrap_or_default();
+                let id = text_of(newest, "id");
                 let word = status_word(&newest["status"]);
                 let line = format!(
                     "{title}: a newer revision exists, {} ({word}); still waiting for the older one",
@@ -144,16 +141,16 @@ impl Report {
             return row(watch, verdict, card);
         }
         if let Some(why) = &verdict.why {
-            complain(&format!("{}: {why}", name(watch)));
+            complain(format!("{}: {why}", name(watch)));
         } else if verdict.outcome == Outcome::Deployed {
-            complain(&format!(
+            complain(format!(
                 "{}: done after {}",
                 name(watch),
                 text::duration(watch.waited())
             ));
         }
         if let Some(card) = card {
-            complain(&format!("\n{}", card.text().trim_end()));
+            complain(format!("\n{}", card.text().trim_end()));
         }
         let row = row(watch, verdict, card);
         if self.format == Format::Jsonl {

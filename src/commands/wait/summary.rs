@@ -1,22 +1,21 @@
 //! The summary of a wait as Markdown, for a file such as `$GITHUB_STEP_SUMMARY`.
 
 use super::watch::{Outcome, Verdict, Watch};
-use crate::exit::Failure;
+use crate::prelude::*;
 use runtail_core::model::{FailureCard, StatusTime};
-use runtail_core::text::{self, markdown};
+use runtail_core::text::markdown;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::path::{Path, PathBuf};
 
 /// The file. OpenedSite before the wait, so that a permission error is reported at once.
 #[derive(Debug)]
-pub(crate) struct SummaryFile {
+pub struct SummaryFile {
     path: PathBuf,
     file: File,
 }
 
 /// A finished wait.
-pub(crate) struct Ended {
+pub struct Ended {
     /// The wait.
     pub watch: Watch,
     /// Its result.
@@ -61,7 +60,7 @@ impl SummaryFile {
 }
 
 /// Returns the document.
-pub(crate) fn summary(ended: &[Ended]) -> String {
+pub fn summary(ended: &[Ended]) -> String {
     let deployed = ended
         .iter()
         .filter(|e| e.verdict.outcome == Outcome::Deployed)

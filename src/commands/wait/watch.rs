@@ -3,20 +3,15 @@
 use super::patience::{End, WaitSchedule};
 use super::report::{Event, Pause, Report};
 use crate::commands::revisions::UNSORTED;
-use crate::context::Site;
-use crate::exit::{Exit, Failure};
-use crate::output::{self, complain};
-use crate::resolve::{self, Found, Unresolved};
-use runtail_api::{ApiError, ControlPlane, Kind, named_newest};
+use crate::prelude::*;
+use crate::resolve::{Found, Unresolved};
+use runtail_api::named_newest;
 use runtail_core::model::{Phase, StatusTime, parse_time};
-use runtail_core::text;
-use serde_json::Value;
-use std::time::Duration;
 use tokio::time::Instant;
 
 /// The result of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub enum Outcome {
     /// The revision is deployed.
     Deployed,
     Failed,
@@ -79,7 +74,7 @@ impl Outcome {
 
 /// The result of a wait, and the reason if the status doesn't show it.
 #[derive(Debug, Clone)]
-pub(crate) struct Verdict {
+pub struct Verdict {
     /// The result.
     pub outcome: Outcome,
     pub why: Option<String>,
@@ -102,7 +97,7 @@ struct Seen {
 }
 
 /// The state of one wait. Kept outside of the future, so that a wait that is dropped can still be reported.
-pub(crate) struct Watch {
+pub struct Watch {
     /// The deployment as the user named it.
     pub asked: String,
     /// The deployment, once it is found.
@@ -248,12 +243,12 @@ impl Watch {
                 let newest = self.insist(patience, report, ask).await?;
                 if !newest.was_sorted {
                     let title = self.title();
-                    complain(&format!(
+                    complain(format!(
                         "{title}: {UNSORTED}; waiting for the one with the latest date"
                     ));
                 }
                 let Some(id) = newest.row.as_ref().and_then(|row| row["id"].as_str()) else {
-                    let why = Failure::not_found(format!("{} has no revision", self.title()));
+                    let why = Failure::failed(format!("{} has no revision", self.title()));
                     return Err(Halt::Refused(Unresolved::Said(why)));
                 };
                 id.to_string()
@@ -485,7 +480,7 @@ fn phase(status: &Value) -> Phase {
 }
 
 /// Returns an error in short, with its status code: `slow down (429)`.
-pub(crate) fn said(error: &ApiError) -> String {
+pub fn said(error: &ApiError) -> String {
     match error.status().map(|code| code.to_string()) {
         Some(code) if !error.detail.starts_with(&code) => format!("{} ({code})", error.detail),
         _ => error.detail.clone(),
@@ -493,11 +488,11 @@ pub(crate) fn said(error: &ApiError) -> String {
 }
 
 /// Whether a status is a word at all.
-pub(crate) fn has_word(status: &Value) -> bool {
+pub fn has_word(status: &Value) -> bool {
     status.as_str().is_some_and(|word| !word.trim().is_empty())
 }
 
 /// A status for people.
-pub(crate) fn status_word(status: &Value) -> String {
+pub fn status_word(status: &Value) -> String {
     text::clean(&output::status(status)).into_owned()
 }

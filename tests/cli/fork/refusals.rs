@@ -184,7 +184,7 @@ async fn no_run_is_started_unless_the_edit_is_known_to_be_done() {
         (
             (200, json!({})),
             1,
-            "names no checkpoint, so no run was started",
+            "names no checkpoint, so no run was started\n  `runtail threads history",
         ),
         // The edit led to the end of the graph.
         (

@@ -112,12 +112,27 @@ impl fmt::Display for PlanError {
 impl std::error::Error for PlanError {}
 
 /// Returns the error of a target whose status doesn't allow a change.
-pub(crate) fn unfit(why: impl Into<String>) -> PlanError {
+pub fn unfit(why: impl Into<String>) -> PlanError {
     PlanError::Unfit(why.into())
 }
 
+/// Refuses an intent that doesn't fit its target.
+pub fn refuse<T>(why: impl Into<String>) -> Result<T, PlanError> {
+    Err(unfit(why))
+}
+
+/// Ends planning, because everything is as wanted.
+pub fn nothing<T>(why: impl Into<String>) -> Result<T, PlanError> {
+    Err(PlanError::Nothing(why.into()))
+}
+
+/// Refuses an intent that is wrong in itself.
+pub fn wrong<T>(why: impl Into<String>) -> Result<T, PlanError> {
+    Err(PlanError::Wrong(vec![why.into()]))
+}
+
 /// Lists the first of some names in a sentence. `more` ends the sentence with the number of the rest, if there are more.
-pub(crate) fn listed(
+pub fn listed(
     names: impl IntoIterator<Item = impl AsRef<str>>,
     most: usize,
     more: impl Fn(usize) -> String,
@@ -132,12 +147,12 @@ pub(crate) fn listed(
 }
 
 /// Returns the end of a list of names.
-pub(crate) fn and_more(rest: usize) -> String {
+pub fn and_more(rest: usize) -> String {
     format!(" and {rest} more")
 }
 
 /// Returns a number with its unit.
-pub(crate) fn counted(n: usize, one: &str, several: &str) -> String {
+pub fn counted(n: usize, one: &str, several: &str) -> String {
     match n {
         1 => format!("1 {one}"),
         n => format!("{} {several}", text::count(n as u64)),
@@ -146,7 +161,7 @@ pub(crate) fn counted(n: usize, one: &str, several: &str) -> String {
 
 /// The server to which a step is sent.
 #[derive(Clone)]
-pub(crate) enum Server {
+pub enum Server {
     Control(ControlPlane),
     Agent(AgentServer),
 }
@@ -174,7 +189,7 @@ impl Server {
 
 /// A change that was planned, before its preview is made. What is left out has its default.
 #[derive(Default)]
-pub(crate) struct Draft {
+pub struct Draft {
     pub title: String,
     pub target: Option<Target>,
     pub changes: Vec<Change>,

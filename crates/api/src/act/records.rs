@@ -1,13 +1,9 @@
 //! Sends a change of a record once, and reports its result.
 
 use super::{Applied, Plan, Server, StartError, Step, StepKind, TargetNow};
-use crate::http::{Call, MAX_BODY, REQUEST_TIMEOUT};
-use crate::response::Answer;
-use crate::{ApiError, ControlPlane, Kind, Retry, named_newest};
-use reqwest::Url;
-use runtail_core::model::{NewRevision, Phase, Secrets, compare, parse_time};
-use runtail_core::text;
-use serde_json::Value;
+use crate::named_newest;
+use crate::prelude::*;
+use runtail_core::model::{NewRevision, Phase, parse_time};
 
 /// Number of revisions to search for the new one.
 const SEARCHED_REVISIONS: usize = 20;
@@ -86,17 +82,10 @@ impl Plan {
         let (http, _, service) = step.server.parts();
         // No change has a list as its response or a body that may be sent twice.
         let call = Call {
-            plane: service,
-            method: step.method.clone(),
-            url: url.clone(),
             body: step.body.as_ref(),
             about: self.guard.before(),
             expect: step.expect,
-            is_list: false,
-            reads: false,
-            timeout: REQUEST_TIMEOUT,
-            max_body: MAX_BODY,
-            retry: Retry::NONE,
+            ..Call::new(service, step.method.clone(), url.clone())
         };
         let shown = (*url == step.url).then_some(&self.preview.request);
         http.once(&call, &mut None, Some((&self.preview.title, shown)))
@@ -148,10 +137,7 @@ impl Plan {
         let known = named_newest(before);
         let named = named.filter(|id| Some(*id) != known).map(str::to_string);
         let rows = match server
-            .revision_rows(
-                before["id"].as_str().unwrap_or_default(),
-                SEARCHED_REVISIONS,
-            )
+            .revision_rows(text_of(before, "id"), SEARCHED_REVISIONS)
             .await
         {
             Ok(revisions) => revisions.items,
@@ -184,7 +170,7 @@ impl Plan {
                 let target = self.preview.target.as_ref();
                 let again = |row: &&Value| {
                     target.is_some_and(|target| target.kind == "revision" && row["id"] == target.id)
-                        && !Phase::of(row["status"].as_str().unwrap_or_default()).is_final()
+                        && !Phase::of(text_of(row, "status")).is_final()
                 };
                 let why = "the server accepted the change, but shows no new revision";
                 (rows.iter().find(again), why.into())
@@ -214,7 +200,7 @@ fn id_of(row: &Value) -> Option<String> {
 }
 
 /// Returns a field of a record. What the runs of a cron get is in its payload.
-pub(crate) fn field<'r>(row: &'r Value, name: &str) -> &'r Value {
+pub fn field<'r>(row: &'r Value, name: &str) -> &'r Value {
     match &row[name] {
         Value::Null => &row["payload"][name],
         value => value,
@@ -223,7 +209,7 @@ pub(crate) fn field<'r>(row: &'r Value, name: &str) -> &'r Value {
 
 /// Returns the sent fields that the response shows unchanged. The source of a revision is checked in the revision instead,
 /// and secrets can't be compared.
-pub(crate) fn ignored_fields(sent: Option<&Value>, before: &Value, after: &Value) -> Vec<String> {
+pub fn ignored_fields(sent: Option<&Value>, before: &Value, after: &Value) -> Vec<String> {
     const NOT_SHOWN: [&str; 6] = [
         "source_revision_config",
         "secrets",

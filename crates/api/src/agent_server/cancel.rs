@@ -1,9 +1,8 @@
 //! Cancels runs and reads them back, because an accepted request does not stop a run by itself.
 
-use super::{AgentServer, CancelAction};
-use crate::{ApiError, Kind};
+use super::CancelAction;
+use crate::prelude::*;
 use runtail_core::model::Run;
-use std::time::Duration;
 use tokio::time::Instant;
 
 /// Delay before a run is read again: the first and the maximum.
@@ -110,9 +109,10 @@ impl AgentServer {
                         ),
                         _ => error.hint.clone(),
                     };
-                    target.state = match error.is_refusal() {
-                        true => CancelState::Failed,
-                        false => CancelState::Unknown,
+                    target.state = if error.is_refusal() {
+                        CancelState::Failed
+                    } else {
+                        CancelState::Unknown
                     };
                     target.error = Some(ApiError { hint, ..error });
                 }

@@ -1,12 +1,7 @@
 //! The checkpoints of a thread (acting reference §5).
 
-use super::{AgentServer, ServerKind};
-use crate::{ApiError, Kind};
+use crate::prelude::*;
 use runtail_core::json::{Fields, Peek};
-use runtail_core::model::StateFacts;
-use runtail_core::text;
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 /// Maximum number of waiting subgraphs whose states are requested one by one.
 const MAX_SUBGRAPHS: usize = 8;

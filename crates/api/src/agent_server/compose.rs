@@ -1,11 +1,9 @@
 //! What a composer of runs shows of an assistant: its schemas, its graph's nodes, and its earlier inputs.
 
-use super::{AgentServer, ServerKind, ThreadQuery};
-use crate::ApiError;
+use super::ThreadQuery;
+use crate::prelude::*;
 use futures::{StreamExt, stream};
-use jiff::Timestamp;
-use runtail_core::model::{RunFacts, graph_nodes};
-use serde_json::{Value, json};
+use runtail_core::model::graph_nodes;
 use std::cmp::Reverse;
 
 /// Threads of an assistant whose runs are read, runs of each, and bytes of their list.
@@ -50,9 +48,10 @@ impl AgentServer {
         let kind = self.info().await?.kind;
         let has_schemas = kind != ServerKind::JavaScript;
         let schemas = async {
-            match has_schemas {
-                true => offered(self.assistant_schemas(assistant).await),
-                false => Ok(Value::Null),
+            if has_schemas {
+                offered(self.assistant_schemas(assistant).await)
+            } else {
+                Ok(Value::Null)
             }
         };
         let graph = async { offered(self.assistant_graph(assistant, false).await) };

@@ -1,19 +1,16 @@
 //! Finds threads: a search becomes one request, and each page says what the server did with it (acting reference §4).
 
-use super::{AgentServer, ServerKind, ThreadQuery};
+use super::ThreadQuery;
 use crate::pages::{NextPage, Page, PageRequest, Pages};
+use crate::prelude::*;
 use crate::quirks::ValuesSearch;
 use crate::rows::{Row, UnreadRows};
-use crate::{ApiError, Kind};
-use runtail_core::json;
 use runtail_core::model::{
     SearchRow, ServerFilter, Thread, ThreadSearch, ThreadSort, contains, title_of,
 };
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::{Map, Value, json};
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
 
 /// The alias of the title in an extraction, and where it is.
 const TITLE: &str = "title";
@@ -167,7 +164,7 @@ impl AgentServer {
         let filter = search.without(left_out).server_filter();
         loop {
             let how = self.how_to_search_values(search);
-            let wanted = limit.min(self.quirks.largest_page());
+            let wanted = limit.min(self.quirks.known().largest_page());
             let query = ThreadQuery {
                 limit: wanted,
                 offset,
@@ -176,7 +173,7 @@ impl AgentServer {
                 values: filter
                     .values
                     .clone()
-                    .filter(|_| self.quirks.values_search() != ValuesSearch::Extract),
+                    .filter(|_| self.quirks.known().values_search != ValuesSearch::Extract),
                 sort,
                 extract: extract(search),
                 with_values: how == ValuesSearch::Rows,
@@ -200,7 +197,8 @@ impl AgentServer {
                 }
                 // The Python server fails at the first thread without a state.
                 Err(error) if matches!(error.kind, Kind::Server(_)) && query.values.is_some() => {
-                    self.quirks.set_values_search(ValuesSearch::Extract);
+                    self.quirks
+                        .learn(|known| known.values_search = ValuesSearch::Extract);
                     continue;
                 }
                 answer => answer?,
@@ -211,7 +209,8 @@ impl AgentServer {
             };
             let lacks_extract = || !rows.is_empty() && !rows.iter().any(is_extracted);
             if search.values().next().is_some() && how != ValuesSearch::Rows && lacks_extract() {
-                self.quirks.set_values_search(ValuesSearch::Rows);
+                self.quirks
+                    .learn(|known| known.values_search = ValuesSearch::Rows);
                 continue;
             }
             let next = NextPage::of(&answer, rows.len(), wanted);
@@ -274,11 +273,12 @@ impl AgentServer {
         if nested.is_empty() {
             return Ok(nested);
         }
-        if self.quirks.filters_nested_metadata().is_none() {
-            self.quirks
-                .set_filters_nested_metadata(self.info().await?.kind != ServerKind::EarlyAegra);
-        }
-        let filters = self.quirks.filters_nested_metadata() == Some(true);
+        let filters = match self.quirks.known().filters_nested_metadata {
+            Some(known) => known,
+            None => self.info().await?.kind != ServerKind::EarlyAegra,
+        };
+        self.quirks
+            .learn(|known| known.filters_nested_metadata = Some(filters));
         Ok(if filters { BTreeSet::new() } else { nested })
     }
 
@@ -350,7 +350,7 @@ impl AgentServer {
 
     /// Returns how the `values.` terms of a search are checked on this server.
     fn how_to_search_values(&self, search: &ThreadSearch) -> ValuesSearch {
-        let known = self.quirks.values_search();
+        let known = self.quirks.known().values_search;
         let has_odd_path = search.values().any(|(path, _)| path_text(path).is_none());
         match known {
             _ if search.values().next().is_none() => ValuesSearch::Filter,
@@ -368,7 +368,7 @@ impl AgentServer {
 }
 
 /// Adds the filters of a search to a request.
-pub(super) fn put_filter(
+pub fn put_filter(
     body: &mut Value,
     status: Option<&str>,
     metadata: Option<&Value>,

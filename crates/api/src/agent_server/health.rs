@@ -1,10 +1,7 @@
 //! The health of an agent server and the load of its queue: `GET /ok` or `/health`, and `GET /metrics?format=json`. Both are
 //! optional; a server that has answered that it lacks one is not asked for it again.
 
-use super::{AgentServer, ApiError, Kind};
-use reqwest::Method;
-use serde_json::Value;
-use std::time::Duration;
+use crate::prelude::*;
 
 /// The calls that report whether a server is healthy: that of Python and JavaScript, and that of Aegra.
 const HEALTH_CALLS: [&str; 2] = ["ok", "health"];

@@ -1,21 +1,13 @@
 //! The runs of a thread: lists, newest first on every server, and cancelling runs.
 
-use super::AgentServer;
 use crate::http::MAX_BODY;
 use crate::pages::{NextPage, Page, PageRequest, Pages};
+use crate::prelude::*;
 use crate::quirks::{RunOrder, RunTail, SAFE_PAGE};
-use crate::response::Answer;
 use crate::rows::{Row, UnreadRows};
-use crate::{ApiError, Kind, Listing};
-use jiff::Timestamp;
-use reqwest::{Method, Url};
-use runtail_core::json;
-use runtail_core::model::{Run, RunCreate, RunFacts, lenient, lenient_time};
-use runtail_core::text;
+use runtail_core::model::{Run, lenient, lenient_time};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::convert::identity;
@@ -216,9 +208,9 @@ struct RunList<'a> {
 impl RunList<'_> {
     /// Returns the newest runs after skipping `offset` of them, in either order of creation.
     async fn newest(&self, limit: usize, offset: usize) -> Result<Rows, ApiError> {
-        let known = &self.server.quirks;
+        let known = self.server.quirks.known();
         let wanted = limit.saturating_add(offset);
-        match (known.run_order(), known.run_tail()) {
+        match (known.run_order, known.run_tail) {
             (RunOrder::NewestFirst, _) => {
                 let mut rows = self.forward(offset, limit).await?;
                 if order_of(&rows) != RunOrder::OldestFirst {
@@ -236,7 +228,7 @@ impl RunList<'_> {
         // The order is unknown, or another server uses this address now. One extra row shows whether the list continues.
         let mut first = self.forward(0, wanted.saturating_add(1)).await?;
         let order = order_of(&first);
-        known.set_run_order(order);
+        self.server.quirks.learn(|known| known.run_order = order);
         if order != RunOrder::OldestFirst {
             first.drain(..offset.min(first.len()));
             first.truncate(limit);
@@ -274,8 +266,8 @@ impl RunList<'_> {
 
     /// Returns the last rows of a longer list that is oldest first.
     async fn end(&self, wanted: usize, oldest: &RunKey) -> Result<Rows, ApiError> {
-        let known = &self.server.quirks;
-        if known.run_tail() != RunTail::Refused {
+        let learn = |tail| self.server.quirks.learn(|known| known.run_tail = tail);
+        if self.server.quirks.known().run_tail != RunTail::Refused {
             match self.tail(wanted).await {
                 // A server that ignores the offset and limits the page would return the start of the list.
                 Ok(Some(rows))
@@ -283,13 +275,11 @@ impl RunList<'_> {
                         .first()
                         .is_some_and(|(first, _)| first.run_id != oldest.run_id) =>
                 {
-                    known.set_run_tail(RunTail::Works);
+                    learn(RunTail::Works);
                     return Ok(rows);
                 }
-                Ok(_) => known.set_run_tail(RunTail::Refused),
-                Err(error) if matches!(error.kind, Kind::Invalid(_)) => {
-                    known.set_run_tail(RunTail::Refused)
-                }
+                Ok(_) => learn(RunTail::Refused),
+                Err(error) if matches!(error.kind, Kind::Invalid(_)) => learn(RunTail::Refused),
                 Err(error) => return Err(error),
             }
         }
@@ -388,9 +378,10 @@ impl RunList<'_> {
     fn parsed<T: DeserializeOwned>(&self, rows: &[Box<RawValue>]) -> Result<Listing<T>, ApiError> {
         let mut listing = Listing::new(Vec::new(), UnreadRows::of("runs"));
         listing.add(rows, identity);
-        match listing.items.is_empty() && !rows.is_empty() {
-            true => Err(self.unexpected(&listing.unread.why)),
-            false => Ok(listing),
+        if listing.items.is_empty() && !rows.is_empty() {
+            Err(self.unexpected(&listing.unread.why))
+        } else {
+            Ok(listing)
         }
     }
 
@@ -402,12 +393,7 @@ impl RunList<'_> {
             text::clean(self.thread)
         );
         let detail = format!("unexpected answer: {}", text::clean(why));
-        ApiError {
-            kind: Kind::Protocol,
-            at,
-            detail,
-            hint: None,
-        }
+        ApiError::new(Kind::Protocol, at, detail)
     }
 }
 

@@ -1,17 +1,12 @@
 //! Threads: their records, their states and their histories.
 
-use super::{AgentServer, MAX_SKIPPED, ServerKind, THREAD_FIELDS, ThreadQuery, put_filter};
+use super::{MAX_SKIPPED, THREAD_FIELDS, ThreadQuery, put_filter};
 use crate::http::MAX_BODY;
 use crate::pages::{NextPage, PAGE, Page, PageRequest, Pages};
-use crate::response::Answer;
+use crate::prelude::*;
 use crate::rows::Row;
-use crate::{ApiError, Kind, Listing};
 use futures::future::BoxFuture;
-use reqwest::Method;
-use runtail_core::model::{StateFacts, Thread, ThreadSort};
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
-use std::sync::Arc;
+use runtail_core::model::{Thread, ThreadSort};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Returns the checkpoint of a state.
@@ -260,7 +255,7 @@ impl AgentServer {
         if !query.ids.is_empty() {
             body["ids"] = json!(query.ids);
         }
-        let known = self.quirks.thread_search();
+        let known = self.quirks.known().thread_search;
         let mut first = None;
         for level in known..=2 {
             let mut body = body.clone();
@@ -285,7 +280,7 @@ impl AgentServer {
             }
             match self.search(&["threads", "search"], &body).await {
                 Ok(answer) => {
-                    self.quirks.set_thread_search(level);
+                    self.quirks.learn(|known| known.thread_search = level);
                     return Ok(answer);
                 }
                 // If the cause is another one, the plain form fails too, and the first error says more.

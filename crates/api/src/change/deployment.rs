@@ -1,13 +1,11 @@
 //! Plans for deployments.
 
 use super::{fetch, name_of};
-use crate::act::{Condition, Draft, Guard, PlanError, Step, StepKind, is_being_deleted, unfit};
-use crate::{ApiError, ControlPlane, DeploymentQuery, Kind};
-use reqwest::Method;
+use crate::DeploymentQuery;
+use crate::act::is_being_deleted;
+use crate::prelude::*;
 use runtail_core::config::region_of;
-use runtail_core::model::{Consent, DeploymentSpec, Installation, Note, Target};
-use runtail_core::text;
-use serde_json::{Map, Value};
+use runtail_core::model::{Consent, DeploymentSpec, Installation};
 
 impl ControlPlane {
     /// `POST /v2/deployments` (contract §4, control-plane reference §6).
@@ -16,21 +14,20 @@ impl ControlPlane {
             .create(self.installation(), &fetch(&spec.document).await?)
             .map_err(PlanError::Wrong)?;
         let mut notes = draft.notes;
-        let name = draft.body["name"].as_str().unwrap_or_default().to_string();
+        let name = text_of(&draft.body, "name").to_string();
         match self.namesake(&name).await {
             Ok(None) => {}
             Ok(Some(record)) => {
-                let id = text::clean(record["id"].as_str().unwrap_or_default()).into_owned();
-                return Err(unfit(match is_being_deleted(&record) {
-                    true => format!(
+                let id = text::clean(text_of(&record, "id")).into_owned();
+                return refuse(if is_being_deleted(&record) {
+                    format!(
                         "{name} is taken until the deployment {id} with this name is permanently deleted"
-                    ),
-                    false => {
-                        format!(
-                            "the deployment {name} already exists ({id}): update it, or choose another name"
-                        )
-                    }
-                }));
+                    )
+                } else {
+                    format!(
+                        "the deployment {name} already exists ({id}): update it, or choose another name"
+                    )
+                });
             }
             // A server without a list reports a taken name itself.
             Err(error) if matches!(error.kind, Kind::NotFound | Kind::Status(405)) => {
@@ -71,9 +68,7 @@ impl ControlPlane {
             .update(&record, self.installation(), &fetched)
             .map_err(PlanError::Wrong)?;
         if draft.body.as_object().is_none_or(Map::is_empty) {
-            return Err(PlanError::Nothing(format!(
-                "{name} already has these settings"
-            )));
+            return nothing(format!("{name} already has these settings"));
         }
         let path = ["v2", "deployments", id];
         let kind = StepKind::Deploy(draft.made_from);
@@ -124,11 +119,11 @@ impl ControlPlane {
     pub(super) async fn changeable(&self, id: &str) -> Result<Value, PlanError> {
         let record = self.deployment_row(id).await?;
         if is_being_deleted(&record) {
-            let status = text::clean(record["status"].as_str().unwrap_or_default());
+            let status = text::clean(text_of(&record, "status"));
             let name = name_of(&record, id);
-            return Err(unfit(format!(
+            return refuse(format!(
                 "{name} is being deleted ({status}) and can't be changed"
-            )));
+            ));
         }
         Ok(record)
     }
@@ -142,19 +137,19 @@ impl ControlPlane {
     ) -> Result<Draft, PlanError> {
         let record = self.deployment_row(id).await?;
         let name = name_of(&record, id).into_owned();
-        let status = text::clean(record["status"].as_str().unwrap_or_default()).into_owned();
+        let status = text::clean(text_of(&record, "status")).into_owned();
         match (force, is_being_deleted(&record)) {
             (false, true) => {
                 let why = format!(
                     "{name} is already being deleted ({status}); `force` completes it at once"
                 );
-                return Err(unfit(why));
+                return refuse(why);
             }
             (true, false) => {
                 let why = format!(
                     "{name} is not being deleted ({status}); the service accepts `force` only then"
                 );
-                return Err(unfit(why));
+                return refuse(why);
             }
             _ => {}
         }
@@ -165,20 +160,14 @@ impl ControlPlane {
                 "Revision {revision} is serving now: its URL will stop responding."
             )));
         }
-        notes.push(match with_traces {
-            true => Note::warning(format!("The tracing project {name} is deleted with all its traces.")),
-            false => Note::fact(format!(
+        notes.push(if with_traces { Note::warning(format!("The tracing project {name} is deleted with all its traces.")) } else { Note::fact(format!(
                 "The tracing project {name} and its traces are kept. While it exists, a new deployment named {name} is \
                  refused (409)."
-            )),
-        });
-        notes.push(match force {
-            true => Note::warning("Deletes the deployment permanently and immediately. This can't be undone."),
-            false => Note::fact(
+            )) });
+        notes.push(if force { Note::warning("Deletes the deployment permanently and immediately. This can't be undone.") } else { Note::fact(
                 "Deletion takes a while. Until then the deployment stays listed as AWAITING_DELETE, then as \
                  AWAITING_FINAL_DELETE.",
-            ),
-        });
+            ) });
         let flags = [("delete_tracing_project", with_traces), ("force", force)];
         let query = flags
             .into_iter()

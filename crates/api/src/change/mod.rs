@@ -4,12 +4,9 @@ mod deployment;
 mod revision;
 mod service;
 
-use crate::ControlPlane;
-use crate::act::{Draft, Plan, PlanError};
+use crate::prelude::*;
 use runtail_core::config::Document;
 use runtail_core::model::{Fetched, Intent};
-use runtail_core::text;
-use serde_json::Value;
 
 impl ControlPlane {
     /// Plans a change: reads the target, validates the change, and previews the exact request and its consequences. Sends no
@@ -60,8 +57,6 @@ async fn fetch(document: &Document) -> Result<Fetched, PlanError> {
     match tokio::task::spawn_blocking(move || document.fetch()).await {
         Ok(fetched) => fetched.map_err(|error| PlanError::Wrong(vec![error.to_string()])),
         // The task neither panics nor is cancelled; if it ever did, nothing would be sent.
-        Err(error) => Err(PlanError::Wrong(vec![format!(
-            "the secrets could not be fetched: {error}"
-        )])),
+        Err(error) => wrong(format!("the secrets could not be fetched: {error}")),
     }
 }

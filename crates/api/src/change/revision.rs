@@ -1,12 +1,8 @@
 //! Plans for revisions.
 
 use super::name_of;
-use crate::ControlPlane;
-use crate::act::{Condition, Draft, Guard, PlanError, Step, StepKind, unfit};
-use reqwest::Method;
-use runtail_core::model::{MASK, NewRevision, Note, Phase, SourceRevisionConfig, Target, compare};
-use runtail_core::text;
-use serde_json::{Map, Value, json};
+use crate::prelude::*;
+use runtail_core::model::{MASK, NewRevision, Phase, SourceRevisionConfig};
 
 impl ControlPlane {
     /// `POST …/revisions/{id}/redeploy` (control-plane reference §2).
@@ -58,19 +54,19 @@ impl ControlPlane {
         let name = name_of(&record, deployment).into_owned();
         let id = text::short_id(revision);
         if record["latest_revision_id"] == revision && record["active_revision_id"] == revision {
-            return Err(unfit(format!(
+            return refuse(format!(
                 "{name}: revision {id} is the newest and is serving; nothing to roll back"
-            )));
+            ));
         }
         let Pinned { source, mut notes } =
             pin(&record, &row).map_err(|why| unfit(format!("{name}: revision {id}: {why}")))?;
         // Don't send a mask in place of the value.
         if source.to_string().contains(MASK) {
-            return Err(unfit(format!(
+            return refuse(format!(
                 "{name}: revision {id}: its source contains a key of this profile, which is not sent"
-            )));
+            ));
         }
-        let status = row["status"].as_str().unwrap_or_default();
+        let status = text_of(&row, "status");
         if Phase::of(status) != Phase::Deployed {
             let status = text::clean(status);
             notes.insert(
@@ -126,12 +122,12 @@ impl ControlPlane {
         let record = self.changeable(deployment).await?;
         let row = self.revision_row(deployment, revision).await?;
         let name = name_of(&record, deployment).into_owned();
-        let status = row["status"].as_str().unwrap_or_default();
+        let status = text_of(&row, "status");
         if Phase::of(status).is_final() {
             let (id, status) = (text::short_id(revision), text::clean(status));
-            return Err(unfit(format!(
+            return refuse(format!(
                 "{name}: revision {id} is {status}; nothing to interrupt"
-            )));
+            ));
         }
         let now = if status.is_empty() {
             "without a status".into()

@@ -1,15 +1,10 @@
 //! Plans for listeners, OAuth providers and tokens.
 
-use crate::act::{Condition, Draft, Guard, PlanError, Step, StepKind, counted, unfit};
-use crate::{ApiError, ControlPlane, DeploymentQuery, Kind};
-use reqwest::Method;
-use runtail_core::model::compare;
-use runtail_core::model::{
-    Change, Collection, Consent, MASK, Note, Service, ServiceChange, Target,
-};
-use runtail_core::text;
+use crate::DeploymentQuery;
+use crate::act::counted;
+use crate::prelude::*;
+use runtail_core::model::{Change, Collection, Consent, MASK, Service, ServiceChange};
 use secrecy::ExposeSecret;
-use serde_json::{Map, Value};
 
 /// Maximum number of names in a note.
 const MOST_NAMES: usize = 8;
@@ -17,9 +12,10 @@ const MOST_NAMES: usize = 8;
 impl ControlPlane {
     /// Plans a change of a record other than a deployment (control-plane reference §2).
     pub(super) async fn plan_service(&self, change: &ServiceChange) -> Result<Draft, PlanError> {
-        let body = match change.what.fields().is_empty() {
-            true => None,
-            false => Some(body_of(change).await?),
+        let body = if change.what.fields().is_empty() {
+            None
+        } else {
+            Some(body_of(change).await?)
         };
         match &change.what {
             Service::CreateListener => self.create_listener(body).await,
@@ -49,11 +45,11 @@ impl ControlPlane {
         let name = field(&body, "compute_id");
         let rows = self.rows(&Collection::Listeners).await?;
         if let Some(row) = rows.iter().find(|row| row["compute_id"] == name.as_str()) {
-            let id = text::clean(row["id"].as_str().unwrap_or_default()).into_owned();
+            let id = text::clean(text_of(row, "id")).into_owned();
             let name = text::clean(&name);
-            return Err(unfit(format!(
+            return refuse(format!(
                 "the listener {name} already exists ({id}): update it"
-            )));
+            ));
         }
         let notes = vec![Note::fact(
             "compute_type and compute_id can't be changed afterwards.",
@@ -104,9 +100,7 @@ impl ControlPlane {
         let shown = text::clean(&slug).into_owned();
         match self.member(&Collection::Providers, &slug).await {
             Ok(_) => {
-                return Err(unfit(format!(
-                    "the provider {shown} already exists: update it"
-                )));
+                return refuse(format!("the provider {shown} already exists: update it"));
             }
             Err(ApiError {
                 kind: Kind::NotFound,
@@ -228,7 +222,7 @@ impl ControlPlane {
             .await?;
         let shown = text::clean(slug).into_owned();
         if rows.is_empty() {
-            return Err(PlanError::Nothing(format!("you have no token for {shown}")));
+            return nothing(format!("you have no token for {shown}"));
         }
         let of = Collection::Tokens(None);
         let names: Vec<String> = rows.iter().filter_map(|row| of.name_of(row)).collect();
@@ -320,7 +314,7 @@ fn changes(
     change: &ServiceChange,
 ) -> Result<Vec<Change>, PlanError> {
     if given.is_empty() {
-        return Err(PlanError::Wrong(vec!["no field to change is given".into()]));
+        return wrong("no field to change is given");
     }
     let plain = |fields: &Map<String, Value>| {
         let known = fields
@@ -342,9 +336,10 @@ fn changes(
         before: Some(MASK.into()),
         after: Some(MASK.into()),
     }));
-    match changes.is_empty() {
-        true => Err(PlanError::Nothing("it already has these settings".into())),
-        false => Ok(changes),
+    if changes.is_empty() {
+        nothing("it already has these settings")
+    } else {
+        Ok(changes)
     }
 }
 

@@ -1,27 +1,18 @@
 //! Checks of an agent server: health, software, credentials.
 
-use super::control::{Verdict, below, question, verdict};
-use super::{Check, Fault, Probe, Reporter, State, reach};
-use crate::answer::Service;
-use crate::{Http, Kind, ServerKind, server_info};
-use reqwest::{Method, Url};
-use serde_json::{Value, json};
+use super::control::{Verdict, verdict};
+use super::{Check, Fault, Reporter, State, below, reach};
+use crate::prelude::*;
+use crate::{Http, server_info};
 
 pub(super) async fn examine(desk: &Reporter, url: &Url, http: Option<&Http>) {
     let reached = reach::examine(desk, url).await;
-    let Some(http) = http.filter(|_| reached) else {
-        let why = if reached {
-            "the key or the token could not be read"
-        } else {
-            "the server cannot be reached"
-        };
-        return desk.tell(Check::skipped("access", format!("not checked: {why}")));
+    let Some(http) = desk.usable(http, reached) else {
+        return;
     };
     // The address is from the profile or from the control plane's records.
     http.allow(url);
-    let seen = desk
-        .probe(http, Probe::get(Service::Agent, below(url, &["ok"], &[])))
-        .await;
+    let seen = desk.get(http, Service::Agent, url, &["ok"]).await;
     match &seen.result {
         Ok(_) => desk.tell(seen.evidence(Check::good("health", "healthy (/ok)"))),
         Err(error) if error.may_lack_call() => {
@@ -40,9 +31,7 @@ pub(super) async fn examine(desk: &Reporter, url: &Url, http: Option<&Http>) {
 
 /// Reports the server's software.
 async fn identity(desk: &Reporter, url: &Url, http: &Http) {
-    let seen = desk
-        .probe(http, Probe::get(Service::Agent, below(url, &["info"], &[])))
-        .await;
+    let seen = desk.get(http, Service::Agent, url, &["info"]).await;
     desk.tell(match seen.json() {
         Ok(raw) => {
             let info = server_info(raw);
@@ -69,16 +58,14 @@ async fn identity(desk: &Reporter, url: &Url, http: &Http) {
 /// Checks that the server accepts a request, with a search that most servers offer.
 async fn access(desk: &Reporter, url: &Url, http: &Http) {
     let body = json!({"limit": 10, "offset": 0});
-    let seen = desk
-        .probe(
-            http,
-            question(
-                Service::Agent,
-                below(url, &["assistants", "search"], &[]),
-                &body,
-            ),
-        )
-        .await;
+    let search = below(url, &["assistants", "search"], &[]);
+    let call = Call {
+        body: Some(&body),
+        is_list: true,
+        reads: true,
+        ..Call::new(Service::Agent, Method::POST, search)
+    };
+    let seen = desk.probe(http, call).await;
     let nothing_sent = http.identity(Service::Agent).is_empty();
     let check = match seen.json() {
         Ok(Value::Array(rows)) => {
@@ -133,12 +120,7 @@ enum Role {
 /// Determines the kind of a server without the assistant search, with reads only. A 404 may mean an unknown thread as well
 /// as an unknown route, so `POST /threads` is detected by its 405.
 async fn role(desk: &Reporter, url: &Url, http: &Http) -> Role {
-    let threads = desk
-        .probe(
-            http,
-            Probe::get(Service::Agent, below(url, &["threads"], &[])),
-        )
-        .await;
+    let threads = desk.get(http, Service::Agent, url, &["threads"]).await;
     if matches!(threads.status(), Some(200 | 405)) {
         return Role::Agent;
     }
@@ -157,15 +139,7 @@ async fn role(desk: &Reporter, url: &Url, http: &Http) -> Role {
     }
     for prefix in [&[][..], &["api-host"]] {
         let list = below(url, &[prefix, &["v2", "deployments"]].concat(), &[]);
-        let seen = desk
-            .probe(
-                http,
-                Probe {
-                    is_list: true,
-                    ..Probe::get(Service::Agent, list)
-                },
-            )
-            .await;
+        let seen = desk.list(http, Service::Agent, list).await;
         if verdict(&seen) == Verdict::Speaks {
             return Role::Control;
         }

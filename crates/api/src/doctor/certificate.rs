@@ -1,12 +1,13 @@
 //! A TLS handshake that inspects the certificate, trusted or not.
 
+use crate::connections::lock;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, ProtocolVersion, SignatureScheme};
 use rustls_platform_verifier::Verifier;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use x509_parser::prelude::{FromDer, X509Certificate};
@@ -53,11 +54,7 @@ pub(super) async fn shake(name: ServerName<'static>, stream: TcpStream) -> Hands
     let result = TlsConnector::from(Arc::new(config))
         .connect(name, stream)
         .await;
-    let seen = verifier
-        .seen
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .take();
+    let seen = lock(&verifier.seen).take();
     Handshake {
         result: result.map(|stream| stream.get_ref().1.protocol_version()),
         certificate: seen.and_then(|der| read(&der)),
@@ -106,7 +103,7 @@ impl ServerCertVerifier for CertRecorder {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(end_entity.to_vec());
+        *lock(&self.seen) = Some(end_entity.to_vec());
         self.judge
             .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
     }

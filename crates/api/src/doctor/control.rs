@@ -2,24 +2,23 @@
 
 use super::reach;
 use super::regions::Refused;
-use super::{Check, Fault, Probe, Reporter, Seen};
-use crate::answer::Service;
+use super::{Check, Fault, Reporter, Seen, below};
 use crate::control_plane::LogCalls;
-use crate::{
-    ApiError, ControlPlane, DeploymentQuery, Http, Kind, LogAsk, LogFilter, LogKind, LogScope,
-};
-use reqwest::{Method, Url};
+use crate::prelude::*;
+use crate::{DeploymentQuery, Http, LogAsk, LogFilter, LogKind, LogScope};
 use runtail_core::config::Profile;
 use runtail_core::model::Deployment;
-use runtail_core::text;
 use serde::Deserialize;
-use serde_json::Value;
-use std::time::Duration;
 
 /// Number of rows to request: one page of the maximum size.
 const PAGE: usize = 100;
 /// Maximum number of pinned deployments to read.
 const PINNED: usize = 5;
+
+/// What the service says if a key belongs to a whole organization.
+const NEEDS_WORKSPACE: &str = "requires workspace specification";
+/// What it says if deployments are not part of the plan.
+const NOT_ENABLED: &str = "not enabled";
 
 /// Results of the control plane that later checks need.
 #[derive(Default)]
@@ -48,27 +47,15 @@ pub(super) async fn examine(
     http: Option<&Http>,
 ) -> Findings {
     let reached = reach::examine(desk, base).await;
-    let Some(http) = http.filter(|_| reached) else {
-        let why = if reached {
-            "the key or the token could not be read"
-        } else {
-            "the server cannot be reached"
-        };
-        desk.tell(Check::skipped("access", format!("not checked: {why}")));
+    let Some(http) = desk.usable(http, reached) else {
         return Findings::default();
     };
-    let list = |base: &Url| {
-        let url = below(
-            base,
-            &["v2", "deployments"],
-            &[("limit", PAGE.to_string()), ("offset", "0".into())],
-        );
-        Probe {
-            is_list: true,
-            ..Probe::get(Service::Control, url)
-        }
+    let list = async |base: &Url| {
+        let query = [("limit", PAGE.to_string()), ("offset", "0".into())];
+        let url = below(base, &["v2", "deployments"], &query);
+        desk.list(http, Service::Control, url).await
     };
-    let seen = desk.probe(http, list(base)).await;
+    let seen = list(base).await;
     clock(desk, &seen);
     let control = ControlPlane::new(http.clone(), base.clone());
     match verdict(&seen) {
@@ -81,15 +68,8 @@ pub(super) async fn examine(
         Verdict::Other => {
             // A server without the list call is a control plane too.
             if let Some(id) = profile.deployments.first() {
-                let pinned = desk
-                    .probe(
-                        http,
-                        Probe::get(
-                            Service::Control,
-                            below(base, &["v2", "deployments", id], &[]),
-                        ),
-                    )
-                    .await;
+                let path = ["v2", "deployments", id];
+                let pinned = desk.get(http, Service::Control, base, &path).await;
                 if pinned.json().is_ok() {
                     desk.tell(Check::good(
                         "address",
@@ -100,7 +80,7 @@ pub(super) async fn examine(
                 }
             }
             let other = other_prefix(base);
-            let answers = verdict(&desk.probe(http, list(&other)).await) == Verdict::Speaks;
+            let answers = verdict(&list(&other).await) == Verdict::Speaks;
             desk.tell(wrong_address(&seen, base, &other, answers));
             return Findings::default();
         }
@@ -109,22 +89,13 @@ pub(super) async fn examine(
             format!("a control plane answers at {base}"),
         ))),
     }
-    let rows = match access(desk, profile, &seen) {
-        Some(rows) => rows,
-        None => {
-            let refused = matches!(&seen.result, Err(e) if may_be_elsewhere(e));
-            let elsewhere = refused
-                && desk
-                    .ask
-                    .regions
-                    .iter()
-                    .any(|(_, url)| url.origin() == base.origin());
-            let refused = elsewhere.then(|| Refused::new(desk, http, base));
-            return Findings {
-                server: None,
-                refused,
-            };
-        }
+    let Some(rows) = access(desk, base, profile, &seen) else {
+        let is_refused = seen.result.as_ref().err().is_some_and(may_be_elsewhere);
+        let refused = (is_refused && is_region(desk, base)).then(|| Refused::new(desk, http, base));
+        return Findings {
+            server: None,
+            refused,
+        };
     };
     let more = if rows.len() >= PAGE { " or more" } else { "" };
     desk.tell(seen.evidence(Check::good(
@@ -201,7 +172,7 @@ fn wrong_address(seen: &Seen, base: &Url, other: &Url, answers: bool) -> Check {
 }
 
 /// Reports on the key and the workspace; returns the rows of the list, if there are any.
-fn access(desk: &Reporter, profile: &Profile, seen: &Seen) -> Option<Vec<Value>> {
+fn access(desk: &Reporter, base: &Url, profile: &Profile, seen: &Seen) -> Option<Vec<Value>> {
     let sent = profile.workspace.as_deref().map(text::short_id);
     let error = match seen.json() {
         Ok(answer) => {
@@ -214,9 +185,8 @@ fn access(desk: &Reporter, profile: &Profile, seen: &Seen) -> Option<Vec<Value>>
         }
         Err(error) => error,
     };
-    let detail = error.detail.to_lowercase();
     let known = || Check::good("access", "credentials accepted");
-    if error.kind == Kind::Forbidden && detail.contains("requires workspace specification") {
+    if says(&error, NEEDS_WORKSPACE) {
         desk.tell(known());
         let check = seen.failed("workspace", &error);
         desk.tell(match sent {
@@ -227,36 +197,39 @@ fn access(desk: &Reporter, profile: &Profile, seen: &Seen) -> Option<Vec<Value>>
                 check.to_do("the id of a workspace is in the dashboard under Settings, Workspaces")
             }
         });
-    } else if error.kind == Kind::Forbidden && detail.contains("not enabled") {
+    } else if says(&error, NOT_ENABLED) {
         desk.tell(known());
         desk.tell(seen.failed("deployments", &error));
     } else {
         let check = seen.failed("access", &error);
-        let elsewhere =
-            desk.ask.regions.iter().any(|(_, url)| {
-                profile.control_plane.as_ref().map(Url::origin) == Some(url.origin())
-            });
-        desk.tell(
-            match may_be_elsewhere(&error) && elsewhere && !desk.ask.try_regions {
-                true => check
-                    .to_do("replace it, or find its region with `runtail doctor --try-regions`"),
-                false => check,
-            },
-        );
+        let is_to_be_found =
+            may_be_elsewhere(&error) && is_region(desk, base) && !desk.ask.try_regions;
+        desk.tell(if is_to_be_found {
+            check.to_do("replace it, or find its region with `runtail doctor --try-regions`")
+        } else {
+            check
+        });
     }
     None
 }
 
 /// Whether a rejected key may belong to another region.
 fn may_be_elsewhere(error: &ApiError) -> bool {
-    let known = ["requires workspace specification", "not enabled"];
     match error.kind {
         Kind::Unauthorized => true,
-        Kind::Forbidden => !known
-            .iter()
-            .any(|text| error.detail.to_lowercase().contains(text)),
+        Kind::Forbidden => !says(error, NEEDS_WORKSPACE) && !says(error, NOT_ENABLED),
         _ => false,
     }
+}
+
+fn says(error: &ApiError, why: &str) -> bool {
+    error.kind == Kind::Forbidden && error.detail.to_lowercase().contains(why)
+}
+
+/// Whether an address is one of the regions of the cloud.
+fn is_region(desk: &Reporter, base: &Url) -> bool {
+    let regions = &desk.ask.regions;
+    regions.iter().any(|(_, url)| url.origin() == base.origin())
 }
 
 /// Returns the rows of a list in either form.
@@ -299,15 +272,8 @@ fn clock(desk: &Reporter, seen: &Seen) {
 async fn pinned(desk: &Reporter, http: &Http, base: &Url, profile: &Profile) {
     let (mut good, mut problems) = (0, Vec::new());
     for id in profile.deployments.iter().take(PINNED) {
-        let seen = desk
-            .probe(
-                http,
-                Probe::get(
-                    Service::Control,
-                    below(base, &["v2", "deployments", id], &[]),
-                ),
-            )
-            .await;
+        let path = ["v2", "deployments", id];
+        let seen = desk.get(http, Service::Control, base, &path).await;
         match seen.json() {
             Ok(_) => good += 1,
             Err(error) => problems.push((id, seen, error)),
@@ -332,26 +298,19 @@ async fn pinned(desk: &Reporter, http: &Http, base: &Url, profile: &Profile) {
 
 /// Reports the number of free-tier deployments. Only newer servers return it; informational.
 async fn room(desk: &Reporter, http: &Http, base: &Url) {
-    let seen = desk
-        .probe(
-            http,
-            Probe::get(
-                Service::Control,
-                below(base, &["v2", "deployments", "free-count"], &[]),
-            ),
-        )
-        .await;
+    let path = ["v2", "deployments", "free-count"];
+    let seen = desk.get(http, Service::Control, base, &path).await;
     let count = seen.json().ok().and_then(|answer| answer["count"].as_u64());
-    let check = match count {
-        Some(0) => Check::good("free", "no free-tier deployments"),
-        Some(1) => Check::good("free", "1 free-tier deployment"),
-        Some(count) => Check::good("free", format!("{count} free-tier deployments")),
+    desk.tell(match count {
         None => Check::skipped("free", "this server does not count free-tier deployments"),
-    };
-    desk.tell(if count.is_some() {
-        seen.evidence(check)
-    } else {
-        check
+        Some(count) => {
+            let many = match count {
+                0 => "no free-tier deployments".into(),
+                1 => "1 free-tier deployment".into(),
+                n => format!("{n} free-tier deployments"),
+            };
+            seen.evidence(Check::good("free", many))
+        }
     });
 }
 
@@ -480,28 +439,5 @@ async fn deployment(
             ));
             None
         }
-    }
-}
-
-/// Returns an address below a base. Parts are encoded, so they can't change the path.
-pub(super) fn below(base: &Url, parts: &[&str], query: &[(&str, String)]) -> Url {
-    let mut url = base.clone();
-    if let Ok(mut segments) = url.path_segments_mut() {
-        segments.pop_if_empty().extend(parts);
-    }
-    if !query.is_empty() {
-        url.query_pairs_mut().extend_pairs(query);
-    }
-    url
-}
-
-/// Creates a POST that only reads.
-pub(super) fn question<'a>(plane: Service, url: Url, body: &'a Value) -> Probe<'a> {
-    Probe {
-        plane,
-        method: Method::POST,
-        url,
-        body: Some(body),
-        is_list: true,
     }
 }

@@ -2,14 +2,11 @@
 
 use super::{Check, Fault, Reporter};
 use crate::Http;
-use crate::answer::Service;
+use crate::prelude::*;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use jiff::Timestamp;
 use runtail_core::config::{Profile, SecretError, SecretSource};
-use runtail_core::text;
 use secrecy::{ExposeSecret, SecretString};
-use std::time::Duration;
 
 /// Which of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -237,28 +234,22 @@ fn token(secret: &str) -> Option<Option<Timestamp>> {
 
 /// Reports which headers go where, from the client itself.
 pub(super) fn headers(http: &Http, profile: &Profile) -> Check {
-    let of = |plane| {
-        let names: Vec<String> = http
-            .identity(plane)
-            .iter()
-            .map(|(name, _)| written(name))
-            .collect();
-        if names.is_empty() {
-            "none".to_string()
-        } else {
-            names.join(", ")
-        }
-    };
-    let mut parts = Vec::new();
-    if profile.control_plane.is_some() {
-        parts.push(format!("to the control plane: {}", of(Service::Control)));
-    }
-    parts.push(format!("to agent servers: {}", of(Service::Agent)));
-    Check::good("headers", parts.join("; "))
+    let of = |plane| header_names(http, plane).unwrap_or_else(|| "none".into());
+    let control = profile.control_plane.is_some().then_some(Service::Control);
+    let control = control.map(|plane| format!("to the control plane: {}; ", of(plane)));
+    let agent = format!("to agent servers: {}", of(Service::Agent));
+    Check::good("headers", control.unwrap_or_default() + &agent)
+}
+
+/// Returns the names of the headers with credentials, if any are sent.
+pub(super) fn header_names(http: &Http, plane: Service) -> Option<String> {
+    let sent = http.identity(plane);
+    let names: Vec<String> = sent.iter().map(|(name, _)| written(name)).collect();
+    (!names.is_empty()).then(|| names.join(", "))
 }
 
 /// Returns a header's name as documented: `X-Api-Key`.
-pub(super) fn written(header: &str) -> String {
+fn written(header: &str) -> String {
     let part = |part: &str| part[..1].to_ascii_uppercase() + &part[1..];
     header.split('-').map(part).collect::<Vec<_>>().join("-")
 }

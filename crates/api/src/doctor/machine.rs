@@ -68,15 +68,16 @@ fn configuration(origin: Origin<'_>) -> Vec<Check> {
             || "no home directory found".into(),
             |p| p.display().to_string(),
         );
-        return vec![match config.profiles.is_empty() {
-            false => Check::good(
-                name,
-                format!("no file ({usual}); the environment makes the profile"),
-            ),
-            true => Check::bad(Fault::Configuration, name, "no profile configured")
+        return vec![if config.profiles.is_empty() {
+            Check::bad(Fault::Configuration, name, "no profile configured")
                 .seen(format!("no file: {usual}"))
                 .seen("neither LANGSMITH_API_KEY nor LANGSMITH_BEARER_TOKEN is set")
-                .to_do("try `runtail config init`, or `--url URL` for a single agent server"),
+                .to_do("try `runtail config init`, or `--url URL` for a single agent server")
+        } else {
+            Check::good(
+                name,
+                format!("no file ({usual}); the environment makes the profile"),
+            )
         }];
     };
     let profiles = match config.profiles.len() {
@@ -84,14 +85,13 @@ fn configuration(origin: Origin<'_>) -> Vec<Check> {
         n => format!("{n} profiles"),
     };
     let found = format!("{}, {profiles}", path.display());
-    let mut checks = vec![match config.warnings.is_empty() {
-        true => Check::good(name, found),
-        false => {
-            let mut check =
-                Check::warn(name, found).likely("a mistyped name; such settings have no effect");
-            check.evidence = config.warnings.clone();
-            check
-        }
+    let mut checks = vec![if config.warnings.is_empty() {
+        Check::good(name, found)
+    } else {
+        let mut check =
+            Check::warn(name, found).likely("a mistyped name; such settings have no effect");
+        check.evidence = config.warnings.clone();
+        check
     }];
     checks.extend(rights(path));
     checks

@@ -14,20 +14,15 @@ pub use check::{Check, Fault, State};
 pub use machine::{Origin, machine};
 pub use regions::Refused;
 
+use super::Http;
 use super::answer::Service;
-use super::http::{Call, MAX_BODY, REQUEST_TIMEOUT};
+use super::http::Call;
 use super::response::{Answer, Head};
-use super::{ApiError, Http, Kind, Retry};
+use crate::prelude::*;
 use credentials::Credentials;
 use futures::StreamExt;
-use reqwest::{Method, Url};
 use runtail_core::config::{self, Profile, REGIONS, of_region};
-use runtail_core::model::Secrets;
-use runtail_core::text;
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::Value;
-use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
@@ -101,14 +96,12 @@ pub async fn examine(profile: &Profile, ask: &Ask, out: UnboundedSender<Check>) 
     let (credentials, profile) = credentials::fetch(profile).await;
     let desk = Reporter::new(&profile, ask, &credentials, out);
     let had_all = credentials.tell(&desk);
-    let http = match had_all.then(|| Http::new(&profile)) {
-        Some(Ok(http)) => Some(http),
-        Some(Err(error)) => {
-            desk.tell(Check::bad(Fault::Configuration, "key", error.detail));
-            None
-        }
-        None => None,
-    };
+    let http = had_all.then(|| Http::new(&profile)).and_then(|http| {
+        let bad = |error: &ApiError| {
+            desk.tell(Check::bad(Fault::Configuration, "key", &error.detail));
+        };
+        http.inspect_err(bad).ok()
+    });
     if let Some(http) = &http {
         desk.tell(credentials::headers(http, &profile));
     }
@@ -117,17 +110,13 @@ pub async fn examine(profile: &Profile, ask: &Ask, out: UnboundedSender<Check>) 
     if let Some(base) = &profile.control_plane {
         let examined = control::examine(&desk, &profile, base, http.as_ref()).await;
         let exists = |url: &Url| !profile.only_local || config::is_loopback(url);
-        if examined
-            .server
-            .as_ref()
-            .is_some_and(|(_, url)| !exists(url))
-        {
-            desk.tell(Check::skipped(
+        match examined.server {
+            Some((_, url)) if !exists(&url) => desk.tell(Check::skipped(
                 "deployment",
-                "its agent server is not simulated".to_string(),
-            ));
+                "its agent server is not simulated",
+            )),
+            server => servers.extend(server),
         }
-        servers.extend(examined.server.filter(|(_, url)| exists(url)));
         refused = examined.refused;
     }
     if let (true, Some(kept)) = (ask.try_regions, &refused) {
@@ -198,6 +187,20 @@ impl Reporter {
         }
     }
 
+    /// Returns the client if the server was reached; otherwise reports why nothing more is checked.
+    fn usable<'h>(&self, http: Option<&'h Http>, reached: bool) -> Option<&'h Http> {
+        let http = http.filter(|_| reached);
+        if http.is_none() {
+            let why = if reached {
+                "the key or the token could not be read"
+            } else {
+                "the server cannot be reached"
+            };
+            self.tell(Check::skipped("access", format!("not checked: {why}")));
+        }
+        http
+    }
+
     /// Reports a check, sanitized and without secrets and the home directory.
     fn tell(&self, check: Check) {
         // The receiver may be gone.
@@ -213,54 +216,34 @@ impl Reporter {
         check.map(|text| safe(text, &self.secrets, self.home.as_deref()))
     }
 
+    async fn get(&self, http: &Http, plane: Service, base: &Url, parts: &[&str]) -> Seen {
+        let url = below(base, parts, &[]);
+        self.probe(http, Call::new(plane, Method::GET, url)).await
+    }
+
+    /// Requests a list of deployments.
+    async fn list(&self, http: &Http, plane: Service, url: Url) -> Seen {
+        let call = Call {
+            is_list: true,
+            ..Call::new(plane, Method::GET, url)
+        };
+        self.probe(http, call).await
+    }
+
     /// Makes a read request once, within the timeout.
-    async fn probe(&self, http: &Http, probe: Probe<'_>) -> Seen {
-        let Probe {
-            plane,
-            method,
-            url,
-            body,
-            is_list,
-        } = probe;
-        let at = http.place(&method, &url);
-        let headers = http
-            .identity(plane)
-            .iter()
-            .map(|(name, _)| credentials::written(name))
-            .collect::<Vec<_>>();
-        let with = if headers.is_empty() {
-            "without a key".to_string()
-        } else {
-            format!("with {}", headers.join(", "))
+    async fn probe(&self, http: &Http, call: Call<'_>) -> Seen {
+        let at = http.place(&call.method, &call.url);
+        let with = match credentials::header_names(http, call.plane) {
+            Some(names) => format!("with {names}"),
+            None => "without a key".into(),
         };
         let asked = format!("{} {}{} {with}", at.method, at.host, at.path);
-        let call = Call {
-            plane,
-            method,
-            url,
-            body,
-            about: None,
-            expect: &[200],
-            is_list,
-            reads: true,
-            timeout: REQUEST_TIMEOUT,
-            max_body: MAX_BODY,
-            retry: Retry::NONE,
-        };
         let limit = self.ask.request_limit;
         let (head, result) = tokio::time::timeout(limit, http.probe(&call))
             .await
             .unwrap_or_else(|_| {
                 let detail = format!("no answer within {}", text::duration(limit));
-                (
-                    None,
-                    Err(ApiError {
-                        kind: Kind::Timeout,
-                        at,
-                        detail,
-                        hint: None,
-                    }),
-                )
+                (None, Err(ApiError::new(Kind::Timeout, at, detail)))
             });
         Seen {
             asked,
@@ -270,25 +253,16 @@ impl Reporter {
     }
 }
 
-/// Creates a read request.
-struct Probe<'a> {
-    plane: Service,
-    method: Method,
-    url: Url,
-    body: Option<&'a Value>,
-    is_list: bool,
-}
-
-impl Probe<'_> {
-    fn get(plane: Service, url: Url) -> Probe<'static> {
-        Probe {
-            plane,
-            method: Method::GET,
-            url,
-            body: None,
-            is_list: false,
-        }
+/// Returns an address below a base. Parts are encoded, so they can't change the path.
+fn below(base: &Url, parts: &[&str], query: &[(&str, String)]) -> Url {
+    let mut url = base.clone();
+    if let Ok(mut segments) = url.path_segments_mut() {
+        segments.pop_if_empty().extend(parts);
     }
+    if !query.is_empty() {
+        url.query_pairs_mut().extend_pairs(query);
+    }
+    url
 }
 
 /// The result of a request.

@@ -3,13 +3,11 @@
 use super::certificate::{self, Certificate, Handshake};
 use super::{Check, Fault, Reporter};
 use crate::network;
+use crate::prelude::*;
 use futures::stream::{FuturesUnordered, StreamExt};
 use http::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
-use jiff::Timestamp;
-use reqwest::Url;
 use runtail_core::config::{self, Profile};
-use runtail_core::text;
 use rustls::ProtocolVersion;
 use rustls::pki_types::ServerName;
 use std::io;
@@ -195,13 +193,14 @@ async fn connect(
     let refused = problems.iter().any(|p| p.contains("refused"));
     let mut check = Check::bad(Fault::Network, name, format!("no connection to {target}"));
     check.evidence = problems;
-    desk.tell(match refused {
-        true => check
+    desk.tell(if refused {
+        check
             .likely("nothing listens there")
-            .to_do("check that the server is running and that the port is correct"),
-        false => check
+            .to_do("check that the server is running and that the port is correct")
+    } else {
+        check
             .likely("a firewall, or a network that this machine can't reach")
-            .to_do("is a VPN, or a proxy in HTTPS_PROXY, needed?"),
+            .to_do("is a VPN, or a proxy in HTTPS_PROXY, needed?")
     });
     None
 }
@@ -275,11 +274,12 @@ fn trusted(version: Option<ProtocolVersion>, certificate: Option<&Certificate>, 
         "{version}, certificate by {}, valid for another {days} days",
         certificate.issuer
     );
-    match days < EXPIRY_WARNING_DAYS {
-        true => Check::warn("TLS", found)
+    if days < EXPIRY_WARNING_DAYS {
+        Check::warn("TLS", found)
             .likely("it expires soon, and then connections fail")
-            .to_do("inform the server's operator"),
-        false => Check::good("TLS", found),
+            .to_do("inform the server's operator")
+    } else {
+        Check::good("TLS", found)
     }
 }
 

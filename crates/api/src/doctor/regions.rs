@@ -1,11 +1,9 @@
 //! Tries a rejected key in the other regions of the cloud, only after the user confirmed it.
 
-use super::control::below;
-use super::{Check, Probe, Reporter};
-use crate::answer::Service;
-use crate::{Http, Kind};
+use super::{Check, Reporter, below};
+use crate::Http;
+use crate::prelude::*;
 use futures::future::join_all;
-use reqwest::Url;
 use tokio::sync::mpsc::unbounded_channel;
 
 /// A rejected key. If dropped, it is sent nowhere else.
@@ -56,17 +54,9 @@ impl Refused {
     pub async fn try_regions(&self, regions: &[(String, Url)]) -> Check {
         let asked = self.other(regions).cloned().map(|(tag, url)| async move {
             let list = below(&url, &["v2", "deployments"], &[("limit", "1".into())]);
-            let http = self.http.elsewhere(&url);
-            let seen = self
-                .desk
-                .probe(
-                    &http,
-                    Probe {
-                        is_list: true,
-                        ..Probe::get(Service::Control, list)
-                    },
-                )
-                .await;
+            // Only now, after the user confirmed it.
+            self.http.allow(&url);
+            let seen = self.desk.list(&self.http, Service::Control, list).await;
             let said = match seen.json() {
                 Ok(_) => RegionReply::Accepted,
                 Err(error) if error.kind == Kind::Forbidden => RegionReply::Known,
@@ -74,10 +64,9 @@ impl Refused {
                 Err(_) => RegionReply::Nothing,
             };
             let evidence = match (seen.status(), seen.json()) {
-                (Some(200), _) => "200".to_string(),
+                (Some(200), _) | (_, Ok(_)) => "200".to_string(),
                 (Some(status), Err(error)) => format!("{status}, {}", error.detail),
-                (_, Err(error)) => error.detail,
-                _ => String::new(),
+                (None, Err(error)) => error.detail,
             };
             let evidence = format!("{tag}: {evidence}");
             (tag, said, evidence)

@@ -20,7 +20,7 @@ pub struct ReproduceIntent {
 }
 
 /// The thread of a copy.
-pub(crate) struct CopiedThread {
+pub struct CopiedThread {
     /// Its id.
     thread: String,
     graph: String,

@@ -2,19 +2,9 @@
 
 use super::read::TargetGraph;
 use super::{CopiedThread, ReproduceIntent};
-use crate::act::{
-    Draft, Guard, Plan, PlanError, StartGuard, Step, StepKind, and_more, counted, listed, unfit,
-};
-use crate::{AgentServer, ApiError, LoadedThread, ServerKind};
-use reqwest::Method;
-use runtail_core::json;
-use runtail_core::model::{
-    HistoryState, Note, RunFacts, Supersteps, Target, Unrepeatable, plain_message,
-};
-use runtail_core::text::{self, short_id};
-use serde_json::{Value, json};
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use crate::act::counted;
+use crate::prelude::*;
+use runtail_core::model::{HistoryState, Supersteps, Unrepeatable, plain_message};
 
 /// Names that a sentence has.
 const NAMED: usize = 6;
@@ -69,17 +59,15 @@ impl AgentServer {
         let loaded = self.load_thread(&intent.thread).await?;
         let mut runs = loaded.runs.iter().flatten();
         if runs.any(RunFacts::is_active) {
-            return Err(unfit(
-                "A run is active on this thread. Cancel it, or wait until it finishes.",
-            ));
+            return refuse("A run is active on this thread. Cancel it, or wait until it finishes.");
         }
         let graph = self.graph_of_copy(&loaded, intent).await?;
         if !intent.state_only && !target.takes_supersteps().await? {
-            return Err(unfit(format!(
+            return refuse(format!(
                 "The target {} doesn't create threads with supersteps, so the history can't be copied. --state copies the newest \
                  state, without the history.",
                 target.base()
-            )));
+            ));
         }
         let found = target.target_graph(&graph).await?;
         // Chosen before the request, so that it is found if the reply is lost.
@@ -92,15 +80,16 @@ impl AgentServer {
         let kind = target.info().await?.kind;
         let prepares = kind != ServerKind::JavaScript;
         let from = &intent.thread;
-        let (what, copy) = match intent.state_only {
-            true => (
+        let (what, copy) = if intent.state_only {
+            (
                 "the state of thread",
                 self.copy_state(from, create, &found, prepares).await?,
-            ),
-            false => (
+            )
+        } else {
+            (
                 "thread",
                 self.copy_history(from, create, &found, prepares).await?,
-            ),
+            )
         };
         let first = format!(
             "From {} to {}, graph {}. Everything in the copied states is sent there.",
@@ -173,11 +162,11 @@ impl AgentServer {
             .collect();
         if !unknown.is_empty() {
             let unknown: Vec<&str> = unknown.into_iter().collect();
-            return Err(unfit(format!(
+            return refuse(format!(
                 "The graph of the target has no node {}, which the history has. --graph chooses another graph; --state copies \
                  the newest state.",
                 names(&unknown)
-            )));
+            ));
         }
         let (body, lost) = prepared(prepares, |prepare| steps.body(prepare));
         create["supersteps"] = body;
@@ -223,9 +212,9 @@ impl AgentServer {
     ) -> Result<Copy, PlanError> {
         let state = self.newest_state(thread).await?;
         if state.is_bare {
-            return Err(unfit(
+            return refuse(
                 "The thread's values are not an object of keys, so they can't be written as a state.",
-            ));
+            );
         }
         let as_node = self.writer_of(thread, &state, target).await?;
         let (values, lost) = prepared(prepares, |prepare| {
@@ -236,12 +225,13 @@ impl AgentServer {
             Value::Object(fields.collect())
         });
         let mut body = json!({ "values": values });
-        let next = match state.next.is_empty() {
-            true => "nothing is next".to_string(),
-            false => format!(
+        let next = if state.next.is_empty() {
+            "nothing is next".to_string()
+        } else {
+            format!(
                 "next: {}",
                 names(&state.next.iter().map(String::as_str).collect::<Vec<_>>())
-            ),
+            )
         };
         let mut notes = vec![Note::fact(format!(
             "Copies the newest state ({next}), without the history. No run is started: no model and no tool is called."
@@ -352,14 +342,15 @@ fn prepared(
     build: impl FnOnce(&dyn Fn(&Value) -> Value) -> Value,
 ) -> (Value, bool) {
     let lost = std::cell::Cell::new(false);
-    let prepare = |value: &Value| match prepares {
-        true => {
+    let prepare = |value: &Value| {
+        if prepares {
             let mut own = false;
             let value = plain_message(value, &mut own);
             lost.set(lost.get() | own);
             value
+        } else {
+            value.clone()
         }
-        false => value.clone(),
     };
     let body = build(&prepare);
     (body, lost.get())

@@ -1,12 +1,8 @@
 //! Reads the branch of a thread, and what its target can take.
 
-use crate::act::{PlanError, listed, unfit};
-use crate::{AgentServer, ApiError, Kind, ServerKind};
+use crate::prelude::*;
 use runtail_core::exact_json::{self, Unreadable};
-use runtail_core::json;
 use runtail_core::model::{GraphShape, HistoryState, branch_of};
-use runtail_core::text;
-use serde_json::Value;
 
 /// Maximum number of checkpoints that are copied.
 const MAX_STATES: usize = 2_000;
@@ -23,7 +19,7 @@ const MAX_ASSISTANTS: usize = 1_000;
 const NAMED: usize = 12;
 
 /// The graph of a target.
-pub(super) struct TargetGraph {
+pub struct TargetGraph {
     /// Its assistant, if the server lists assistants.
     pub assistant: Option<String>,
     pub shape: GraphShape,
@@ -45,9 +41,9 @@ impl AgentServer {
                     return Err(PlanError::Asked(error));
                 }
                 Err(error) if error.may_lack_call() => {
-                    return Err(unfit(
+                    return refuse(
                         "The server of the thread doesn't offer its history. --state copies the newest state.",
-                    ));
+                    );
                 }
                 Err(error) => return Err(error.into()),
             };
@@ -56,12 +52,12 @@ impl AgentServer {
                 states.extend(HistoryState::read(exact(row.get())?));
             }
             if bytes > MAX_HISTORY || states.len() > MAX_STATES {
-                return Err(unfit(format!(
+                return refuse(format!(
                     "The history is too large to be copied in one request: more than {} checkpoints or {}. --state copies the \
                      newest state.",
                     text::count(MAX_STATES as u64),
                     text::bytes(MAX_HISTORY as u64)
-                )));
+                ));
             }
         }
     }
@@ -152,15 +148,16 @@ impl AgentServer {
                 .collect();
             names.sort_unstable();
             names.dedup();
-            let has = match names.is_empty() {
-                true => "no graph".into(),
-                false => listed(names, NAMED, |_| ", …".into()),
+            let has = if names.is_empty() {
+                "no graph".into()
+            } else {
+                listed(names, NAMED, |_| ", …".into())
             };
             let graph = text::clean(graph);
-            return Err(unfit(format!(
+            return refuse(format!(
                 "The server {} has no graph {graph}; it has {has}.{advice}",
                 self.base()
-            )));
+            ));
         }
         Ok(assistant)
     }
@@ -170,16 +167,16 @@ impl AgentServer {
 fn exact(json: &str) -> Result<Value, PlanError> {
     match exact_json::parse(json) {
         Ok(value) => match json::half_in(&value) {
-            Some(place) => Err(unfit(format!(
+            Some(place) => refuse(format!(
                 "A state can't be copied exactly: half of a character in {place}."
-            ))),
+            )),
             None => Ok(value),
         },
-        Err(Unreadable::Inexact(inexact)) => Err(unfit(format!(
-            "A state can't be copied exactly: {inexact}."
-        ))),
+        Err(Unreadable::Inexact(inexact)) => {
+            refuse(format!("A state can't be copied exactly: {inexact}."))
+        }
         Err(Unreadable::Invalid(error)) => {
-            Err(unfit(format!("The server's answer is not JSON: {error}.")))
+            refuse(format!("The server's answer is not JSON: {error}."))
         }
     }
 }

@@ -1,12 +1,9 @@
 //! Makes a copy, once, and compares it with the original.
 
 use super::CopiedThread;
-use crate::act::{Acted, Partial, Progress, StartError, StartFailure, listed};
-use crate::{AgentServer, ApiError, Kind};
+use crate::act::{Partial, Progress};
+use crate::prelude::*;
 use runtail_core::model::{HistoryState, same_message};
-use runtail_core::text::{self, short_id};
-use serde_json::Value;
-use std::collections::BTreeSet;
 
 /// Maximum number of differences that are kept.
 const MAX_DIFFERENCES: usize = 50;
@@ -57,7 +54,7 @@ impl AgentServer {
                     text::clean(row["thread_id"].as_str().unwrap_or("without an id")).into_owned();
                 let detail =
                     format!("the server was asked to create thread {id} but returned {made}");
-                return Err(StartFailure::Unknown.with_error(self.refused_here(id, detail)));
+                return Err(StartFailure::AfterEdit.with_error(self.refused_here(id, detail)));
             }
             Err(error) => self.lost_copy(copy, error).await?,
         };
@@ -222,9 +219,12 @@ impl Reproduced {
             Some(step) => format!("at step {step}"),
             None => "at a step".to_string(),
         };
-        let named = |names: &[String]| match names.is_empty() {
-            true => "nothing".to_string(),
-            false => listed(names, 8, |_| String::new()),
+        let named = |names: &[String]| {
+            if names.is_empty() {
+                "nothing".to_string()
+            } else {
+                listed(names, 8, |_| String::new())
+            }
         };
         let mut parts = Vec::new();
         if !first.keys.is_empty() {

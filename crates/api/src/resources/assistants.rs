@@ -1,12 +1,7 @@
 //! Versions and schemas of assistants, and restoring a version.
 
-use crate::act::{Condition, Draft, Guard, PlanError, Step, StepKind, listed, unfit};
 use crate::pages::PAGE;
-use crate::{AgentServer, ApiError, Kind, Listing, ServerKind};
-use reqwest::Method;
-use runtail_core::model::{Note, Target, compare};
-use runtail_core::text::{self, short_id};
-use serde_json::{Value, json};
+use crate::prelude::*;
 
 /// Maximum number of versions to read.
 const MAX_VERSIONS: usize = 1000;
@@ -109,9 +104,9 @@ impl AgentServer {
         let mut changes = compare(&from, &to);
         let name = name_of(&current);
         if current["version"] == version && changes.is_empty() {
-            return Err(PlanError::Nothing(format!(
+            return nothing(format!(
                 "Version {version} is the current version of {name}."
-            )));
+            ));
         }
         let kind = self
             .info()
@@ -206,7 +201,7 @@ fn name_of(row: &Value) -> String {
     let name = field("name")
         .or(field("graph_id"))
         .map(|name| text::clean(name).into_owned());
-    name.unwrap_or_else(|| short_id(row["assistant_id"].as_str().unwrap_or_default()))
+    name.unwrap_or_else(|| short_id(text_of(row, "assistant_id")))
 }
 
 fn shown(value: &Value) -> String {

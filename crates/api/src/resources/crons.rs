@@ -1,13 +1,11 @@
 //! Crons: reading them, and planning their changes (acting reference §9).
 
-use crate::act::{Condition, Draft, Guard, PlanError, RecordPlace, Step, StepKind, field};
+use crate::ServerInfo;
+use crate::act::{RecordPlace, field};
 use crate::pages::PAGE;
-use crate::{AgentServer, ApiError, Kind, Listing, ServerInfo, ServerKind};
-use reqwest::Method;
+use crate::prelude::*;
 use runtail_core::catalog::{CRON, Verb, fields_of};
-use runtail_core::model::{Change, Note, Target, compare};
-use runtail_core::text::{self, short_id};
-use serde_json::{Value, json};
+use runtail_core::model::Change;
 
 /// What changes by itself whenever a cron starts a run.
 const MOVING: [&str; 2] = ["next_run_date", "updated_at"];
@@ -102,12 +100,13 @@ impl AgentServer {
                 "Each run starts on a new thread, which is deleted when the run has ended.",
             ),
         });
-        notes.push(match fields["enabled"] == false {
-            true => Note::fact("It is created paused: it starts no runs until it is resumed."),
-            false => Note::warning("It starts runs by itself until it is paused or deleted."),
+        notes.push(if fields["enabled"] == false {
+            Note::fact("It is created paused: it starts no runs until it is resumed.")
+        } else {
+            Note::warning("It starts runs by itself until it is paused or deleted.")
         });
         let changes = compare(&Value::Null, fields);
-        let schedule = text::clean(fields["schedule"].as_str().unwrap_or_default()).into_owned();
+        let schedule = text::clean(text_of(fields, "schedule")).into_owned();
         let body = Some(fields.clone());
         Ok(Draft {
             title: format!("Create a cron ({schedule})"),
@@ -127,10 +126,10 @@ impl AgentServer {
         let before = self.cron(cron).await?;
         let changes = changes(&before, fields);
         if changes.is_empty() {
-            return Err(PlanError::Nothing(format!(
+            return nothing(format!(
                 "Cron {} already has these settings.",
                 short_id(cron)
-            )));
+            ));
         }
         let mut notes = Vec::new();
         if fields["schedule"].is_string() || fields["timezone"].is_string() {
@@ -161,20 +160,19 @@ impl AgentServer {
         let short = short_id(cron);
         if before["enabled"] == enabled {
             let how = if enabled { "enabled" } else { "paused" };
-            return Err(PlanError::Nothing(format!(
-                "Cron {short} is already {how}."
-            )));
+            return nothing(format!("Cron {short} is already {how}."));
         }
         let fields = json!({"enabled": enabled});
-        let (verb, note) = match enabled {
-            true => (
+        let (verb, note) = if enabled {
+            (
                 "Resume",
                 "It starts runs again by its schedule. Runs that it missed are not started.",
-            ),
-            false => (
+            )
+        } else {
+            (
                 "Pause",
                 "It starts no runs until it is resumed. Runs that it has started continue.",
-            ),
+            )
         };
         let changes = changes(&before, &fields);
         let draft = self.on_cron(verb, cron, before, Method::PATCH, Some(fields))?;
@@ -249,9 +247,7 @@ fn check_names(fields: &Value, verb: Verb) -> Result<(), PlanError> {
         .filter(|name| *name != "thread_id")
         .collect();
     let Some(fields) = fields.as_object() else {
-        return Err(PlanError::Wrong(vec![
-            "a cron's settings are a JSON object".into(),
-        ]));
+        return wrong("a cron's settings are a JSON object");
     };
     let unknown: Vec<String> = fields
         .keys()
@@ -268,9 +264,10 @@ fn check_names(fields: &Value, verb: Verb) -> Result<(), PlanError> {
             known.join(", ")
         ),
     };
-    match unknown.is_empty() {
-        true => Ok(()),
-        false => Err(PlanError::Wrong(unknown.iter().map(words).collect())),
+    if unknown.is_empty() {
+        Ok(())
+    } else {
+        Err(PlanError::Wrong(unknown.iter().map(words).collect()))
     }
 }
 

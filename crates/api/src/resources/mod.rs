@@ -8,8 +8,7 @@ mod store;
 pub use assistants::{changes_between as assistant_changes, only_fields as assistant_fields};
 
 use super::act::{Draft, Plan, PlanError};
-use super::{AgentServer, ApiError, Kind};
-use serde_json::Value;
+use crate::prelude::*;
 
 /// A change of something that an agent server keeps besides threads.
 #[derive(Debug, Clone, PartialEq)]
@@ -118,14 +117,15 @@ impl AgentServer {
             }
             _ => false,
         };
-        match is_missing {
-            true => ApiError {
+        if is_missing {
+            ApiError {
                 kind: Kind::NotOffered,
                 detail: format!("this server doesn't offer {what} ({})", error.cause()),
                 hint: None,
                 ..error
-            },
-            false => error,
+            }
+        } else {
+            error
         }
     }
 }

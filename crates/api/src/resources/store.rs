@@ -1,13 +1,10 @@
 //! The store: namespaces and items, and planning their changes (acting reference §9).
 
-use crate::act::{Condition, Draft, Guard, PlanError, RecordPlace, Step, StepKind, unfit};
+use crate::ServerInfo;
+use crate::act::RecordPlace;
 use crate::pages::PAGE;
+use crate::prelude::*;
 use crate::rows::UnreadRows;
-use crate::{AgentServer, ApiError, Kind, Listing, ServerInfo, ServerKind};
-use reqwest::Method;
-use runtail_core::model::{Note, Target, compare};
-use runtail_core::text;
-use serde_json::{Value, json};
 
 impl AgentServer {
     /// Returns the namespaces that have items, each as its labels. `depth` cuts them.
@@ -100,16 +97,17 @@ impl AgentServer {
                 .chain([key.clone()])
                 .collect()
         };
-        let query: Vec<(&str, String)> = match self.quirks.repeats_namespace() {
-            true => repeated(),
-            false => vec![("namespace", namespace.join(".")), key.clone()],
+        let query: Vec<(&str, String)> = if self.quirks.known().repeats_namespace {
+            repeated()
+        } else {
+            vec![("namespace", namespace.join(".")), key.clone()]
         };
         let answer = match self.get(&["store", "items"], &query).await {
             // Aegra takes a parameter for each label, and fails at a dot. The others return nothing for repeated parameters.
             Err(error)
                 if error.status() == Some(500)
                     && namespace.len() > 1
-                    && !self.quirks.repeats_namespace() =>
+                    && !self.quirks.known().repeats_namespace =>
             {
                 let mut answer = self.get(&["store", "items"], &repeated()).await;
                 // Aegra's server closes the connection after that error, sometimes while the next request is sent on it.
@@ -124,7 +122,7 @@ impl AgentServer {
                         .as_ref()
                         .is_err_and(|error| error.kind == Kind::NotFound)
                 {
-                    self.quirks.note_repeated_namespace();
+                    self.quirks.learn(|known| known.repeats_namespace = true);
                 }
                 answer.map_err(|other| {
                     if other.kind == Kind::NotFound {
@@ -166,14 +164,12 @@ impl AgentServer {
             } else {
                 "has changed"
             };
-            return Err(unfit(format!(
+            return refuse(format!(
                 "The item {now} since it was opened for editing. Open it again to edit its current value."
-            )));
+            ));
         }
         if before["value"] == *value {
-            return Err(PlanError::Nothing(
-                "The item already has this value.".into(),
-            ));
+            return nothing("The item already has this value.");
         }
         let name = name_of(namespace, key);
         let mut notes = Vec::new();
@@ -218,7 +214,7 @@ impl AgentServer {
         let name = name_of(namespace, key);
         if before.is_null() {
             // Servers answer a deletion of nothing like any other.
-            return Err(unfit(format!("There is no item {name}.")));
+            return refuse(format!("There is no item {name}."));
         }
         let changes = compare(&before["value"], &Value::Null);
         let item = RecordPlace::Item(self.clone(), namespace.to_vec(), key.into());

@@ -1,15 +1,9 @@
 //! The checkpoint that an action starts from: whether it exists, what it holds, and what followed it.
 
-use super::{LoadedThread, unfit};
-use crate::act::PlanError;
-use crate::{AgentServer, Kind, ServerKind};
-use runtail_core::json::{self, Fields, Peek};
-use runtail_core::model::{Checkpoint, StateFacts};
-use runtail_core::text::{self, short_id};
-use serde_json::Value;
-use serde_json::value::RawValue;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use crate::prelude::*;
+use runtail_core::json::{Fields, Peek};
+use runtail_core::model::Checkpoint;
+use std::collections::BTreeMap;
 
 /// Bytes of a state with its values.
 const MAX_STATE: usize = 64 << 20;
@@ -23,7 +17,7 @@ const MAX_PAGE: usize = 16 << 20;
 
 /// A saved checkpoint.
 #[derive(Debug, Default)]
-pub(super) struct Base {
+pub struct Base {
     /// Its id.
     pub id: String,
     pub thread: String,
@@ -40,7 +34,7 @@ pub(super) struct Base {
 
 /// A call of a tool that a message asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Call {
+pub struct Call {
     pub name: String,
     /// Its id; empty if it has none.
     pub id: String,
@@ -88,7 +82,7 @@ impl Base {
 }
 
 /// Returns the tool calls that the last of some messages asks for and that no message answers yet.
-pub(super) fn open_calls(messages: &Value) -> Vec<Call> {
+pub fn open_calls(messages: &Value) -> Vec<Call> {
     let messages = messages.as_array().map(Vec::as_slice).unwrap_or_default();
     let calls_of = |message: &Value| {
         message["tool_calls"]
@@ -114,14 +108,14 @@ pub(super) fn open_calls(messages: &Value) -> Vec<Call> {
         let name = text::clean(call["name"].as_str()?).into_owned();
         Some(Call {
             name,
-            id: call["id"].as_str().unwrap_or_default().to_string(),
+            id: text_of(call, "id").to_string(),
         })
     };
     open.filter_map(call).collect()
 }
 
 /// Reads which calls the tasks of a state answered, from their results.
-pub(super) fn answered_calls(state: &str) -> BTreeMap<String, BTreeSet<String>> {
+pub fn answered_calls(state: &str) -> BTreeMap<String, BTreeSet<String>> {
     let tasks = Peek::of(state).get("tasks");
     let mut answered: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for task in tasks
@@ -164,15 +158,13 @@ impl AgentServer {
         wanted: Option<&str>,
     ) -> Result<Base, PlanError> {
         if loaded.is_blank() {
-            return Err(unfit(
+            return refuse(
                 "This server has no call that reads a thread's state, so nothing can be checked.",
-            ));
+            );
         }
         let newest = loaded.checkpoint();
         let Some(id) = wanted.or(newest) else {
-            return Err(unfit(
-                "The thread has no checkpoint yet: nothing ran on it.",
-            ));
+            return refuse("The thread has no checkpoint yet: nothing ran on it.");
         };
         let missing = || {
             let thread = short_id(thread);
@@ -188,9 +180,9 @@ impl AgentServer {
                 return Err(missing());
             }
             Err(error) if error.may_lack_call() => {
-                return Err(unfit(
+                return refuse(
                     "This server has no call that reads a checkpoint, so it can't be checked.",
-                ));
+                );
             }
             Err(error) => return Err(error.into()),
         };
@@ -271,9 +263,9 @@ impl AgentServer {
                 if error.kind == Kind::NotFound && self.info().await?.kind != ServerKind::Other =>
             {
                 let id = text::clean(assistant).into_owned();
-                Err(unfit(format!(
+                refuse(format!(
                     "The thread's assistant {id} was deleted, so nothing can run on the thread."
-                )))
+                ))
             }
             Err(error) if error.is_refusal() => Ok(None),
             Err(error) => Err(error.into()),

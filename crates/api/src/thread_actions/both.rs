@@ -1,10 +1,7 @@
 //! The input of a run, sent again on new threads of two servers, so that their runs can be compared.
 
 use super::plan::{assistant_of, omitted_note};
-use crate::AgentServer;
-use crate::act::{Draft, Plan, PlanError, unfit};
-use runtail_core::model::{Note, Rerun, RunCreate};
-use runtail_core::text::{self, short_id};
+use crate::prelude::*;
 
 impl AgentServer {
     /// Plans to send the input of a run of this server again, on a new thread of this server and of another one. Without a run,
@@ -43,10 +40,10 @@ impl AgentServer {
         let Rerun { body, omitted } = Rerun::of(&facts, &own)
             .map_err(|why| unfit(format!("Run {name} can't run again: {why}.")))?;
         let Some(graph) = self.graph_of(&own).await? else {
-            return Err(unfit(format!(
+            return refuse(format!(
                 "The graph of assistant {} is unknown.",
                 short_id(&own)
-            )));
+            ));
         };
         let there = other
             .assistant_with_graph(&graph, "")

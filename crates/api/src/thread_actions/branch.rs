@@ -1,14 +1,11 @@
 //! What a run from a checkpoint runs, what likely follows, and what is reused: from the checkpoint and the thread's history.
 
 use super::base::{Base, Call};
-use crate::AgentServer;
+use crate::prelude::*;
 use runtail_core::model::{
     Branch, BranchStep, BranchStepKind as Kind, Checkpoint, CheckpointTree, Parent, RepeatedCalls,
     StateFacts, TaskFacts, counted,
 };
-use runtail_core::text;
-use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// Steps after a checkpoint that a preview lists, and those that are counted.
 const MAX_STEPS: usize = 6;
@@ -20,7 +17,7 @@ const START: &str = "__start__";
 
 /// The history of a thread around a checkpoint, as far as it could be read.
 #[derive(Default)]
-pub(super) struct Past {
+pub struct Past {
     states: Vec<StateFacts>,
     tree: CheckpointTree,
     /// The newest run of the thread.
@@ -28,7 +25,7 @@ pub(super) struct Past {
 }
 
 /// How the nodes after a checkpoint run.
-pub(super) struct Next<'a> {
+pub struct Next<'a> {
     /// The nodes that are next.
     pub nodes: &'a [String],
     /// Why they don't run for certain; empty if they do.
@@ -455,9 +452,10 @@ fn name_of(counted: &str) -> &str {
 fn asked<'a>(tasks: impl Iterator<Item = &'a TaskFacts>) -> String {
     let of_question = |question: &runtail_core::model::Question| {
         let actions = question.actions();
-        match actions.is_empty() {
-            true => vec![cut(&question.summary())],
-            false => actions.iter().map(|action| cut(&action.name)).collect(),
+        if actions.is_empty() {
+            vec![cut(&question.summary())]
+        } else {
+            actions.iter().map(|action| cut(&action.name)).collect()
         }
     };
     let all: Vec<String> = tasks

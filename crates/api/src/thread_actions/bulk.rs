@@ -1,12 +1,9 @@
 //! One action on several threads. Each thread has its own plan, is checked again, and gets its request once.
 
 use super::edit::START;
-use super::{StateEdit, ThreadIntent, unfit};
-use crate::act::{Acted, Draft, PlanError, StartError, StartFailure};
-use crate::{AgentServer, ApiError, CancelAction, CancelState, CancelTarget};
-use runtail_core::model::{Note, ThreadStatus};
-use runtail_core::text::{self, short_id};
-use std::sync::Arc;
+use super::{StateEdit, ThreadIntent};
+use crate::prelude::*;
+use crate::{CancelAction, CancelState, CancelTarget};
 
 /// Maximum number of threads of one action.
 pub const MAX_BULK: usize = 1000;
@@ -174,12 +171,13 @@ fn of_targets(targets: &[CancelTarget]) -> (BulkOutcome, Option<ApiError>) {
             return (outcome, target.error.clone());
         }
     }
-    match targets
+    if targets
         .iter()
         .any(|target| target.state == CancelState::Stopping)
     {
-        true => (BulkOutcome::Stopping, None),
-        false => (BulkOutcome::Stopped, None),
+        (BulkOutcome::Stopping, None)
+    } else {
+        (BulkOutcome::Stopped, None)
     }
 }
 
@@ -206,13 +204,13 @@ impl AgentServer {
                 draft.title = format!("Edit and retry thread {}", short_id(thread));
                 Ok(draft)
             }
-            (ThreadStatus::Unknown { .. }, _) => Err(unfit(
-                "The thread's status is unknown, and only failed threads are retried.",
-            )),
-            _ => Err(unfit(format!(
+            (ThreadStatus::Unknown { .. }, _) => {
+                refuse("The thread's status is unknown, and only failed threads are retried.")
+            }
+            _ => refuse(format!(
                 "{}, so there is nothing to retry.",
                 super::sentence_of(&status)
-            ))),
+            )),
         }
     }
 }

@@ -2,11 +2,8 @@
 //! the rules decide about every action of every open question.
 
 use super::answer::{not_waiting, reasons};
-use super::unfit;
-use crate::AgentServer;
-use crate::act::{Draft, Plan, PlanError};
-use runtail_core::model::{AnswerRule, Note, Question, Reply, RulePlace, RuledAction, resume};
-use runtail_core::text;
+use crate::prelude::*;
+use runtail_core::model::{AnswerRule, Reply, RulePlace, RuledAction, resume};
 
 /// Maximum number of threads to answer at once.
 pub const MAX_RULED_THREADS: usize = 200;
@@ -56,9 +53,10 @@ impl AgentServer {
         let loaded = self.load_thread(thread).await?;
         let questions = loaded.answerable();
         if questions.is_empty() {
-            return Err(match loaded.keeps_rejected_answer() {
-                true => self.rejected_before(thread).await?,
-                false => not_waiting(&loaded, None),
+            return Err(if loaded.keeps_rejected_answer() {
+                self.rejected_before(thread).await?
+            } else {
+                not_waiting(&loaded, None)
             });
         }
         let graph = loaded

@@ -3,14 +3,10 @@
 
 use super::base::Base;
 use super::plan::{assistant_of, named, on_thread};
-use super::{LoadedThread, StateEdit, WriteKind, Writer, unfit};
-use crate::act::{Choice, Draft, Guard, PlanError, StartGuard, Step, StepKind, listed};
-use crate::{AgentServer, ApiError, ServerKind};
-use reqwest::Method;
-use runtail_core::model::{Change, Note, Question, ThreadStatus};
-use runtail_core::text::{self, short_id};
-use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
+use super::{StateEdit, WriteKind, Writer};
+use crate::act::Choice;
+use crate::prelude::*;
+use runtail_core::model::Change;
 
 /// Keys that an error names.
 const NAMED: usize = 12;
@@ -18,12 +14,12 @@ const NAMED: usize = 12;
 const MAX_WRITERS: usize = 200;
 
 /// The name under which an edit counts as the graph's input.
-pub(super) const START: &str = "__start__";
+pub const START: &str = "__start__";
 /// The name under which an edit without values ends a thread.
 const END: &str = "__end__";
 
 /// The keys of a graph's state, as far as a server tells.
-pub(super) enum Keys {
+pub enum Keys {
     /// All of them, from the graph's schemas.
     Declared(BTreeSet<String>),
     /// Those that the state has: a key that was never written is missing.
@@ -32,10 +28,10 @@ pub(super) enum Keys {
 }
 
 /// The nodes of a graph and what follows them, as far as a server tells.
-pub(super) struct Drawing(Option<Value>);
+pub struct Drawing(Option<Value>);
 
 /// An edit that was checked, before the rest of its plan is made.
-pub(super) struct CheckedEdit {
+pub struct CheckedEdit {
     /// The request's body.
     pub body: Value,
     /// The keys that it writes, with their values until now.
@@ -135,10 +131,10 @@ impl AgentServer {
             && graph != own
         {
             let (graph, own) = (text::clean(graph), text::clean(own));
-            return Err(unfit(format!(
+            return refuse(format!(
                 "The checkpoint was written by the graph {own}, but the thread's newest run used {graph}, and the server \
                  would edit it with {graph}. Run {own} on the thread first.",
-            )));
+            ));
         }
         Ok(base)
     }
@@ -152,20 +148,21 @@ impl AgentServer {
     ) -> Result<CheckedEdit, PlanError> {
         let values = match &edit.values {
             Value::Object(values) if !values.is_empty() => values,
-            Value::Object(_) => return Err(PlanError::Wrong(vec!["the edit has no keys".into()])),
+            Value::Object(_) => return wrong("the edit has no keys"),
             other => {
                 let what = kind_of(other);
-                return Err(PlanError::Wrong(vec![format!(
+                return wrong(format!(
                     "an edit is an object of the keys to write, not {what}"
-                )]));
+                ));
             }
         };
         let assistant = assistant_of(loaded)?;
         self.graph_of(assistant).await?;
         // Keys that are written later are missing from an old state.
-        let newest = match base.is_newest {
-            true => None,
-            false => self.base_of(&base.thread, loaded, None).await.ok(),
+        let newest = if base.is_newest {
+            None
+        } else {
+            self.base_of(&base.thread, loaded, None).await.ok()
         };
         let mut notes = unchecked_keys(
             &self.keys_of(assistant, base, newest.as_ref()).await,
@@ -180,13 +177,13 @@ impl AgentServer {
                 notes.push(Note::fact(drawing.after(node)));
                 body["as_node"] = node.into();
             }
-            None => notes.push(Note::fact(match base.facts.next.is_empty() {
-                true => "Counts as another write of the node that wrote last; no node is next now."
-                    .into(),
-                false => format!(
+            None => notes.push(Note::fact(if base.facts.next.is_empty() {
+                "Counts as another write of the node that wrote last; no node is next now.".into()
+            } else {
+                format!(
                     "Counts as another write of the node that wrote last. Likely next: {}.",
                     named(&base.facts.next)
-                ),
+                )
             })),
         }
         notes.push(Note::fact(
@@ -215,13 +212,14 @@ impl AgentServer {
         let bases = std::iter::once(base).chain(newest);
         let seen: BTreeSet<String> = bases.flat_map(|base| base.values.keys().cloned()).collect();
         // JavaScript servers take five seconds to refuse this.
-        let schemas = match self
+        let schemas = if self
             .info()
             .await
             .is_ok_and(|info| info.kind == ServerKind::JavaScript)
         {
-            true => Value::Null,
-            false => self.assistant_schemas(assistant).await.unwrap_or_default(),
+            Value::Null
+        } else {
+            self.assistant_schemas(assistant).await.unwrap_or_default()
         };
         let declared: BTreeSet<String> = ["state_schema", "input_schema", "output_schema"]
             .iter()
@@ -337,9 +335,7 @@ impl Drawing {
         }
         let known = listed(own, NAMED, |_| String::new());
         let node = text::clean(node);
-        Err(PlanError::Wrong(vec![format!(
-            "the graph has no node {node}; it has {known}"
-        )]))
+        wrong(format!("the graph has no node {node}; it has {known}"))
     }
 
     /// Says which nodes follow an edit in the name of a node.
@@ -428,26 +424,27 @@ fn unchecked_keys(keys: &Keys, values: &Map<String, Value>) -> Result<Vec<Note>,
     } else {
         ("keys", "them")
     };
-    Err(PlanError::Wrong(vec![format!(
+    wrong(format!(
         "the state has no {noun} {}, and the server would ignore {them}; its keys are {known}{why}",
         unknown.join(", ")
-    )]))
+    ))
 }
 
 /// Returns the written keys with their values until now.
 fn changes(base: &Base, values: &Map<String, Value>) -> Vec<Change> {
     let change = |(key, after): (&String, &Value)| {
         let before = base.value(key);
-        match before
+        if before
             .as_ref()
             .is_some_and(|before| before.to_string().len() > LONG)
         {
-            true => narrowed(key.clone(), before, after.clone()),
-            false => Change {
+            narrowed(key.clone(), before, after.clone())
+        } else {
+            Change {
                 path: key.clone(),
                 before,
                 after: Some(after.clone()),
-            },
+            }
         }
     };
     values.iter().map(change).collect()
@@ -517,17 +514,16 @@ fn narrowed(path: String, before: Option<Value>, after: Value) -> Change {
 }
 
 /// Refuses a thread on which a run is active.
-pub(super) fn not_active(loaded: &LoadedThread) -> Result<(), PlanError> {
-    match loaded.status().is_active() {
-        true => Err(unfit(
-            "A run is active on this thread. Cancel it, or wait until it finishes.",
-        )),
-        false => Ok(()),
+pub fn not_active(loaded: &LoadedThread) -> Result<(), PlanError> {
+    if loaded.status().is_active() {
+        refuse("A run is active on this thread. Cancel it, or wait until it finishes.")
+    } else {
+        Ok(())
     }
 }
 
 /// Says what happens to the open questions; `then` applies if the newest checkpoint is changed: `discarded by the new input`.
-pub(super) fn leaves_head(loaded: &LoadedThread, base: &Base, then: &str) -> Option<Note> {
+pub fn leaves_head(loaded: &LoadedThread, base: &Base, then: &str) -> Option<Note> {
     let ThreadStatus::Waiting { questions, .. } = loaded.status() else {
         return None;
     };
@@ -560,7 +556,7 @@ pub(super) fn leaves_head(loaded: &LoadedThread, base: &Base, then: &str) -> Opt
 }
 
 /// Says what happens to open questions: `The open question is discarded by the new input: Go on?`
-pub(super) fn about_questions(questions: &[Question], then: &str) -> Note {
+pub fn about_questions(questions: &[Question], then: &str) -> Note {
     let first = questions.first().map(Question::summary).unwrap_or_default();
     let first = text::clean(&first);
     Note::warning(match questions.len() {

@@ -5,17 +5,9 @@ use super::branch::Next;
 use super::edit::{CheckedEdit, Drawing, Keys, START, leaves_head, not_active};
 use super::plan::{assistant_of, breakpoints_note, named, omitted_note, raised};
 use super::start::was_answered;
-use super::{ForkChange, LoadedThread, StateEdit, WriteKind, unfit};
-use crate::act::{Draft, PlanError};
-use crate::{AgentServer, ServerKind};
-use runtail_core::json;
-use runtail_core::model::{
-    Branch, BranchStep, BranchStepKind, FROM_FIRST, Note, Question, Rerun, RunCreate, StateFacts,
-    StepLimit, TaskFacts, ThreadStatus,
-};
-use runtail_core::text::{self, short_id};
-use serde_json::Value;
-use std::collections::BTreeSet;
+use super::{ForkChange, StateEdit, WriteKind};
+use crate::prelude::*;
+use runtail_core::model::{Branch, BranchStep, BranchStepKind, FROM_FIRST, StepLimit, TaskFacts};
 
 /// Says that a server can't run on from a checkpoint.
 const NEEDS_INPUT: &str = "This server starts no run without an input, so the nodes of a checkpoint can't run again. A new \
@@ -56,7 +48,7 @@ impl AgentServer {
     ) -> Result<Draft, PlanError> {
         let base = self.base_of(thread, loaded, checkpoint).await?;
         if !self.takes_no_input().await? {
-            return Err(unfit(NEEDS_INPUT));
+            return refuse(NEEDS_INPUT);
         }
         if base.is_newest && loaded.keeps_rejected_answer() {
             return self.plan_ask_again(thread, loaded).await;
@@ -184,7 +176,7 @@ impl AgentServer {
             .editable(thread, loaded, checkpoint.or(edit.checkpoint.as_deref()))
             .await?;
         if !self.takes_no_input().await? {
-            return Err(unfit(NEEDS_INPUT));
+            return refuse(NEEDS_INPUT);
         }
         let drawing = self.drawing(assistant_of(loaded)?).await?;
         let ends = match edit.as_node.as_deref() {
@@ -316,10 +308,10 @@ impl AgentServer {
             text::clean(writer).into_owned(),
         );
         let Some(assistant) = base.facts.assistant_id.as_deref() else {
-            return Err(unfit(format!(
+            return refuse(format!(
                 "The checkpoint was written by the graph {name}, and the thread's newest run used {graph}. The server does not \
                  say which assistant wrote it."
-            )));
+            ));
         };
         self.graph_of(assistant).await?;
         let note = Note::warning(format!(
@@ -362,11 +354,12 @@ impl AgentServer {
             "Nothing would run: no node is next at {}, the end of its run.",
             base.name()
         );
-        unfit(match saves_last_only || is_alone {
-            true => format!(
+        unfit(if saves_last_only || is_alone {
+            format!(
                 "{ends} Only the last checkpoint was saved, so there's nothing to run again from."
-            ),
-            false => format!("{ends} Choose an earlier checkpoint, or give a new input."),
+            )
+        } else {
+            format!("{ends} Choose an earlier checkpoint, or give a new input.")
         })
     }
 }

@@ -1,15 +1,8 @@
 //! Names and stars of threads, which are kept in their metadata. Every server merges a `PATCH` into it (acting reference §4).
 
 use super::plan::on_thread;
-use super::unfit;
-use crate::act::{
-    Acted, Condition, Draft, Guard, PlanError, StartError, StartFailure, Step, StepKind,
-};
-use crate::{AgentServer, Kind};
-use reqwest::Method;
-use runtail_core::model::{NAME_KEY, Note, STAR_KEY, compare};
-use runtail_core::text::{self, short_id};
-use serde_json::{Map, Value, json};
+use crate::prelude::*;
+use runtail_core::model::{NAME_KEY, STAR_KEY};
 
 /// Maximum number of characters of a name.
 const MAX_NAME: usize = 200;
@@ -50,9 +43,7 @@ impl AgentServer {
             .as_ref()
             .is_some_and(|name| name.chars().count() > MAX_NAME)
         {
-            return Err(unfit(format!(
-                "The name is longer than {MAX_NAME} characters."
-            )));
+            return refuse(format!("The name is longer than {MAX_NAME} characters."));
         }
         let metadata = label.metadata();
         let row = self.thread_row(thread).await?;
@@ -62,9 +53,7 @@ impl AgentServer {
                 (known, value) => known == value,
             };
         if metadata.iter().all(is_same) {
-            return Err(PlanError::Nothing(
-                "The thread has this name and star already.".into(),
-            ));
+            return nothing("The thread has this name and star already.");
         }
         let known = |(key, _): (&String, &Value)| (key.clone(), row["metadata"][key].clone());
         let before: Map<String, Value> = metadata.iter().map(known).collect();

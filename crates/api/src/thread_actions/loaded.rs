@@ -1,14 +1,9 @@
 //! Reads a thread before an action.
 
-use crate::{AgentServer, ApiError, Kind, ServerKind, ThreadQuery};
-use jiff::{SignedDuration, Timestamp};
-use runtail_core::model::{
-    Question, Rerun, RunCreate, RunFacts, StateFacts, StepLimit, ThreadFacts, ThreadRecords,
-    ThreadStatus, cause, hides_cause,
-};
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
-use std::time::Duration;
+use crate::ThreadQuery;
+use crate::prelude::*;
+use jiff::SignedDuration;
+use runtail_core::model::{StepLimit, ThreadRecords, cause, hides_cause};
 
 /// Bytes of a thread's record: it repeats the values of the state, and is read without them where those are large.
 const MAX_THREAD: usize = 2 << 20;
@@ -106,16 +101,17 @@ impl LoadedThread {
 
     /// Makes a run begin at a checkpoint. Aegra, whose threads list no questions, knows only the long form before 0.11.
     pub fn at_checkpoint(&self, mut body: RunCreate, id: &str) -> RunCreate {
-        match self
+        if self
             .thread
             .as_ref()
             .is_some_and(|thread| !thread.lists_questions)
         {
-            true => body.extra.insert(
+            body.extra.insert(
                 "checkpoint".into(),
                 json!({"checkpoint_id": id, "checkpoint_ns": ""}),
-            ),
-            false => body.extra.insert("checkpoint_id".into(), id.into()),
+            )
+        } else {
+            body.extra.insert("checkpoint_id".into(), id.into())
         };
         body
     }
@@ -268,13 +264,14 @@ impl AgentServer {
             "error" => facts.hides_cause(),
             _ => true,
         };
-        let state = match needs_state {
-            true => listed(
+        let state = if needs_state {
+            listed(
                 self.thread_state_raw(thread, MAX_LISTED)
                     .await
                     .map(|raw| raw.get().to_string()),
-            )?,
-            false => None,
+            )?
+        } else {
+            None
         };
         let state = state.and_then(|json| StateFacts::read(&json).ok());
         let records = ThreadRecords {
@@ -440,12 +437,7 @@ impl AgentServer {
         let at = self
             .http
             .place(&reqwest::Method::GET, url.as_ref().unwrap_or(&self.base));
-        ApiError {
-            kind: Kind::Stale,
-            at,
-            detail,
-            hint: None,
-        }
+        ApiError::new(Kind::Stale, at, detail)
     }
 }
 

@@ -1,10 +1,8 @@
 //! Plans a new run that ends the runs that are active on its thread.
 
-use super::{RunStart, unfit};
-use crate::AgentServer;
-use crate::act::{Draft, PlanError, StartGuard, and_more, listed};
-use runtail_core::model::{Conflict, Note, Run, RunCreate, ThreadStatus};
-use runtail_core::text::short_id;
+use super::RunStart;
+use crate::prelude::*;
+use runtail_core::model::{Conflict, Run};
 
 /// Runs that a note names.
 const NAMED: usize = 5;
@@ -17,13 +15,13 @@ impl AgentServer {
         body: &RunCreate,
     ) -> Result<Draft, PlanError> {
         let Some(conflict) = Conflict::of(body).filter(|conflict| conflict.cancels()) else {
-            return Err(unfit("Only a run that cancels others has a preview."));
+            return refuse("Only a run that cancels others has a preview.");
         };
         if self.info().await?.kind.is_aegra() {
-            return Err(unfit(format!(
+            return refuse(format!(
                 "This server ignores the strategy {}: it would start the run beside the active one. Cancel that one first.",
                 conflict.word()
-            )));
+            ));
         }
         let loaded = self.load_thread(thread).await?;
         let active = self.active_runs(thread).await?;

@@ -1,11 +1,7 @@
 //! A run with an input on a new thread. The thread's id is made by the client, so that the preview shows both requests exactly.
 
-use crate::act::{Draft, Partial, Progress, StartError, StartFailure, Step, StepKind};
-use crate::{AgentServer, ApiError};
-use reqwest::Method;
-use runtail_core::model::{Note, RunCreate, Target};
-use runtail_core::text::short_id;
-use serde_json::{Value, json};
+use crate::act::{Partial, Progress};
+use crate::prelude::*;
 
 impl AgentServer {
     /// Plans a run on a new thread. Reads nothing.

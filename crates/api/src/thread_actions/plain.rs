@@ -1,12 +1,10 @@
 //! Requests that are shown without a plan: what they need was read by the caller.
 
 use super::plan::on_thread;
+use crate::CancelAction;
 use crate::agent_server::stream_path;
-use crate::answer::Service;
-use crate::{AgentServer, ApiError, CancelAction};
-use reqwest::Method;
-use runtail_core::model::{Note, PlainRequest, Preview, RunCreate};
-use serde_json::Value;
+use crate::prelude::*;
+use runtail_core::model::{PlainRequest, Preview};
 
 impl AgentServer {
     /// Previews requests that are sent in this order. A new thread has no id yet.

@@ -2,18 +2,11 @@
 
 use super::edit::about_questions;
 use super::start::begin_at;
-use super::{LoadedThread, RunStart, ThreadIntent, WriteKind, unfit};
-use crate::act::{
-    Choice, Draft, Guard, Plan, PlanError, StartGuard, Step, StepKind, and_more, listed,
-};
-use crate::{AgentServer, ApiError, CancelAction, CancelTarget, Kind, ServerKind};
-use reqwest::Method;
-use runtail_core::model::{
-    Consent, FROM_FIRST, Note, Rerun, Run, RunCreate, RunFacts, StepLimit, Target, ThreadStatus,
-};
-use runtail_core::text::{self, short_id};
-use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use super::{RunStart, ThreadIntent, WriteKind};
+use crate::act::Choice;
+use crate::prelude::*;
+use crate::{CancelAction, CancelTarget};
+use runtail_core::model::{Consent, FROM_FIRST, Run, StepLimit};
 
 /// Nodes that a sentence names.
 const NAMED: usize = 4;
@@ -95,14 +88,14 @@ impl AgentServer {
                 .or(active.last()),
         };
         let Some(target) = target else {
-            return Err(PlanError::Nothing(match wanted {
+            return nothing(match wanted {
                 Some(id) => format!(
                     "Run {} has ended: {}.",
                     short_id(id),
                     self.ending(thread, id).await
                 ),
                 None => "No run is active on this thread.".into(),
-            }));
+            });
         };
         let others: Vec<&Run> = active
             .iter()
@@ -166,10 +159,10 @@ impl AgentServer {
                 notes.push(Note::fact("The server doesn't say why the thread stopped."));
             }
             ThreadStatus::Waiting { .. } => {
-                return Err(unfit("The thread is waiting for an answer. Answer it instead."));
+                return refuse("The thread is waiting for an answer. Answer it instead.");
             }
-            status if status.is_active() => return Err(unfit("A run is active on this thread.")),
-            status => return Err(unfit(format!("{}: there is nothing to continue.", super::sentence_of(status)))),
+            status if status.is_active() => return refuse("A run is active on this thread."),
+            status => return refuse(format!("{}: there is nothing to continue.", super::sentence_of(status))),
         }
         // A server that calls a thread interrupted has a node left to run, even if it doesn't list it.
         let is_interrupted = loaded
@@ -177,15 +170,15 @@ impl AgentServer {
             .as_ref()
             .is_some_and(|thread| thread.status == "interrupted");
         if loaded.next().is_empty() && !is_interrupted {
-            return Err(unfit(
+            return refuse(
                 "No node is left to run. A new run starts the graph from its beginning.",
-            ));
+            );
         }
         if !self.takes_no_input().await? {
-            return Err(unfit(
+            return refuse(
                 "This server starts no run without an input, so it can't continue the thread. A new run starts the graph from its \
                  beginning.",
-            ));
+            );
         }
         let next = match &status {
             ThreadStatus::Paused { next, .. } => next,
@@ -209,16 +202,14 @@ impl AgentServer {
         let loaded = self.load_thread(thread).await?;
         let status = loaded.status();
         if status.is_active() {
-            return Err(unfit(
-                "A run is active on this thread. Cancel it, or wait until it finishes.",
-            ));
+            return refuse("A run is active on this thread. Cancel it, or wait until it finishes.");
         }
         match status {
             ThreadStatus::Failed { .. } if loaded.keeps_rejected_answer() => {
                 if !self.takes_no_input().await? {
-                    return Err(unfit(
+                    return refuse(
                         "This server starts no run without an input, so it can't ask again. A new run starts the graph from its beginning.",
-                    ));
+                    );
                 }
                 self.plan_ask_again(thread, &loaded).await
             }
@@ -255,9 +246,9 @@ impl AgentServer {
         loaded: &LoadedThread,
     ) -> Result<Draft, PlanError> {
         let Some(checkpoint) = loaded.checkpoint() else {
-            return Err(unfit(
+            return refuse(
                 "The server doesn't name the checkpoint that asked, so the question can't be asked again.",
-            ));
+            );
         };
         let Rerun { body, omitted } = loaded.next_run(assistant_of(loaded)?);
         let body = loaded.at_checkpoint(body.continuing(), checkpoint);
@@ -314,14 +305,12 @@ impl AgentServer {
         limit: Option<u64>,
     ) -> Result<(Draft, String), PlanError> {
         let Some(runs) = loaded.runs.as_deref() else {
-            return Err(unfit(
+            return refuse(
                 "This server offers no records of runs, so their inputs can't be run again. A new run takes any input.",
-            ));
+            );
         };
         if runs.is_empty() {
-            return Err(unfit(
-                "This thread has no input to run again. A new run starts one.",
-            ));
+            return refuse("This thread has no input to run again. A new run starts one.");
         }
         let mut why = String::new();
         for (back, run) in runs.iter().take(NAMED * 2).enumerate() {
@@ -342,9 +331,9 @@ impl AgentServer {
                 Err(_) => {}
             }
         }
-        Err(unfit(format!(
+        refuse(format!(
             "No input can be run again. {why} A new run takes any input."
-        )))
+        ))
     }
 
     async fn plan_delete_thread(&self, thread: &str) -> Result<Draft, PlanError> {
@@ -441,7 +430,7 @@ impl AgentServer {
 }
 
 /// Returns a plan about a thread, without its requests.
-pub(super) fn on_thread(title: String, thread: &str, notes: Vec<Note>) -> Draft {
+pub fn on_thread(title: String, thread: &str, notes: Vec<Note>) -> Draft {
     let name = format!("thread {}", short_id(thread));
     Draft {
         title,
@@ -500,7 +489,7 @@ fn cancel_notes(target: &Run, others: usize, action: CancelAction, with_queue: b
 }
 
 /// Raises the limit of steps of a run that follows one which reached its limit.
-pub(super) fn raised(
+pub fn raised(
     body: &mut RunCreate,
     reached: Option<StepLimit>,
     wanted: Option<u64>,
@@ -511,13 +500,14 @@ pub(super) fn raised(
     body.extra
         .entry("config")
         .or_insert_with(|| Value::Object(Default::default()))["recursion_limit"] = limit.into();
-    let reached = match was.is_inferred {
-        false => format!("The last run reached its limit of {}", was.in_words()),
-        true => format!(
+    let reached = if was.is_inferred {
+        format!(
             "The server doesn't say why the last run failed. None of its steps failed, so it most likely reached its limit of \
              {}",
             was.in_words()
-        ),
+        )
+    } else {
+        format!("The last run reached its limit of {}", was.in_words())
     };
     notes.push(Note::fact(format!(
         "{reached}. The limit of this run is {limit}."
@@ -548,7 +538,7 @@ fn retries(loaded: &LoadedThread) -> Note {
 }
 
 /// Says where a run stops by itself.
-pub(super) fn breakpoints_note(body: &RunCreate) -> Option<Note> {
+pub fn breakpoints_note(body: &RunCreate) -> Option<Note> {
     let names = |field: &str| -> Vec<String> {
         match body.extra.get(field) {
             Some(Value::Array(names)) => names
@@ -581,11 +571,12 @@ fn runs_next(next: &[String]) -> Note {
 }
 
 /// Names in a sentence, each once.
-pub(super) fn named(nodes: &[String]) -> String {
+pub fn named(nodes: &[String]) -> String {
     let all: BTreeSet<&str> = nodes.iter().map(String::as_str).collect();
-    match all.is_empty() {
-        true => "the next node".into(),
-        false => listed(all, NAMED, and_more),
+    if all.is_empty() {
+        "the next node".into()
+    } else {
+        listed(all, NAMED, and_more)
     }
 }
 
@@ -621,13 +612,13 @@ fn rerun_notes(
     notes
 }
 
-pub(super) fn omitted_note(omitted: &[String]) -> Option<Note> {
+pub fn omitted_note(omitted: &[String]) -> Option<Note> {
     (!omitted.is_empty())
         .then(|| Note::warning(format!("Left out: {}.", text::clean(&omitted.join(", ")))))
 }
 
 /// The assistant that the thread belongs to.
-pub(super) fn assistant_of(loaded: &LoadedThread) -> Result<&str, PlanError> {
+pub fn assistant_of(loaded: &LoadedThread) -> Result<&str, PlanError> {
     loaded.assistant().ok_or_else(|| {
         unfit("The thread's record names no assistant, and a run of the wrong assistant would hide the thread's state.")
     })

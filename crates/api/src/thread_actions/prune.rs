@@ -2,23 +2,16 @@
 //! preview shows it for those that are known to lack the call.
 
 use super::plan::on_thread;
-use super::{LoadedThread, unfit};
-use crate::act::{
-    Acted, Draft, Guard, PlanError, StartError, StartFailure, StartGuard, Step, StepKind,
-};
-use crate::{AgentServer, ApiError, Kind, ServerKind};
-use reqwest::Method;
-use runtail_core::model::{Consent, Note};
-use runtail_core::text::short_id;
-use serde_json::json;
+use crate::prelude::*;
+use runtail_core::model::Consent;
 
 impl AgentServer {
     pub(super) async fn plan_prune(&self, thread: &str) -> Result<Draft, PlanError> {
         let loaded = self.load_to_delete(thread).await?;
         if loaded.status().is_active() {
-            return Err(unfit(
+            return refuse(
                 "A run is active on this thread, and pruning cancels no run. Delete it instead.",
-            ));
+            );
         }
         let mut notes = vec![Note::warning(
             "Deletes the thread with its runs, its state and all its checkpoints. This can't be undone.",

@@ -1,14 +1,10 @@
 //! Plans repairs: releasing a thread that is busy without a run, ending one, running a given run's input again, and running
 //! a thread's own assistant after a run of another one (acting reference §1.4, §1.8, §2).
 
+use super::WriteKind;
 use super::edit::{about_questions, not_active};
 use super::plan::{assistant_of, omitted_note};
-use super::{LoadedThread, WriteKind, unfit};
-use crate::act::{Draft, PlanError};
-use crate::{AgentServer, Kind, ServerKind};
-use runtail_core::model::{Note, Rerun, RunFacts, StateFacts, ThreadStatus};
-use runtail_core::text::{self, short_id};
-use serde_json::json;
+use crate::prelude::*;
 
 impl AgentServer {
     pub(super) async fn plan_release(&self, thread: &str) -> Result<Draft, PlanError> {
@@ -18,21 +14,21 @@ impl AgentServer {
             ThreadStatus::BusyWithoutRun { .. } => {}
             status => {
                 let status = status.word();
-                return Err(PlanError::Nothing(format!(
+                return nothing(format!(
                     "The thread is {status}, so there is nothing to release."
-                )));
+                ));
             }
         }
         let kind = self.info().await?.kind;
         if !kind.releases_by_update() {
-            return Err(unfit(match kind {
+            return refuse(match kind {
                 ServerKind::JavaScript => {
                     "A JavaScript server keeps the thread's status when its state is updated, so an update can't release the \
                      thread. A new run does."
                         .into()
                 }
                 _ => ignores_updates("release a thread", "A new run releases it."),
-            }));
+            });
         }
         let notes = vec![
             Note::fact(
@@ -53,23 +49,23 @@ impl AgentServer {
         let loaded = self.load_thread(thread).await?;
         not_active(&loaded)?;
         if loaded.is_blank() {
-            return Err(unfit(
+            return refuse(
                 "This server has no call that reads a thread's state, so nothing can be checked.",
-            ));
+            );
         }
         let status = loaded.status();
         if loaded.next().is_empty() {
-            return Err(PlanError::Nothing(format!(
+            return nothing(format!(
                 "No node is left to run: the thread is already {}.",
                 status.word()
-            )));
+            ));
         }
         let kind = self.info().await?.kind;
         if !kind.ends_by_update() {
-            return Err(unfit(ignores_updates(
+            return refuse(ignores_updates(
                 "end a thread",
                 "A new run replaces what is left to run.",
-            )));
+            ));
         }
         let next = super::plan::named(loaded.next());
         let is = if loaded.next().len() == 1 {
@@ -115,11 +111,7 @@ impl AgentServer {
             ran => match self.graph_of(ran).await? {
                 same if same == graph && same.is_some() => ran.to_string(),
                 other => {
-                    return Err(unfit(another_graph(
-                        &name,
-                        other.as_deref(),
-                        graph.as_deref(),
-                    )));
+                    return refuse(another_graph(&name, other.as_deref(), graph.as_deref()));
                 }
             },
         };
@@ -158,19 +150,18 @@ impl AgentServer {
         }
         match self.run_row(thread, run).await {
             Ok(row) => Ok(RunFacts::read(&row.to_string()).unwrap_or_default()),
-            Err(error) if matches!(error.kind, Kind::NotFound | Kind::Invalid(_)) => Err(unfit(
-                match self
+            Err(error) if matches!(error.kind, Kind::NotFound | Kind::Invalid(_)) => refuse(
+                if self
                     .info()
                     .await
                     .is_ok_and(|info| info.kind == ServerKind::Other)
                 {
-                    true => {
-                        "This server offers no records of runs, so their inputs can't be run again."
-                            .into()
-                    }
-                    false => format!("Thread {} has no run {}.", short_id(thread), short_id(run)),
+                    "This server offers no records of runs, so their inputs can't be run again."
+                        .into()
+                } else {
+                    format!("Thread {} has no run {}.", short_id(thread), short_id(run))
                 },
-            )),
+            ),
             Err(error) => Err(error.into()),
         }
     }
@@ -180,9 +171,9 @@ impl AgentServer {
         not_active(&loaded)?;
         let Switch { now, before } = switch_of(&loaded)?;
         if !self.takes_no_input().await? {
-            return Err(unfit(
+            return refuse(
                 "This server starts no run without an input, so the earlier assistant can't continue from its checkpoint.",
-            ));
+            );
         }
         // The assistant that ran last may be deleted; the other one must exist.
         let (graph, other) = (
@@ -198,10 +189,10 @@ impl AgentServer {
         };
         let (right, wrong) = (shown(&graph, before), shown(&other, now));
         if graph.is_some() && graph == other {
-            return Err(PlanError::Nothing(format!(
+            return nothing(format!(
                 "The newest run used assistant {wrong}, the runs before it {right}: both run the same graph, so no state is \
                  hidden."
-            )));
+            ));
         }
         let (checkpoint, newer) = self
             .last_of(thread, &loaded, before, graph.as_deref())
@@ -268,9 +259,9 @@ impl AgentServer {
             }
         };
         let Some(states) = self.recent_history(thread, wrote).await else {
-            return Err(unfit(
+            return refuse(
                 "The server shows no history, so the earlier assistant's checkpoint is unknown.",
-            ));
+            );
         };
         let found = states
             .iter()
@@ -299,9 +290,9 @@ fn switch_of(loaded: &LoadedThread) -> Result<Switch<'_>, PlanError> {
         .as_ref()
         .filter(|thread| thread.assistant_id.is_some() || thread.graph_id.is_some());
     let Some(record) = record else {
-        return Err(unfit(
+        return refuse(
             "The thread's record names no assistant, so it is unknown which one it belongs to.",
-        ));
+        );
     };
     let ran: Vec<&str> = loaded
         .runs
@@ -311,9 +302,9 @@ fn switch_of(loaded: &LoadedThread) -> Result<Switch<'_>, PlanError> {
         .collect();
     let ran: Vec<&str> = ran.into_iter().filter(|id| !id.is_empty()).collect();
     let Some(now) = ran.first().copied() else {
-        return Err(unfit(
+        return refuse(
             "The server lists no runs of the thread, so it is unknown which assistants ran on it.",
-        ));
+        );
     };
     // A server whose record keeps the first assistant names the right one itself.
     let of_record = record
@@ -322,9 +313,7 @@ fn switch_of(loaded: &LoadedThread) -> Result<Switch<'_>, PlanError> {
         .filter(|id| *id != now && ran.contains(id));
     match of_record.or_else(|| ran.iter().find(|id| **id != now).copied()) {
         Some(before) => Ok(Switch { now, before }),
-        None => Err(PlanError::Nothing(
-            "All listed runs of the thread used the same assistant.".into(),
-        )),
+        None => nothing("All listed runs of the thread used the same assistant."),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::LoadedThread;
 use crate::act::{Acted, Guard, Progress, StartError, StartFailure, StartGuard, TargetNow};
 use crate::{AgentServer, ApiError, FoundStart, Kind, ServerKind};
-use runtail_core::model::{RunCreate, StateFacts, is_id_map};
+use runtail_core::model::{RunCreate, StateFacts, is_id_map, shell_word};
 use runtail_core::{json, text};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -124,8 +124,14 @@ impl AgentServer {
     ) -> Result<String, StartError> {
         let none = |why: &str| self.refused_here(thread, format!("{why}, so no run was started"));
         let Some(checkpoint) = checkpoint else {
-            let error = none("the server's answer names no checkpoint");
-            return Err(StartFailure::Refused.with_error(error));
+            let thread = shell_word(thread);
+            let hint = format!(
+                "`runtail threads history {thread}` shows the new checkpoint; `fork` starts a run there"
+            );
+            return Err(StartFailure::Refused.with_error(ApiError {
+                hint: Some(hint),
+                ..none("the server's answer names no checkpoint")
+            }));
         };
         let raw = self
             .checkpoint_state_raw(thread, &checkpoint, MAX_STATE)

@@ -1,9 +1,7 @@
 //! Sends an edit of a thread's state, once.
 
-use crate::act::{Acted, Partial, Progress, StartError, StartFailure, TargetNow};
-use crate::{AgentServer, ApiError, Kind};
-use runtail_core::model::ThreadFacts;
-use serde_json::Value;
+use crate::act::{Partial, Progress, TargetNow};
+use crate::prelude::*;
 
 /// What an edit of a thread's state is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,9 +47,10 @@ impl AgentServer {
             checkpoint.clone().unwrap_or_else(|| "unknown".into()),
         ));
         // The request is done; a status that can't be read is unknown.
-        let record = match is_last {
-            true => self.small_thread_record(thread).await.ok(),
-            false => None,
+        let record = if is_last {
+            self.small_thread_record(thread).await.ok()
+        } else {
+            None
         };
         let facts = record.and_then(|json| ThreadFacts::read(&json).ok());
         Ok(Acted::Written(Written {

@@ -54,7 +54,7 @@ impl Check<'_> {
             self.why = Some("it refers to itself without end");
         }
         let fields = match schema {
-            Value::Bool(false) => return self.one("breaks the rule \"falseSchema\" of the schema"),
+            Value::Bool(false) => return self.one("must be left out: no value is allowed here"),
             Value::Object(fields) if self.why.is_none() => fields,
             _ => return Vec::new(),
         };

@@ -21,6 +21,7 @@ fn violations_name_the_field_and_the_rule() {
             "note": {"anyOf": [{"type": "string", "minLength": 3}, {"type": "null"}]},
             "tags": {"type": "array", "items": {"type": "string"}, "minItems": 1},
             "code": {"type": "string", "pattern": "^[A-Z]+$"},
+            "old": false,
         },
     });
     for (value, expected) in [
@@ -61,6 +62,10 @@ fn violations_name_the_field_and_the_rule() {
         (
             json!({"approve": true, "extra": 1}),
             vec!["extra is not a field of this form"],
+        ),
+        (
+            json!({"approve": true, "old": 1}),
+            vec!["old must be left out: no value is allowed here"],
         ),
         (json!([]), vec![" must be an object"]),
     ] {
@@ -192,6 +197,7 @@ mod reference {
             }
             MinItems { limit } => format!("must have at least {}", counted(*limit, "entry")),
             MaxItems { limit } => format!("must have at most {}", counted(*limit, "entry")),
+            FalseSchema => "must be left out: no value is allowed here".into(),
             UniqueItems => "must not have duplicate entries".into(),
             Format { format } => format!("must be a valid {}", crate::text::head(format, 40)),
             Constant { expected_value } => format!("must be {}", plain(expected_value)),
