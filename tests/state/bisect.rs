@@ -3,7 +3,7 @@
 use runtail_api::Kind;
 use runtail_core::model::Checkpoint;
 use runtail_stream::bisect::{BisectQuery, Bisection, HistoryError, HistoryStates};
-use runtail_testkit::dash::{Dash, Dialog, demo, demo_like};
+use runtail_testkit::dash::{Dash, Dialog, demo, demo_thread};
 use runtail_testkit::made;
 use runtail_tui::session::checkpoints::CheckpointPage;
 use runtail_tui::session::msg::{SubscriptionEvent, SubscriptionId, SubscriptionKind};
@@ -54,8 +54,7 @@ fn invoice() -> Vec<Value> {
 
 /// Opens the page of a thread whose newest state is that of the invoice.
 pub(crate) fn opened(size: (u16, u16)) -> Dash {
-    let mut dash = demo_like(size);
-    dash.open_thread();
+    let mut dash = demo_thread(size);
     if size.0 >= 120 {
         dash.keys("f");
     }

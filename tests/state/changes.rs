@@ -4,6 +4,7 @@ use runtail_api::{ApiError, Kind, Outcome, PlanError, SentRequest};
 use runtail_core::model::{Consent, Intent, NewRevision, Note, PlainRequest, Preview, Target};
 use runtail_testkit::dash;
 use runtail_testkit::dash::{Dash, Dialog, demo, demo_like, plane_plan};
+use runtail_testkit::made;
 use runtail_testkit::says::Says;
 
 use runtail_tui::features::changes::confirm::Stage;
@@ -15,11 +16,12 @@ use serde_json::json;
 
 /// Returns a preview of an intent.
 fn preview(intent: &Intent) -> Preview {
-    let request = |method: &str, path: &str, body: Option<serde_json::Value>| PlainRequest {
-        method: method.into(),
-        url: format!("https://eu.api.host.langchain.com/v2/deployments/{path}"),
-        headers: vec![("x-api-key".into(), "$KEY".into())],
-        body,
+    let request = |method: &str, path: &str| {
+        let url = format!("https://eu.api.host.langchain.com/v2/deployments/{path}");
+        PlainRequest {
+            headers: vec![("x-api-key".into(), "$KEY".into())],
+            ..made::request(method, &url)
+        }
     };
     let target = |kind: &'static str, name: &str| {
         Some(Target {
@@ -29,32 +31,26 @@ fn preview(intent: &Intent) -> Preview {
         })
     };
     let preview = |title: &str, target, request, revision, consent| Preview {
-        title: title.into(),
-        profile: "prod-eu".into(),
         target,
-        request,
-        then: Vec::new(),
-        changes: Vec::new(),
         revision,
-        branch: None,
         notes: vec![
             Note::warning("Revision 5555 is serving now: its URL will stop responding."),
             Note::fact("It is soft."),
         ],
-        consent,
+        ..made::preview(title, "prod-eu", request, consent)
     };
     match intent {
         Intent::DeleteDeployment { id, .. } => preview(
             "Delete support-bot",
             target("deployment", "support-bot"),
-            request("DELETE", id, None),
+            request("DELETE", id),
             NewRevision::NotAsked,
             Consent::Name("support-bot".into()),
         ),
         other => preview(
             "Redeploy support-bot",
             target("revision", "support-bot"),
-            request("POST", &format!("{other:?}"), None),
+            request("POST", &format!("{other:?}")),
             NewRevision::Yes("a redeploy builds the source of a revision again".into()),
             Consent::Key,
         ),

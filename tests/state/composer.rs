@@ -5,7 +5,7 @@ use runtail_api::{Acted, RunStart};
 use runtail_api::{
     ApiError, GraphFacts, Kind, PastInput, Place, StartError, StartFailure, Started, ThreadIntent,
 };
-use runtail_testkit::dash::{Dash, Dialog, demo, demo_like, thread_plan};
+use runtail_testkit::dash::{Dash, Dialog, demo_server, thread_plan};
 use runtail_testkit::made;
 use runtail_testkit::says::Says;
 use runtail_tui::session::msg::{Effect, EffectResult, Msg, ThreadRef};
@@ -42,8 +42,7 @@ fn facts(schema: Option<Value>) -> GraphFacts {
 /// Opens the composer on the first thread with the keys, and answers with these facts.
 #[track_caller]
 pub(crate) fn composer(size: (u16, u16), schema: Option<Value>) -> Dash {
-    let mut dash = demo_like(size);
-    dash.open_server();
+    let mut dash = demo_server(size);
     // The fourth thread is idle; its runs offer "this thread" by default.
     let effects = dash.keys("<Enter>n");
     let server = requested(&effects);
@@ -314,8 +313,7 @@ fn the_composer_marks_the_fields_that_the_graph_rejected() {
 
 #[test]
 fn earlier_inputs_come_from_the_servers_records() {
-    let mut dash = demo();
-    dash.open_server();
+    let mut dash = demo_server((140, 40));
     let effects = dash.keys("<Enter>n");
     let server = requested(&effects);
     let past = |text: &str, more: Value| PastInput {
@@ -434,8 +432,7 @@ fn a_run_that_the_server_would_refuse_is_not_ready() {
 
 #[test]
 fn a_run_that_may_be_active_is_said_to_be_that_of_the_list() {
-    let mut dash = demo();
-    dash.open_server();
+    let mut dash = demo_server((140, 40));
     // The list may be older than the end of the run, so it can be tried.
     let effects = dash.keys("n");
     let server = requested(&effects);

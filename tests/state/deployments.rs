@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use runtail_api::{Kind, Listing};
 use runtail_core::model::Deployment;
-use runtail_testkit::dash::{Dash, demo, demo_like, listed, listing};
+use runtail_testkit::dash::{Dash, demo, demo_like, demo_server, listed, listing};
 use runtail_testkit::says::Says;
 
 use runtail_tui::session::msg::{
@@ -244,8 +244,7 @@ fn complete_lists_with_a_malformed_record_remove_missing_rows() {
 
 #[test]
 fn agent_server_rejections_do_not_stop_the_control_plane() {
-    let mut dash = demo();
-    dash.open_server();
+    let mut dash = demo_server((140, 40));
     let effects = dash.keys("d");
     let [Effect::Describe(what)] = effects.as_slice() else {
         panic!("{effects:?}")

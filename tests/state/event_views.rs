@@ -2,13 +2,12 @@
 
 use runtail_stream::{Item, Loaded, Outcome, Record, Seq, SnapshotPart, ThreadSnapshot};
 use runtail_testkit::dash;
-use runtail_testkit::dash::{Dash, demo, demo_like};
+use runtail_testkit::dash::{Dash, demo_thread};
 use serde_json::json;
 
 /// Opens a thread with a captured stream, full-screen if it is wide enough.
 fn opened(size: (u16, u16), capture: &str) -> dash::Dash {
-    let mut dash = demo_like(size);
-    dash.open_thread();
+    let mut dash = demo_thread(size);
     dash.capture_now(capture);
     if size.0 >= 120 {
         dash.keys("f");
@@ -101,8 +100,7 @@ fn updates_are_shown() {
 
 #[test]
 fn runs_view_shows_attempts_failures_and_durations() {
-    let mut dash = demo_like((80, 24));
-    dash.open_thread();
+    let mut dash = demo_thread((80, 24));
     let run = "01a1fbb5-6699-77f4-8658-3f7e7afea7a7";
     let metadata = |attempt: u64| format!(r#"{{"run_id":"{run}","attempt":{attempt}}}"#);
     dash.event("metadata", &metadata(1));
@@ -138,8 +136,7 @@ fn runs_view_shows_attempts_failures_and_durations() {
 
 #[test]
 fn heartbeat_and_event_ages_are_shown() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.capture_now("slow-heartbeat");
     dash.later(300);
     dash.keys("f");
@@ -177,8 +174,7 @@ fn heartbeat_and_event_ages_are_shown() {
 
 #[test]
 fn what_could_not_be_read_is_not_called_empty() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     let failed = |part: SnapshotPart| (part, Loaded::Failed("no connection".into()));
     let parts = [
         SnapshotPart::Thread,
@@ -211,8 +207,7 @@ fn what_was_before_the_page_was_opened_is_no_gap() {
             why: why.into(),
         })
     };
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.items(vec![gap(
         "joined at 14:02:07; earlier output isn't available",
     )]);
@@ -261,8 +256,7 @@ fn a_message_that_gets_its_id_from_the_state_is_one_message() {
     let message = |id: Option<&str>| json!({"type": "tool", "id": id, "name": "go", "tool_call_id": "c", "content": "Successfully transferred"});
     let run = "01a1fbb5-1743-72b0-bac9-4236eccc2777";
     for is_reopened in [false, true] {
-        let mut dash = demo();
-        dash.open_thread();
+        let mut dash = demo_thread((140, 40));
         let state = json!({"messages": [message(Some("t-1"))]});
         let saved = json!({"values": state, "next": [], "tasks": [], "metadata": {"step": 1}});
         if is_reopened {
@@ -287,8 +281,7 @@ fn a_message_that_gets_its_id_from_the_state_is_one_message() {
 
 #[test]
 fn a_run_ends_above_the_messages_that_were_loaded_after_it() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     let message = |id: &str| json!({"type": "human", "id": id, "content": format!("said {id}")});
     dash.event(
         "metadata",

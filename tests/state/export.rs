@@ -5,7 +5,7 @@ use runtail_stream::{
     Data, Event, Item, Loaded, Outcome, Reader, Record, Seq, SnapshotPart, ThreadSnapshot,
     write_record,
 };
-use runtail_testkit::dash::{Dash, demo};
+use runtail_testkit::dash::{Dash, demo, demo_thread};
 use runtail_testkit::made;
 use runtail_testkit::says::Says;
 use runtail_tui::session::msg::{Chunk, FileStep};
@@ -58,8 +58,7 @@ fn write_chunk(out: &mut Vec<u8>, chunk: &Chunk) {
 
 #[test]
 fn messages_are_exported_as_markdown_and_text() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.capture("agent-messages-tuple");
     let (path, file, _) = export(&mut dash, "md");
     assert!(
@@ -85,8 +84,7 @@ fn messages_are_exported_as_markdown_and_text() {
 /// A viewer of Markdown runs what is not text or code.
 #[test]
 fn no_view_exports_html_of_an_agent() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     let html = "<script>alert(1)</script><img src=x onerror=alert(2)>";
     let message = serde_json::json!([
         {"type": "ai", "id": "m1", "name": html, "content": format!("See `Vec<T>` {html}\n```\n<b>code</b>\n"),
@@ -150,8 +148,7 @@ fn no_view_exports_html_of_an_agent() {
 
 #[test]
 fn jsonl_export_is_a_recording() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.capture("fanout-many-subgraphs");
     let (_, file, _) = export(&mut dash, "jsonl x");
     let records: Vec<Record> = Reader::new(std::io::Cursor::new(file))
@@ -203,8 +200,7 @@ fn jsonl_export_is_a_recording() {
 
 #[test]
 fn delivery_view_is_exported_completely() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.capture("agent-messages-tuple");
     let at = dash.now;
     let mark = |record| Item::Record(record);
@@ -298,8 +294,7 @@ fn delivery_view_is_exported_completely() {
 
 #[test]
 fn filtered_events_are_not_exported() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.capture("fanout-many-subgraphs");
     dash.keys("7&mode:values<Enter>");
     dash.screen();
@@ -313,8 +308,7 @@ fn filtered_events_are_not_exported() {
 
 #[test]
 fn every_view_can_be_exported() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.capture("fanout-many-subgraphs");
     for view in 1..=8 {
         for how in ["text", "md", "jsonl"] {
@@ -332,8 +326,7 @@ fn every_view_can_be_exported() {
 /// Numbers and times match the screen: a snapshot has no number, and a replayed event has no arrival time.
 #[test]
 fn exported_events_have_the_numbers_and_times_of_the_screen() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     let at = dash.now;
     let thread = Loaded::Json(
         r#"{"thread_id": "01a1fbb5-173d-77d7-b93d-09bf6dcc9775", "status": "busy"}"#.into(),
@@ -377,8 +370,7 @@ fn exported_events_have_the_numbers_and_times_of_the_screen() {
 
 #[test]
 fn large_exports_are_written_in_parts_while_events_arrive() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     let events = |from: u64, to: u64| -> Vec<Item> {
         let event = |seq| {
             made::event(
@@ -458,8 +450,7 @@ fn export_errors_are_reported() {
 
 #[test]
 fn time_travel_during_an_export_is_reported() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.capture("agent-messages-tuple");
     dash.keys("7");
     let effects = dash.keys(":export text x<Enter>");
@@ -477,8 +468,7 @@ fn time_travel_during_an_export_is_reported() {
 
 #[test]
 fn long_hidden_stretches_do_not_end_a_filtered_export() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     let event = |seq: u64| {
         let word = if seq.is_multiple_of(9_000) {
             "needle"
@@ -504,8 +494,7 @@ fn long_hidden_stretches_do_not_end_a_filtered_export() {
 
 #[test]
 fn gaps_suggest_showing_the_thread_state() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.capture("agent-messages-tuple");
     dash.keys("8");
     let offer = "Press 3 for the current state.";

@@ -4,9 +4,7 @@ use runtail_api::{
     Acted, ApiError, BulkAction, Choice, FoundThread, Kind, Place, PlanError, StartError,
     StartFailure, Started, ThreadIntent, ThreadPage, Writer,
 };
-use runtail_core::model::{
-    Consent, NewRevision, Note, PlainRequest, Preview, ServerFilter, Thread, ThreadSort,
-};
+use runtail_core::model::{Consent, Note, Preview, ServerFilter, Thread, ThreadSort};
 use runtail_testkit::dash::{Dash, forgotten, thread_plan};
 use runtail_testkit::made;
 use runtail_testkit::says::Says;
@@ -316,23 +314,10 @@ fn saved_searches_are_listed_in_the_prompt_and_applied_by_name() {
 }
 
 fn preview(thread: &str) -> Box<Preview> {
-    Box::new(Preview {
-        title: "Delete".into(),
-        profile: "local".into(),
-        target: None,
-        request: PlainRequest {
-            method: "DELETE".into(),
-            url: format!("http://127.0.0.1:2024/threads/{thread}"),
-            headers: Vec::new(),
-            body: None,
-        },
-        then: Vec::new(),
-        changes: Vec::new(),
-        revision: NewRevision::NotAsked,
-        branch: None,
-        notes: Vec::new(),
-        consent: Consent::Id(thread.into()),
-    })
+    let url = format!("http://127.0.0.1:2024/threads/{thread}");
+    let request = made::request("DELETE", &url);
+    let consent = Consent::Id(thread.into());
+    Box::new(made::preview("Delete", "local", request, consent))
 }
 
 /// Answers the plans of effects until none is left. Returns the number of each planned thread.

@@ -2,11 +2,9 @@
 
 use runtail_api::Kind;
 use runtail_core::config::import::{Import, Places};
-use runtail_core::model::{
-    Collection, Consent, DeploymentSpec, GithubApp, Intent, NewRevision, PlainRequest, Preview,
-    SpecForm,
-};
+use runtail_core::model::{Collection, Consent, DeploymentSpec, GithubApp, Intent, SpecForm};
 use runtail_testkit::dash::{Dash, listing, plane_plan};
+use runtail_testkit::made;
 use runtail_testkit::says::Says;
 use runtail_tui::features::changes::deployment_form::Stop;
 use runtail_tui::session::effect::DeploymentDocument;
@@ -73,30 +71,9 @@ fn press(dash: &mut Dash, keys: &str) {
 fn planned(dash: &mut Dash, effects: &[Effect]) -> (u64, Intent) {
     let found = effects.iter().find_map(plane_plan);
     let (number, _, intent) = found.unwrap_or_else(|| panic!("no plan was requested: {effects:?}"));
-    let request = PlainRequest {
-        method: "POST".into(),
-        url: "https://x".into(),
-        headers: Vec::new(),
-        body: None,
-    };
-    dash.done(EffectResult::Planned(
-        number,
-        Ok((
-            Box::new(Preview {
-                title: "Create refund-agent".into(),
-                profile: "us".into(),
-                target: None,
-                request,
-                then: Vec::new(),
-                changes: Vec::new(),
-                revision: NewRevision::NotAsked,
-                branch: None,
-                notes: Vec::new(),
-                consent: Consent::Key,
-            }),
-            None,
-        )),
-    ));
+    let request = made::request("POST", "https://x");
+    let preview = made::preview("Create refund-agent", "us", request, Consent::Key);
+    dash.done(EffectResult::Planned(number, Ok((Box::new(preview), None))));
     (number, intent)
 }
 

@@ -4,7 +4,7 @@ use ratatui::style::Color;
 use runtail_api::Kind;
 use runtail_core::graph::Graph;
 use runtail_stream::{Outcome, SnapshotPart};
-use runtail_testkit::dash::{Dash, demo_like, listing};
+use runtail_testkit::dash::{Dash, demo_server, demo_thread, listing};
 use runtail_testkit::says::Says;
 
 use runtail_tui::features::stream::viewer::View;
@@ -47,8 +47,7 @@ fn description() -> Value {
 
 /// Opens a thread of an assistant.
 pub(crate) fn thread(size: (u16, u16)) -> Dash {
-    let mut dash = demo_like(size);
-    dash.open_thread();
+    let mut dash = demo_thread(size);
     let record = json!({"thread_id": "t", "status": "busy", "metadata": {"assistant_id": "a-1", "graph_id": "desk"}});
     dash.snapshot(vec![(SnapshotPart::Thread, record)]);
     dash.keys("f");
@@ -374,8 +373,7 @@ fn a_search_finds_nodes_in_folded_groups() {
 }
 
 fn server(size: (u16, u16)) -> Dash {
-    let mut dash = demo_like(size);
-    dash.open_server();
+    let mut dash = demo_server(size);
     dash.keys("2");
     dash
 }

@@ -12,7 +12,7 @@ use runtail_api::{
 };
 use runtail_core::model::Checkpoint;
 use runtail_stream::SnapshotPart;
-use runtail_testkit::dash::{Dash, Dialog, demo, demo_like, thread_plan};
+use runtail_testkit::dash::{Dash, Dialog, demo, demo_thread, thread_plan};
 use runtail_tui::session::checkpoints::{
     CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest,
 };
@@ -108,8 +108,7 @@ pub(crate) fn serve(dash: &mut Dash, history: &[Value]) -> Vec<HistoryRequest> {
 
 /// Opens the history of a thread in full screen.
 pub(crate) fn opened(size: (u16, u16), history: &[Value]) -> Dash {
-    let mut dash = demo_like(size);
-    dash.open_thread();
+    let mut dash = demo_thread(size);
     if size.0 >= 120 {
         dash.keys("f");
     }
@@ -182,8 +181,7 @@ fn marks_have_the_colors_of_their_states() {
 #[test]
 fn a_thousand_checkpoints_are_paged_without_their_states() {
     let history = line(1_000);
-    let mut dash = demo_like((80, 24));
-    dash.open_thread();
+    let mut dash = demo_thread((80, 24));
     assert_eq!(requests(&dash), []);
     dash.keys("0");
     let first = serve(&mut dash, &history);
@@ -216,8 +214,7 @@ fn a_thousand_checkpoints_are_paged_without_their_states() {
 #[test]
 fn responses_to_earlier_requests_are_dropped() {
     let history = line(10);
-    let mut dash = demo_like((80, 24));
-    dash.open_thread();
+    let mut dash = demo_thread((80, 24));
     dash.keys("0");
     let (key, request) = requests(&dash).remove(0);
     let page = |history: &[Value]| Msg::Subscription {
@@ -432,8 +429,7 @@ fn missing_checkpoints_and_histories_are_explained() {
             "Couldn't load the history: 403: the key may not. Press r to retry.",
         ),
     ] {
-        let mut dash = demo_like((100, 24));
-        dash.open_thread();
+        let mut dash = demo_thread((100, 24));
         dash.keys("0");
         let error = runtail_api::ApiError {
             detail: detail.into(),

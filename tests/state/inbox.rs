@@ -87,6 +87,12 @@ fn thread(
     }
 }
 
+/// A thread of the graph `extract`, with the end of its id.
+fn extract(dash: &Dash, id: &str, minutes: i64, cause: InboxCause) -> InboxThread {
+    let id = format!("01a1fbb5-0000-7000-8000-00000000{id}");
+    thread(dash, &id, "extract", minutes, Some(cause))
+}
+
 fn question(id: &str, value: Value) -> Question {
     Question {
         id: Some(id.into()),
@@ -133,52 +139,20 @@ pub(crate) fn full(size: (u16, u16)) -> Dash {
     let mut dash = dash(size);
     let rows = vec![refund(&dash), approval(&dash)];
     answer(&mut dash, &support(), listed(rows));
-    let detail = |text: &str, row: InboxThread| InboxThread {
-        detail: text.into(),
-        ..row
-    };
-    let rows = vec![
-        detail(
-            "before write_ledger",
-            thread(
-                &dash,
-                "01a1fbb5-0000-7000-8000-00000000051f",
-                "extract",
-                4,
-                Some(InboxCause::Breakpoint),
-            ),
-        ),
-        detail(
-            "before book",
-            thread(
-                &dash,
-                "01a1fbb5-0000-7000-8000-0000000000c1",
-                "extract",
-                9,
-                Some(InboxCause::Cancelled),
-            ),
-        ),
-        detail(
-            "ConnectTimeout: POST https://erp.acme.example/refunds: no answer after 30s",
-            thread(
-                &dash,
-                "01a1fbb5-0000-7000-8000-00000000fa11",
-                "extract",
-                180,
-                Some(InboxCause::Error),
-            ),
-        ),
-        detail(
-            "running, but its records have not changed for 41m (events were not read)",
-            thread(
-                &dash,
-                "01a1fbb5-0000-7000-8000-0000000057cc",
-                "extract",
-                41,
-                Some(InboxCause::Stuck),
-            ),
-        ),
+    use InboxCause::{Breakpoint, Cancelled, Error, Stuck};
+    let timeout = "ConnectTimeout: POST https://erp.acme.example/refunds: no answer after 30s";
+    let stuck = "running, but its records have not changed for 41m (events were not read)";
+    let rows = [
+        ("051f", 4, Breakpoint, "before write_ledger"),
+        ("00c1", 9, Cancelled, "before book"),
+        ("fa11", 180, Error, timeout),
+        ("57cc", 41, Stuck, stuck),
     ];
+    let row = |(id, minutes, cause, detail): (&str, i64, InboxCause, &str)| InboxThread {
+        detail: detail.into(),
+        ..extract(&dash, id, minutes, cause)
+    };
+    let rows = rows.map(row).into();
     answer(
         &mut dash,
         &server("us", "invoice-agent", 2002),
@@ -792,13 +766,7 @@ fn selected(dash: &mut Dash) -> String {
 fn a_tile_opens_what_waits_on_its_deployment() {
     let mut dash = full((140, 40));
     // Threads that failed would be first, and their list would open.
-    let waits = thread(
-        &dash,
-        "01a1fbb5-0000-7000-8000-00000000051f",
-        "extract",
-        4,
-        Some(InboxCause::Breakpoint),
-    );
+    let waits = extract(&dash, "051f", 4, InboxCause::Breakpoint);
     answer(
         &mut dash,
         &server("us", "invoice-agent", 2002),
@@ -812,32 +780,14 @@ fn a_tile_opens_what_waits_on_its_deployment() {
     // A filter that would hide it is removed, and older rows don't take the cursor.
     dash.keys("/approval<Enter><Esc>");
     dash.keys("/approval<Enter>PP");
-    let older = thread(
-        &dash,
-        "01a1fbb5-0000-7000-8000-00000000beef",
-        "extract",
-        90,
-        Some(InboxCause::Breakpoint),
-    );
+    let older = extract(&dash, "beef", 90, InboxCause::Breakpoint);
     let rows = vec![older, refund(&dash), approval(&dash)];
     answer(&mut dash, &support(), listed(rows));
     dash.keys("<Esc><Esc>");
     dash.keys("PP<Enter>");
     assert!(selected(&mut dash).ends_with("051f"));
-    let older = thread(
-        &dash,
-        "01a1fbb5-0000-7000-8000-00000000feed",
-        "extract",
-        99,
-        Some(InboxCause::Breakpoint),
-    );
-    let newer = thread(
-        &dash,
-        "01a1fbb5-0000-7000-8000-00000000051f",
-        "extract",
-        4,
-        Some(InboxCause::Breakpoint),
-    );
+    let older = extract(&dash, "feed", 99, InboxCause::Breakpoint);
+    let newer = extract(&dash, "051f", 4, InboxCause::Breakpoint);
     answer(
         &mut dash,
         &server("us", "invoice-agent", 2002),
@@ -872,13 +822,7 @@ fn a_thread_that_the_inbox_opened_returns_to_it() {
     dash.keys("i/support-bot<Enter>");
     let before = selected(&mut dash);
     dash.keys("<Enter>");
-    let older = thread(
-        &dash,
-        "01a1fbb5-0000-7000-8000-00000000beef",
-        "extract",
-        90,
-        Some(InboxCause::Breakpoint),
-    );
+    let older = extract(&dash, "beef", 90, InboxCause::Breakpoint);
     let rows = vec![older, refund(&dash), approval(&dash)];
     answer(&mut dash, &support(), listed(rows));
     dash.keys("<Esc>");

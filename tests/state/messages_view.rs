@@ -1,14 +1,13 @@
 //! The messages view: Markdown, tool calls with results, images, reasoning, removed messages, and large inputs.
 
-use runtail_testkit::dash::{Dash, demo_like};
+use runtail_testkit::dash::{Dash, demo_thread};
 use serde_json::{Value, json};
 
 const REPLY: &str = r##"# Two cities\n\nBoth are **dry** today; see [the forecast](https://weather.example/7d).\n\n| City | Weather | °C |\n|---|---|---:|\n| Kraków | sunny, a light breeze from the west | 21 |\n| 東京 | clear | 27 |\n\n1. Take `sunscreen`\n2. and *water*\n   - at least a litre\n\n```python\nfor city in [\"Kraków\", \"Tokyo\"]:\n    print(city)\n```\n\n> Said the old man."##;
 
 /// A run with all kinds of messages.
 fn mixed_run(size: (u16, u16)) -> Dash {
-    let mut dash = demo_like(size);
-    dash.open_thread();
+    let mut dash = demo_thread(size);
     dash.keys("f");
     dash.event(
         "metadata",
@@ -167,8 +166,7 @@ fn message_lines_select_their_event_in_raw() {
 
 #[test]
 fn only_start_and_end_of_long_reasoning_are_rendered() {
-    let mut dash = demo_like((80, 24));
-    dash.open_thread();
+    let mut dash = demo_thread((80, 24));
     let reasoning = format!("begin {}end", "word ".repeat(1_000_000));
     let data = format!(
         r#"[{{"type":"AIMessageChunk","id":"1","content":"","additional_kwargs":{{"reasoning_content":"{reasoning}"}}}},{{}}]"#
@@ -193,8 +191,7 @@ fn json_that_a_strict_parser_refuses_is_shown() {
         ("09a-nan-in-stream", "Scored."),
         ("11-duplicate-keys", "final answer"),
     ] {
-        let mut dash = demo_like((120, 40));
-        dash.open_thread();
+        let mut dash = demo_thread((120, 40));
         let path = format!(
             "{}/tests/fixtures/cases/{case}/run.sse",
             env!("CARGO_MANIFEST_DIR")
@@ -208,8 +205,7 @@ fn json_that_a_strict_parser_refuses_is_shown() {
 /// Aegra 0.11 sends the result of a subagent's call as a chunk, and never in its state.
 #[test]
 fn a_result_that_is_sent_as_a_chunk_belongs_to_its_call() {
-    let mut dash = demo_like((120, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((120, 40));
     let origin = json!({"langgraph_step": 2, "langgraph_node": "expert", "langgraph_checkpoint_ns": "expert:5f6a"});
     let call = json!({"name": "get_weather", "args": "{}", "id": "weather_1", "index": null, "type": "tool_call_chunk"});
     let asked = json!({"content": "", "type": "AIMessageChunk", "id": "lc_run--1", "tool_call_chunks": [call]});

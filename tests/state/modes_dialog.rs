@@ -3,7 +3,7 @@
 use runtail_api::{ServerInfo, ServerKind};
 use runtail_core::model::RunCreate;
 use runtail_stream::{Item, Outcome, Record, RunRecord, RunStreamOptions, Target};
-use runtail_testkit::dash::{Dash, demo, demo_like};
+use runtail_testkit::dash::{Dash, demo_thread};
 use runtail_testkit::says::Says;
 
 use runtail_tui::session::msg::{Effect, EffectResult, StreamTarget, SubscriptionId};
@@ -23,8 +23,7 @@ fn source_modes(dash: &Dash) -> Vec<String> {
 
 /// Joins a run that was started with these modes.
 fn joined(size: (u16, u16), terms: Option<RunStreamOptions>) -> Dash {
-    let mut dash = demo_like(size);
-    dash.open_thread();
+    let mut dash = demo_thread(size);
     dash.keys("q");
     dash.open_stream(StreamTarget::Join {
         thread: "t-1".into(),
@@ -58,8 +57,7 @@ fn set_server_kind(dash: &mut Dash, kind: ServerKind) {
 #[test]
 fn thread_streams_have_three_modes() {
     for (width, height) in [(80, 24), (140, 40)] {
-        let mut dash = demo_like((width, height));
-        dash.open_thread();
+        let mut dash = demo_thread((width, height));
         dash.capture("agent-updates");
         assert_eq!(source_modes(&dash), ["run_modes", "state_update"]);
         dash.keys("M<Down>");
@@ -122,8 +120,7 @@ fn unsupported_mode_changes_are_refused_without_a_request() {
         assert_eq!(source_modes(&dash), [""; 0]);
         dash.shows("modes are unchanged");
     }
-    let mut dash = demo_like((100, 30));
-    dash.open_thread();
+    let mut dash = demo_thread((100, 30));
     let body = RunCreate {
         assistant_id: "a".into(),
         stream_mode: vec!["values".into()],
@@ -139,8 +136,7 @@ fn unsupported_mode_changes_are_refused_without_a_request() {
 
 #[test]
 fn a_page_that_follows_the_thread_of_its_own_run_keeps_its_modes() {
-    let mut dash = demo_like((100, 30));
-    dash.open_thread();
+    let mut dash = demo_thread((100, 30));
     let modes = vec!["values".into(), "updates".into()];
     let body = RunCreate {
         assistant_id: "a".into(),
@@ -216,8 +212,7 @@ fn mode_change_is_shown_in_runs() {
 
 #[test]
 fn typed_ahead_ctrl_s_does_not_start_a_run() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.assistants();
     let starts = |effects: Vec<Effect>| {
         effects
@@ -234,8 +229,7 @@ fn typed_ahead_ctrl_s_does_not_start_a_run() {
 
 #[test]
 fn composer_offers_every_mode_and_remembers_the_choice() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.assistants();
     let all = [
         "messages-tuple",

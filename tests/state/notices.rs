@@ -2,7 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::style::Modifier;
-use runtail_testkit::dash::{Dash, demo_like};
+use runtail_testkit::dash::{Dash, demo_like, demo_server, demo_thread};
 use runtail_testkit::says::Says;
 
 const SIZES: [(u16, u16); 2] = [(80, 24), (140, 40)];
@@ -91,11 +91,9 @@ fn check(mut dash: Dash, name: &str) {
 fn a_long_notice_covers_no_key_and_no_frame() {
     for size in SIZES {
         check(demo_like(size), "deployments");
-        let mut dash = demo_like(size);
-        dash.open_server();
+        let dash = demo_server(size);
         check(dash, "threads");
-        let mut dash = demo_like(size);
-        dash.open_thread();
+        let mut dash = demo_thread(size);
         dash.capture("agent-messages");
         check(dash, "thread");
         let mut dash = crate::inbox::full(size);
@@ -108,12 +106,10 @@ fn a_long_notice_covers_no_key_and_no_frame() {
         dash.record(r#"{"a":{"url":"https://x"},"b":[1,2,3]}"#);
         check(dash, "document");
         check(crate::composer::composer(size, None), "form");
-        let mut dash = demo_like(size);
-        dash.open_server();
+        let mut dash = demo_server(size);
         crate::app::open_card(&mut dash, "<Down>a", "74676f99b80c146053dbeb4fdcab82cf");
         check(dash, "answer");
-        let mut dash = demo_like(size);
-        dash.open_thread();
+        let mut dash = demo_thread(size);
         dash.keys("M");
         check(dash, "modes");
         let mut dash = demo_like(size);

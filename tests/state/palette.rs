@@ -4,7 +4,7 @@ use runtail_api::{ApiError, Kind};
 use runtail_core::config::{Mouse, Timestamps};
 use runtail_core::model::Collection;
 use runtail_stream::Seq;
-use runtail_testkit::dash::{Dash, Dialog, demo, demo_like};
+use runtail_testkit::dash::{Dash, Dialog, demo, demo_like, demo_server, demo_thread};
 use runtail_testkit::made;
 use runtail_testkit::says::Says;
 use runtail_tui::app::Pane;
@@ -38,8 +38,7 @@ fn rows(dash: &Dash, text: &str, group: Group) -> Vec<(String, String)> {
 
 #[test]
 fn every_action_is_listed_once_with_its_key() {
-    let mut dash = demo();
-    dash.open_thread();
+    let dash = demo_thread((140, 40));
     let all = dash.offers("");
     for row in BINDINGS
         .iter()
@@ -87,8 +86,7 @@ fn every_action_is_listed_once_with_its_key() {
 
 #[test]
 fn actions_are_found_by_name_description_key_id_and_place() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     let first = |text: &str| completions(&dash, text)[0].clone();
     assert_eq!(first("can"), "stream.cancel");
     assert_eq!(first("cancel roll"), "stream.rollback");
@@ -112,8 +110,7 @@ fn actions_are_found_by_name_description_key_id_and_place() {
 
 #[test]
 fn an_action_of_another_screen_goes_there_and_says_how_to_use_it() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     assert!(dash.command("revisions.build_log").is_empty());
     assert_eq!(
         (dash.focus(), dash.newest_notice()),
@@ -261,8 +258,7 @@ fn actions_are_found_by_words_of_other_tools() {
 
 #[test]
 fn enter_on_a_command_without_its_argument_lists_the_choices() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     let notices = dash.notices().len();
     for command in ["theme", "wrap", "timestamps", "view", "dep", "stream"] {
         dash.keys(&format!(":{command}<Enter>"));
@@ -282,8 +278,7 @@ fn enter_on_a_command_without_its_argument_lists_the_choices() {
 
 #[test]
 fn the_last_actions_are_listed_first() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     for line in ["stream.raw", "wrap on", "stream.raw", "view messages"] {
         dash.command(line);
     }
@@ -391,8 +386,7 @@ fn every_action_of_another_screen_says_where_it_works() {
 
 #[test]
 fn the_mouse_works_in_the_palette_and_in_the_help() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     assert!(!dash.uses_mouse(), "the terminal selects text in streams");
     let row_with = |dash: &mut Dash, text: &str| {
         let screen = dash.screen();
@@ -472,8 +466,7 @@ fn every_action_begins_with_a_verb_and_every_footer_has_at_most_six_keys() {
 
 #[test]
 fn help_is_filtered_and_runs_the_selected_line() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.keys("?/raw<Enter>");
     // There is room for the sentences.
     dash.shows("7       Raw: every event as received");
@@ -543,8 +536,7 @@ fn a_command_with_an_argument_is_not_guessed() {
 
 #[test]
 fn arguments_are_completed() {
-    let mut dash = demo_like((100, 30));
-    dash.open_server();
+    let mut dash = demo_server((100, 30));
     assert_eq!(completions(&dash, "dep inv"), ["dep invoice-agent"]);
     assert_eq!(
         completions(&dash, "dep supp"),
@@ -650,8 +642,7 @@ fn themes_are_previewed_while_typing() {
 
 #[test]
 fn pasted_ids_open_their_target() {
-    let mut dash = demo();
-    dash.open_server();
+    let mut dash = demo_server((140, 40));
     dash.keys("<Tab>");
     dash.feed(Msg::Paste(format!("  {THREAD}\n")));
     assert_eq!(
@@ -684,8 +675,7 @@ fn pasted_ids_open_their_target() {
 
 #[test]
 fn ids_in_the_stream_select_their_event() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     let run = "01a1fbb5-1351-70df-a8e3-d471c3c0cd66";
     dash.event("custom", "1");
     dash.event("metadata", &format!(r#"{{"run_id":"{run}","attempt":1}}"#));
@@ -707,8 +697,7 @@ fn ids_in_the_stream_select_their_event() {
 
 #[test]
 fn ids_after_a_snapshot_select_their_event() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.snapshot(vec![(
         runtail_stream::SnapshotPart::Runs,
         serde_json::json!([]),

@@ -1,7 +1,7 @@
 //! Recording from the dashboard: the shown stream from its first event, with failures of the stream and of the file.
 
 use runtail_stream::{End, EventNumber, Item, Outcome, Record, Seq};
-use runtail_testkit::dash::{Dash, demo, demo_like};
+use runtail_testkit::dash::{Dash, demo, demo_thread};
 use runtail_testkit::made;
 use runtail_testkit::says::Says;
 
@@ -88,8 +88,7 @@ fn event(dash: &Dash, seq: u64) -> Item {
 }
 
 fn opened() -> Dash {
-    let mut dash = demo_like((120, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((120, 40));
     let open = made::connected(dash.now);
     let items = std::iter::once(open)
         .chain((1..=3).map(|seq| event(&dash, seq)))

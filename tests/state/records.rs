@@ -1,7 +1,7 @@
 //! The pages of versions, crons and the store: messages and keys in, text and effects out.
 
 use runtail_api::{Kind, PlanError, ResourceIntent};
-use runtail_core::model::{Consent, NewRevision, Note, PlainRequest, Preview};
+use runtail_core::model::{Consent, Note, Preview};
 use runtail_testkit::dash::{Dash, listing};
 use runtail_testkit::made;
 use runtail_testkit::says::Says;
@@ -106,23 +106,10 @@ fn ana(dash: &mut Dash) {
 }
 
 fn preview(title: &str) -> Box<Preview> {
-    let request = PlainRequest {
-        method: "POST".into(),
-        url: "http://h/x".into(),
-        headers: Vec::new(),
-        body: None,
-    };
+    let request = made::request("POST", "http://h/x");
     Box::new(Preview {
-        title: title.into(),
-        profile: "local".into(),
-        target: None,
-        request,
-        then: Vec::new(),
-        changes: Vec::new(),
-        revision: NewRevision::NotAsked,
-        branch: None,
         notes: vec![Note::warning("`context` is probably not restored.")],
-        consent: Consent::Key,
+        ..made::preview(title, "local", request, Consent::Key)
     })
 }
 

@@ -3,7 +3,7 @@
 use crate::thread_actions::{page, records};
 use runtail_api::{Kind, Revisions, ServerInfo, ServerKind};
 use runtail_core::model::{Evidence, FailureCard, LogEvidence};
-use runtail_testkit::dash::{Dash, Dialog, demo, demo_like};
+use runtail_testkit::dash::{Dash, Dialog, demo, demo_like, demo_server};
 use runtail_testkit::says::Says;
 use runtail_tui::session::msg::{
     Effect, EffectResult, Msg, NextPoll, SubscriptionEvent, SubscriptionId,
@@ -52,8 +52,7 @@ fn runs_name_the_revision_that_ran_them() {
 
 #[test]
 fn the_revision_list_shows_what_the_server_reports() {
-    let mut dash = demo();
-    dash.open_server();
+    let mut dash = demo_server((140, 40));
     let server = dash.server();
     dash.keys("<Esc>");
     let info = |revision: &str| ServerInfo {

@@ -2,7 +2,7 @@
 
 use runtail_api::Kind;
 use runtail_testkit::dash;
-use runtail_testkit::dash::{demo, demo_like};
+use runtail_testkit::dash::{demo, demo_like, demo_server, demo_thread};
 use runtail_testkit::says::Says;
 use runtail_tui::app::Pane;
 use runtail_tui::session::msg::{Effect, Msg, StreamTarget, SubscriptionId};
@@ -39,8 +39,7 @@ fn too_small_terminals_show_a_message() {
 
 #[test]
 fn a_notice_of_a_view_ends_with_it() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.keys("w");
     dash.shows("Long lines are wrapped.");
     dash.keys("<Esc>");
@@ -78,8 +77,7 @@ fn footer_keys_are_never_cut() {
 
 #[test]
 fn streamed_tokens_are_shown_in_messages_and_raw() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.capture("agent-messages-tuple");
     insta::assert_snapshot!("messages_140x40", dash.screen());
     dash.keys("7");
@@ -90,8 +88,7 @@ fn streamed_tokens_are_shown_in_messages_and_raw() {
 
 #[test]
 fn scrolling_up_pauses_and_end_follows() {
-    let mut dash = demo_like((100, 24));
-    dash.open_thread();
+    let mut dash = demo_thread((100, 24));
     dash.capture("agent-events");
     dash.keys("7");
     dash.shows("● live");
@@ -113,8 +110,7 @@ fn scrolling_up_pauses_and_end_follows() {
 
 #[test]
 fn views_in_a_split_share_the_cursor() {
-    let mut dash = demo_like((200, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((200, 40));
     dash.capture_now("fanout-many-subgraphs");
     dash.keys("f2|<Tab>7<BackTab><Home><Down><Down>");
     insta::assert_snapshot!("split_200x40", dash.screen());
@@ -134,8 +130,7 @@ fn views_in_a_split_share_the_cursor() {
 
 #[test]
 fn streams_are_shown_in_tabs() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     // Opened twice, the first thread is kept.
     dash.keys("<Esc><Enter><Esc><Up><Enter>");
     insta::assert_snapshot!("tabs_140x40", dash.screen());
@@ -152,8 +147,7 @@ fn streams_are_shown_in_tabs() {
 
 #[test]
 fn connection_state_is_always_shown() {
-    let mut dash = demo_like((100, 24));
-    dash.open_thread();
+    let mut dash = demo_thread((100, 24));
     dash.shows("connecting");
     dash.capture("agent-values");
     dash.shows("● live");
@@ -170,8 +164,7 @@ fn connection_state_is_always_shown() {
 
 #[test]
 fn composer_shows_json_errors_and_sends_nothing() {
-    let mut dash = demo_like((100, 30));
-    dash.open_server();
+    let mut dash = demo_server((100, 30));
     dash.keys("n");
     dash.keys("weather in Kraków?");
     insta::assert_snapshot!("composer", dash.screen());
@@ -197,8 +190,7 @@ fn composer_shows_json_errors_and_sends_nothing() {
 
 #[test]
 fn thread_assistant_and_run_lists_match_the_snapshots() {
-    let mut dash = demo();
-    dash.open_server();
+    let mut dash = demo_server((140, 40));
     insta::assert_snapshot!("threads", dash.screen());
     dash.keys("2");
     insta::assert_snapshot!("assistants", dash.screen());
@@ -275,8 +267,7 @@ fn server_text_cannot_control_the_terminal() {
 
 #[test]
 fn screens_render_at_any_size() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.capture("fanout-many-subgraphs");
     for overlay in ["", "?", "<Esc>!", "<Esc>n", "<Esc>5<Enter>"] {
         dash.keys(overlay);

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use ratatui::style::{Color, Modifier};
 use runtail_stream::{Data, Event, Item, Record, Seq};
-use runtail_testkit::dash::{Dash, demo_like};
+use runtail_testkit::dash::{Dash, demo_like, demo_thread};
 use runtail_testkit::made;
 use runtail_testkit::says::Says;
 use runtail_tui::input::keymap::Keymap;
@@ -11,8 +11,7 @@ use runtail_tui::session::msg::Msg;
 use std::time::Duration;
 
 fn opened(size: (u16, u16), capture: &str) -> Dash {
-    let mut dash = demo_like(size);
-    dash.open_thread();
+    let mut dash = demo_thread(size);
     dash.capture_now(capture);
     dash
 }
@@ -277,8 +276,7 @@ fn invalid_regex_is_reported_and_searched_as_text() {
 
 #[test]
 fn distant_hit_in_a_long_line_is_shown() {
-    let mut dash = demo_like((100, 24));
-    dash.open_thread();
+    let mut dash = demo_thread((100, 24));
     let mut items = events(1, 1, 7);
     let at: Timestamp = "2026-11-21T14:00:01Z".parse().unwrap();
     let long = format!(
@@ -338,8 +336,7 @@ fn filter_counts_hidden_events_and_applies_to_every_view() {
 
 #[test]
 fn following_works_with_a_filter() {
-    let mut dash = demo_like((100, 24));
-    dash.open_thread();
+    let mut dash = demo_thread((100, 24));
     dash.items(events(1, 100, 10));
     dash.keys("7&needle<Enter>");
     finish(&mut dash);

@@ -9,10 +9,11 @@ use runtail_api::{
     StartError, StartFailure, Started, ThreadIntent,
 };
 use runtail_core::model::{
-    Consent, NewRevision, Note, PlainRequest, Preview, RunFacts, StateFacts, ThreadFacts,
+    Consent, Note, PlainRequest, Preview, RunFacts, StateFacts, ThreadFacts,
 };
 use runtail_stream::{Item, Loaded, Record, SnapshotPart, ThreadSnapshot};
-use runtail_testkit::dash::{Dash, demo, demo_like, thread_plan};
+use runtail_testkit::dash::{Dash, demo_server, demo_thread, thread_plan};
+use runtail_testkit::made;
 use runtail_testkit::says::Says;
 use runtail_tui::session::msg::{Effect, EffectResult, Msg, ServerRef, StreamTarget, ThreadRef};
 use serde_json::{Value, json};
@@ -117,8 +118,7 @@ pub(crate) fn snapshot(dash: &mut Dash, records: &Records) {
 
 /// Opens the page of a thread with these records.
 pub(crate) fn page(size: (u16, u16), records: &Records) -> Dash {
-    let mut dash = demo_like(size);
-    dash.open_thread();
+    let mut dash = demo_thread(size);
     snapshot(&mut dash, records);
     dash
 }
@@ -154,24 +154,11 @@ fn planned(effects: &[Effect]) -> Option<(u64, ThreadIntent)> {
 
 /// Returns a preview of an action.
 fn preview(title: &str, consent: Consent) -> Box<Preview> {
+    let server = "https://support-bot.us.langgraph.app";
+    let url = format!("{server}/threads/{THREAD}/runs/{RUN}/cancel?wait=0&action=interrupt");
     Box::new(Preview {
-        title: title.into(),
-        profile: "prod-us".into(),
-        target: None,
-        request: PlainRequest {
-            method: "POST".into(),
-            url: format!(
-                "https://support-bot.us.langgraph.app/threads/{THREAD}/runs/{RUN}/cancel?wait=0&action=interrupt"
-            ),
-            headers: Vec::new(),
-            body: None,
-        },
-        then: Vec::new(),
-        changes: Vec::new(),
-        revision: NewRevision::NotAsked,
-        branch: None,
         notes: vec![Note::fact("Finished steps are kept.")],
-        consent,
+        ..made::preview(title, "prod-us", made::request("POST", &url), consent)
     })
 }
 
@@ -201,10 +188,8 @@ fn failed(failure: StartFailure, kind: Kind) -> StartError {
     StartError {
         failure,
         error: ApiError {
-            kind,
             at,
-            detail: "no response in time".into(),
-            hint: None,
+            ..made::error(kind, "no response in time")
         },
     }
 }
@@ -664,8 +649,7 @@ fn answer_key_works_in_time_travel() {
 
 #[test]
 fn answering_from_the_list_loads_the_thread_first() {
-    let mut dash = demo();
-    dash.open_server();
+    let mut dash = demo_server((140, 40));
     let effects = dash.keys("a");
     let [Effect::LoadThread(number, target)] = effects.as_slice() else {
         panic!("{effects:?}")

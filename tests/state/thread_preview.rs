@@ -4,7 +4,7 @@ use crate::inbox_details::{read, tick};
 use jiff::Timestamp;
 use runtail_api::{Kind, ServerInbox};
 use runtail_core::model::{InboxCause, InboxThread, Question, ThreadStatus};
-use runtail_testkit::dash::{Dash, demo_like};
+use runtail_testkit::dash::{Dash, demo_server};
 use runtail_testkit::says::Says;
 use runtail_tui::session::msg::{
     EffectResult, InboxTarget, RowDetail, SubscriptionEvent, SubscriptionId, ThreadsRead,
@@ -13,8 +13,7 @@ use runtail_tui::session::msg::{
 use serde_json::json;
 
 fn opened(size: (u16, u16)) -> Dash {
-    let mut dash = demo_like(size);
-    dash.open_server();
+    let mut dash = demo_server(size);
     dash.screen();
     dash
 }

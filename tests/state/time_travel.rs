@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use runtail_stream::{Item, Outcome, Reader, Record, Seq, SnapshotPart, write_record};
-use runtail_testkit::dash::{Dash, demo, demo_like};
+use runtail_testkit::dash::{Dash, demo_like, demo_thread};
 use runtail_testkit::made;
 use runtail_tui::features::stream::viewer::{Playhead, VIEWS, View};
 use runtail_tui::session::msg::Msg;
@@ -15,8 +15,7 @@ fn opened(capture: &str) -> Dash {
 }
 
 fn opened_in(size: (u16, u16), capture: &str) -> Dash {
-    let mut dash = demo_like(size);
-    dash.open_thread();
+    let mut dash = demo_thread(size);
     dash.capture_now(capture);
     dash
 }
@@ -48,8 +47,7 @@ fn stopped_at(capture: &str, position: usize) -> Vec<String> {
     let mut events = whole.events();
     events.truncate(position);
     let (_, open) = whole.connections().swap_remove(0);
-    let mut dash = demo_like((120, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((120, 40));
     // Before the first event there is no connection either.
     let mut items = if position > 0 {
         vec![Item::Record(open)]
@@ -251,8 +249,7 @@ fn slider(dash: &mut Dash) -> (u16, std::ops::Range<u16>) {
 
 #[test]
 fn slider_follows_the_mouse() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.items(many(10_000));
     dash.keys("<");
     finish(&mut dash);
@@ -350,8 +347,7 @@ fn many(count: u64) -> Vec<Item> {
 
 #[test]
 fn distant_seeks_take_few_ticks() {
-    let mut dash = demo_like((120, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((120, 40));
     dash.items(many(60_000));
     dash.screen();
     for target in [30_001, 59_999, 1, 45_000, 44_999, 44_990, 60_000, 0] {
@@ -547,8 +543,7 @@ fn checkpoints_stay_within_the_memory_budget() {
 
 #[test]
 fn a_stream_without_events_has_no_time_to_travel_in() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     let state = json!({"values": {"a": 1}, "next": [], "tasks": []});
     dash.snapshot(vec![(SnapshotPart::State, state)]);
     for key in [",", "<Space>", "."] {

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use runtail_api::Kind;
 use runtail_stream::{Item, Record, Seq};
-use runtail_testkit::dash::{Dash, demo, demo_like};
+use runtail_testkit::dash::{Dash, demo_thread};
 use runtail_testkit::made;
 use runtail_testkit::says::Says;
 use runtail_tui::features::stream::viewer::View;
@@ -30,16 +30,14 @@ fn events(from: u64, texts: &[String]) -> Vec<Item> {
 }
 
 fn with_events(size: (u16, u16), texts: &[String]) -> Dash {
-    let mut dash = demo_like(size);
-    dash.open_thread();
+    let mut dash = demo_thread(size);
     dash.items(events(1, texts));
     dash
 }
 
 #[test]
 fn timestamps_toggle_between_absolute_relative_and_delta() {
-    let mut dash = demo_like((120, 30));
-    dash.open_thread();
+    let mut dash = demo_thread((120, 30));
     dash.capture("agent-messages-tuple");
     dash.keys("7<Home>T");
     insta::assert_snapshot!("raw_relative_120x30", dash.screen());
@@ -250,8 +248,7 @@ proptest! {
 
 #[test]
 fn thread_opens_in_the_browser_and_its_url_opens_the_thread() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     let effects = dash.keys("o");
     let [Effect::OpenLink(link)] = effects.as_slice() else {
         panic!("{effects:?}")

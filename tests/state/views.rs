@@ -4,7 +4,7 @@ use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 use runtail_stream::projection::Role;
 use runtail_stream::{Event, Outcome, SnapshotPart};
-use runtail_testkit::dash::{Dash, demo, demo_like};
+use runtail_testkit::dash::{Dash, demo_thread};
 use runtail_testkit::made;
 use runtail_testkit::says::Says;
 use runtail_tui::features::stream::viewer::{VIEWS, View};
@@ -19,8 +19,7 @@ const THREAD: [&str; 4] = [
     "broken-values",
 ];
 pub(crate) fn thread(size: (u16, u16)) -> Dash {
-    let mut dash = demo_like(size);
-    dash.open_thread();
+    let mut dash = demo_thread(size);
     let at = dash.now;
     dash.items(vec![made::connected(at)]);
     for capture in THREAD {
@@ -92,8 +91,7 @@ fn scenes() -> Vec<(&'static str, Dash)> {
         dash.end(outcome);
         scenes.push((name, dash));
     }
-    let mut empty = demo_like((120, 36));
-    empty.open_thread();
+    let empty = demo_thread((120, 36));
     scenes.push(("empty", empty));
     scenes
 }
@@ -312,8 +310,7 @@ fn test_thread_has_entries_in_every_view() {
 fn empty_streams_have_no_cursor_in_any_view() {
     for view in VIEWS.map(View::digit) {
         for keys in ["g", "j", "k", "G"] {
-            let mut dash = demo_like((120, 30));
-            dash.open_thread();
+            let mut dash = demo_thread((120, 30));
             dash.keys(&format!("{view}{keys}"));
             dash.screen();
             assert_eq!(dash.position(), None, "view {view}, key {keys}");
@@ -323,8 +320,7 @@ fn empty_streams_have_no_cursor_in_any_view() {
 
 #[test]
 fn runs_without_events_are_listed_in_the_order_of_the_runs() {
-    let mut dash = demo();
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     let run = |n: u64, minute: u64| {
         let at = format!("2026-11-21T13:{minute:02}:00Z");
         serde_json::json!({"run_id": format!("01a1fc40-0000-7000-8000-00000000000{n}"), "status": "success",
@@ -385,8 +381,7 @@ fn ended_threads_are_not_said_to_continue() {
     let run = json!({"run_id": "r1", "thread_id": "t", "assistant_id": "a", "status": "success", "created_at": at,
         "updated_at": at});
     for (runs, is_over) in [(json!([run]), true), (json!([]), false)] {
-        let mut dash = demo();
-        dash.open_thread();
+        let mut dash = demo_thread((140, 40));
         dash.snapshot(vec![
             (
                 SnapshotPart::Thread,
@@ -419,8 +414,7 @@ fn runs_without_messages_say_where_to_look() {
     let mut dash =
         crate::thread_actions::page((100, 30), &crate::thread_actions::waiting("question"));
     dash.shows(["── run 1", "No messages"]);
-    let mut dash = demo_like((100, 30));
-    dash.open_thread();
+    let mut dash = demo_thread((100, 30));
     dash.capture("agent-messages-tuple");
     dash.lacks("No messages");
 }

@@ -3,7 +3,7 @@
 use super::{capture, cursor, id, line, opened, requests, response, serve};
 use runtail_api::Kind;
 use runtail_stream::SnapshotPart;
-use runtail_testkit::dash::{Dash, Dialog, demo_like};
+use runtail_testkit::dash::{Dash, Dialog, demo_thread};
 use runtail_testkit::says::Says;
 use runtail_tui::features::stream::viewer::View;
 use runtail_tui::session::checkpoints::{CheckpointDetails, HistoryRequest};
@@ -233,8 +233,7 @@ fn keys_that_cannot_work_are_not_offered() {
     let mut dash = opened((140, 24), &history);
     footer(&mut dash).has(["run again from here", "go there"]);
     // A server with only the calls of the contract.
-    let mut dash = demo_like((140, 24));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 24));
     dash.keys("f0");
     let error = runtail_api::ApiError {
         detail: "not found".into(),

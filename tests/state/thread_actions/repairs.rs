@@ -2,7 +2,7 @@
 
 use super::*;
 use runtail_api::{ServerInfo, ServerKind, StartFailure, WriteKind, Written};
-use runtail_testkit::dash::Dialog;
+use runtail_testkit::dash::{Dialog, demo};
 use runtail_testkit::says::Says;
 use runtail_tui::session::subject::Subject;
 

@@ -846,6 +846,20 @@ pub fn demo() -> Dash {
     demo_like((140, 40))
 }
 
+/// [`demo_like`] with the page of a thread open.
+pub fn demo_thread(size: (u16, u16)) -> Dash {
+    let mut dash = demo_like(size);
+    dash.open_thread();
+    dash
+}
+
+/// [`demo_like`] with the lists of an agent server open.
+pub fn demo_server(size: (u16, u16)) -> Dash {
+    let mut dash = demo_like(size);
+    dash.open_server();
+    dash
+}
+
 /// A dashboard with two regions and a few deployments, one of them in progress.
 pub fn demo_like(size: (u16, u16)) -> Dash {
     let toml = "[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n[profiles.prod-eu]\nregion = \"eu\"\napi_key_env = \"K\"\n";
