@@ -101,7 +101,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn is_subscribed(dash: &Dash, matches_id: fn(&SubscriptionId) -> bool) -> bool {
-    dash.wants(|key| matches_id(key))
+    dash.wants(matches_id)
 }
 
 fn apply_step(dash: &mut Dash, step: Step) -> Vec<Effect> {

@@ -430,7 +430,7 @@ fn deletion_is_tracked_until_finished() {
         SubscriptionEvent::Deleting(Err(error), NextPoll::Stopped),
     );
     dash.shows("is deleted");
-    assert!(!dash.wants(|key| is(key)));
+    assert!(!dash.wants(is));
 }
 
 #[test]

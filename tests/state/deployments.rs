@@ -55,7 +55,7 @@ fn newest(dash: &mut Dash, deployment: &str, revision: &str, status: &str) {
 }
 
 fn wanted(dash: &Dash) -> Vec<WantedRevision> {
-    let sub = dash.wanted(|key| newest_of(US)(key));
+    let sub = dash.wanted(newest_of(US));
     sub.params.newest.to_vec()
 }
 
@@ -252,7 +252,7 @@ fn agent_server_rejections_do_not_stop_the_control_plane() {
     let error = dash.error("prod-eu", Kind::Unauthorized);
     dash.feed(Msg::done(EffectResult::Described(what.clone(), Err(error))));
     dash.lacks("✗ 401");
-    assert!(dash.wants(|key| list_of("prod-eu")(key)));
+    assert!(dash.wants(list_of("prod-eu")));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use runtail_testkit::made;
 use runtail_testkit::projected::{project, shown};
 
 fn event(seq: u64, name: &str, data: &str) -> Event {
-    made::event(seq, jiff::Timestamp::UNIX_EPOCH, name, &data)
+    made::event(seq, jiff::Timestamp::UNIX_EPOCH, name, data)
 }
 
 #[test]

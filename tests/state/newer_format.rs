@@ -105,7 +105,7 @@ fn run_start_and_end_match_in_both_dialects() {
 #[test]
 fn unknown_events_are_kept_and_shown_raw() {
     let event =
-        |seq, name: &str, data: &str| made::event(seq, jiff::Timestamp::UNIX_EPOCH, name, &data);
+        |seq, name: &str, data: &str| made::event(seq, jiff::Timestamp::UNIX_EPOCH, name, data);
     let mut projections = Projections::default();
     let novel = [
         ("novel", "{\"a\":1}"),

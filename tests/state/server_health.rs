@@ -67,7 +67,7 @@ fn the_head_of_an_agent_server_shows_its_queue() {
 #[test]
 fn health_is_polled_only_while_the_page_of_the_server_is_shown() {
     let mut dash = demo_like((140, 24));
-    let is_polled = |dash: &Dash| dash.wants(|key| is_health(key));
+    let is_polled = |dash: &Dash| dash.wants(is_health);
     assert!(!is_polled(&dash));
     dash.open_server();
     assert!(is_polled(&dash));
