@@ -6,7 +6,7 @@ use runtail_api::doctor::{Check, Fault};
 use runtail_api::{Kind, LoadedThread};
 use runtail_core::model::{RunFacts, StateFacts, ThreadFacts};
 use runtail_stream::{Item, Seq};
-use runtail_testkit::dash::{Dash, Dialog, demo_like};
+use runtail_testkit::dash::{Dash, Dialog, demo, demo_like};
 use runtail_testkit::screen_checks as hostile;
 use runtail_tui::app::Pane;
 use runtail_tui::features::stream::viewer::{VIEWS, View};
@@ -101,7 +101,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn is_subscribed(dash: &Dash, matches_id: fn(&SubscriptionId) -> bool) -> bool {
-    dash.subscriptions().iter().any(|s| matches_id(&s.key))
+    dash.wants(matches_id)
 }
 
 fn apply_step(dash: &mut Dash, step: Step) -> Vec<Effect> {
@@ -244,11 +244,8 @@ fn malformed_events_do_not_hide_others_in_any_view() {
     }
     dash.continue_capture("agent-messages-tuple");
     dash.keys("1");
-    assert!(
-        dash.screen().contains("bring 日焼け止め."),
-        "valid events are still shown: {}",
-        dash.screen()
-    );
+    // Valid events are still shown.
+    dash.shows("bring 日焼け止め.");
     for keys in ["w", "v", "T", "T", "/evil|7<Enter>]", "&!evil<Enter>", "|"] {
         dash.keys(keys);
         for (view, size) in (1..=9).zip([
@@ -297,13 +294,9 @@ fn five_megabyte_lines_work_in_every_view() {
 
 #[test]
 fn outdated_responses_are_ignored() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.open_server();
-    let sub = dash
-        .subscriptions()
-        .into_iter()
-        .find(|s| matches!(s.key, SubscriptionId::Threads(_)))
-        .unwrap();
+    let sub = dash.wanted(|key| matches!(key, SubscriptionId::Threads(_)));
     let threads = serde_json::from_str(r#"[{"thread_id": "late"}]"#).unwrap();
     // After a manual refresh, the response to the first request is outdated.
     dash.keys("r");
@@ -313,12 +306,12 @@ fn outdated_responses_are_ignored() {
         event: SubscriptionEvent::Threads(ThreadsRead::all(Ok(threads))),
     };
     dash.feed(late);
-    assert!(!dash.screen().contains("late"));
+    dash.lacks("late");
 }
 
 #[test]
 fn streams_keep_running_until_their_tab_is_closed() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.open_thread();
     assert!(is_subscribed(&dash, |k| matches!(
         k,
@@ -379,13 +372,10 @@ fn opening_a_recording_shows_no_connection_status() {
     );
     dash.open_recording("tests/fixtures/support-run.jsonl".into());
     let screen = dash.screen();
-    assert!(
-        screen.contains("◐ reading") && screen.contains("Reading the recording…"),
-        "{screen}"
-    );
-    assert!(!screen.to_lowercase().contains("connecting"), "{screen}");
+    dash.shows(["◐ reading", "Reading the recording…"]);
+    assert!(!screen.to_lowercase().contains("connecting"));
     dash.end(runtail_stream::Outcome::Success);
-    assert!(!dash.screen().contains("eading"), "{}", dash.screen());
+    dash.lacks("eading");
 }
 
 #[test]
@@ -405,18 +395,14 @@ fn idle_dashboard_needs_no_ticks() {
 
 #[test]
 fn composer_selects_the_threads_assistant_from_a_late_list() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.keys("<Enter>");
     dash.threads();
     // The third thread ran the graph `broken`, which this server does not list; the first one `agent`.
     dash.keys("n");
-    assert!(
-        dash.screen().contains("loading assistants…"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("loading assistants…");
     dash.assistants();
-    assert!(dash.screen().contains("[ agent v1 "), "{}", dash.screen());
+    dash.shows("[ agent v1 ");
 }
 
 /// Presses keys that open the answer card for this question, and returns the screen.
@@ -436,23 +422,19 @@ pub(crate) fn open_card(dash: &mut Dash, keys: &str, question: &str) -> String {
     };
     dash.done(EffectResult::ThreadLoaded(*number, Ok(Box::new(loaded))));
     let screen = dash.screen();
-    assert!(screen.contains("◆ Approve?"), "{screen}");
+    dash.shows("◆ Approve?");
     screen
 }
 
 #[test]
 fn drafts_belong_to_one_question() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.open_server();
     dash.keys("nhello<Esc>");
     // The second thread waits for input; the composer's draft is not an answer.
     assert!(!open_card(&mut dash, "<Down>a", "first").contains("hello"));
     assert!(dash.keys("<ctrl-s>").is_empty());
-    assert!(
-        dash.screen().contains("Nothing is answered yet"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Nothing is answered yet");
     dash.keys("approved<Esc>");
     assert!(
         open_card(&mut dash, "a", "first").contains("approved"),
@@ -461,58 +443,48 @@ fn drafts_belong_to_one_question() {
     dash.keys("<Esc>");
     assert!(!open_card(&mut dash, "a", "second").contains("approved"));
     dash.keys("<Esc><Up>n");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("New run ·") && screen.contains("hello") && !screen.contains("approved"),
-        "{screen}"
-    );
+    dash.shows(["New run ·", "hello"]);
+    dash.lacks("approved");
 }
 
 #[test]
 fn a_draft_of_a_run_keeps_its_undo_history() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.open_server();
     dash.keys("nhello<Esc>n<alt-u><alt-u>");
-    assert!(
-        dash.screen().contains("\"content\": \"hel\""),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("\"content\": \"hel\"");
 }
 
 #[test]
 fn a_thread_is_explained_from_the_list() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.open_server();
     dash.keys("<Up>e");
     assert_eq!(
         dash.thread_id(),
         Some("01a1fbb6-05bd-7362-97d9-fb3f813b715e")
     );
-    assert!(dash.has_dialog(Dialog::Why), "{}", dash.screen());
+    assert!(dash.has_dialog(Dialog::Why));
     // From its runs too; assistants have no status.
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.open_server();
     dash.keys("ve");
-    assert!(dash.has_dialog(Dialog::Why), "{}", dash.screen());
-    let mut dash = demo_like((140, 40));
+    assert!(dash.has_dialog(Dialog::Why));
+    let mut dash = demo();
     dash.open_server();
     dash.keys("2e");
-    assert!(
-        dash.dialog().is_none() && dash.screen().contains("Press 1 to show them."),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.dialog().is_none());
+    dash.shows("Press 1 to show them.");
 }
 
 /// `r` reopens a stream that failed before its first event, and never drops received events.
 #[test]
 fn refresh_reopens_a_failed_stream() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.open_thread();
     let error = dash.error("prod-eu", Kind::Server(503));
     dash.items(vec![Item::Failed(Box::new(error.clone()))]);
-    assert!(dash.screen().contains("r to retry"), "{}", dash.screen());
+    dash.shows("r to retry");
     dash.keys("r");
     let again = dash.stream();
     assert_ne!(again, Some(1));
@@ -525,11 +497,7 @@ fn refresh_reopens_a_failed_stream() {
     dash.later(2000);
     dash.keys("r");
     assert_eq!(dash.stream(), again);
-    assert!(
-        dash.screen().contains("bring 日焼け止め."),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("bring 日焼け止め.");
 }
 
 #[test]
@@ -541,13 +509,10 @@ fn state_view_stays_on_the_selected_state() {
     let read = dash.body();
     dash.capture("agent-values");
     assert_eq!(dash.body(), read);
-    assert!(dash.screen().contains("new · G"), "{}", dash.screen());
+    dash.shows("new · G");
     dash.keys("<End>");
-    assert!(
-        !dash.screen().contains("‖") && dash.body() != read,
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.body() != read);
+    dash.lacks("‖");
 }
 
 #[test]
@@ -578,7 +543,7 @@ fn doctor_runs_while_its_page_is_open() {
     let sub = doctor_subscription(&dash).expect("a subscription");
     let profiles: Vec<std::sync::Arc<str>> = dash.profiles().into_iter().map(Into::into).collect();
     assert_eq!(sub.what, SubscriptionKind::Profiles(profiles));
-    assert!(dash.screen().contains("Checking…"), "{}", dash.screen());
+    dash.shows("Checking…");
     let send_check = |dash: &mut Dash, check: Option<Check>| {
         let answer = SubscriptionEvent::Checked(check.map(Box::new));
         dash.feed(Msg::Subscription {
@@ -611,17 +576,12 @@ fn doctor_runs_while_its_page_is_open() {
     }
     send_check(&mut dash, None);
     assert!(doctor_subscription(&dash).is_none());
-    assert_eq!(
-        dash.screen().matches("1 problem found.").count(),
-        1,
-        "{}",
-        dash.screen()
-    );
+    assert_eq!(dash.screen().matches("1 problem found.").count(), 1);
     // Late results of the first check don't affect the second.
     dash.keys("<Esc>");
     dash.open_doctor();
     send_check(&mut dash, Some(Check::good("network", "late")));
-    assert!(!dash.screen().contains("late"), "{}", dash.screen());
+    dash.lacks("late");
     dash.keys("<Esc>");
     assert!(doctor_subscription(&dash).is_none());
 }
@@ -646,7 +606,7 @@ fn leaving_time_travel_leaves_no_empty_row() {
         for _ in 0..200 {
             apply_and_check(&mut dash, Step::Tick);
         }
-        assert!(dash.playhead().is_none(), "{}", dash.screen());
+        assert!(dash.playhead().is_none());
     }
 }
 
@@ -666,8 +626,7 @@ fn playing_to_the_end_keeps_the_cursor() {
     let (playhead, anchor) = (dash.playhead(), dash.position());
     assert!(
         playhead.is_none() && anchor.is_some(),
-        "{playhead:?} {anchor:?}\n{}",
-        dash.screen()
+        "{playhead:?} {anchor:?}"
     );
 }
 
@@ -682,7 +641,7 @@ fn a_row_that_cannot_be_read_costs_only_itself() {
         let items = items.collect();
         runtail_api::Listing::new(items, unread)
     }
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.open_server();
     let server = dash.server();
     let assistant =
@@ -692,28 +651,16 @@ fn a_row_that_cannot_be_read_costs_only_itself() {
         Ok(read("assistants", &[assistant, "7", "\"x\""])),
     ));
     dash.keys("2");
-    let screen = dash.screen();
-    assert!(
-        screen.contains(
-            "! 2 rows of the list of assistants couldn't be read: a row is not a record: 7"
-        ),
-        "{screen}"
-    );
-    assert!(
-        screen.contains("desk") && screen.contains("Ship \u{fffd}"),
-        "{screen}"
-    );
+    dash.shows("! 2 rows of the list of assistants couldn't be read: a row is not a record: 7");
+    dash.shows(["desk", "Ship \u{fffd}"]);
     dash.keys("1v");
     let run = r#"{"run_id":"01a1fbb5-1743-72b0-bac9-4236eccc288a","status":"success","score":{"\ud83d":1}}"#;
     dash.answer(
         |key| matches!(key, SubscriptionId::Runs(..)),
         SubscriptionEvent::Runs(Ok(read("runs", &[run, "null"]))),
     );
-    let screen = dash.screen();
-    assert!(
-        screen
-            .contains("! 1 row of the list of runs couldn't be read: a row is not a record: null"),
-        "{screen}"
-    );
-    assert!(screen.contains("01a1fbb5"), "{screen}");
+    dash.shows([
+        "! 1 row of the list of runs couldn't be read: a row is not a record: null",
+        "01a1fbb5",
+    ]);
 }

@@ -1,9 +1,10 @@
 //! The bisect of a value from the State and History views: the proposed command, the page, and where it leads.
 
-use runtail_api::{ApiError, Kind, Place};
+use runtail_api::Kind;
 use runtail_core::model::Checkpoint;
 use runtail_stream::bisect::{BisectQuery, Bisection, HistoryError, HistoryStates};
-use runtail_testkit::dash::{Dash, Dialog, demo_like};
+use runtail_testkit::dash::{Dash, Dialog, demo, demo_thread};
+use runtail_testkit::made;
 use runtail_tui::session::checkpoints::CheckpointPage;
 use runtail_tui::session::msg::{SubscriptionEvent, SubscriptionId, SubscriptionKind};
 use serde_json::{Value, json};
@@ -53,8 +54,7 @@ fn invoice() -> Vec<Value> {
 
 /// Opens the page of a thread whose newest state is that of the invoice.
 pub(crate) fn opened(size: (u16, u16)) -> Dash {
-    let mut dash = demo_like(size);
-    dash.open_thread();
+    let mut dash = demo_thread(size);
     if size.0 >= 120 {
         dash.keys("f");
     }
@@ -92,21 +92,13 @@ fn page_shows_the_first_wrong_step_and_enter_goes_there() {
     for (name, size) in [("140x40", (140, 40)), ("80x24", (80, 24))] {
         let mut dash = opened(size);
         dash.keys(":bisect amount =1300<Enter>");
-        assert!(
-            dash.screen().contains("Loading the history…"),
-            "{}",
-            dash.screen()
-        );
+        dash.shows("Loading the history…");
         assert_eq!(serve(&mut dash, &invoice()).times_wrong, 1);
         insta::assert_snapshot!(format!("bisect_{name}"), dash.screen());
         assert_eq!(request(&dash), None, "the request is sent once");
         dash.keys("<Esc>:bisect log =[]<Enter>");
         serve(&mut dash, &invoice());
-        assert!(
-            dash.screen().contains("log became wrong at step 1 (draft)"),
-            "{}",
-            dash.screen()
-        );
+        dash.shows("log became wrong at step 1 (draft)");
         dash.keys("<Enter>");
         let page = CheckpointPage {
             checkpoints: invoice()
@@ -193,46 +185,26 @@ fn answers_other_than_a_step_and_failures_are_shown() {
     ] {
         dash.keys(command);
         serve(&mut dash, &invoice());
-        let screen = dash.screen();
-        assert!(screen.contains(says), "{screen}");
+        dash.shows(says);
         dash.keys("<Esc>");
     }
     dash.keys(":bisect amount =7<Enter>");
     let (key, ..) = request(&dash).expect("a request");
-    let error = ApiError {
-        kind: Kind::Server(503),
-        at: Place::default(),
-        detail: "busy".into(),
-        hint: None,
-    };
+    let error = made::error(Kind::Server(503), "busy");
     dash.answer(
         |known| *known == key,
         SubscriptionEvent::Bisected(Err(HistoryError::Request(Box::new(error)))),
     );
-    assert!(
-        dash.screen().contains("Couldn't load the history"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Couldn't load the history");
     dash.keys("r");
     assert!(request(&dash).is_some(), "r retries");
-    let error = ApiError {
-        kind: Kind::NotFound,
-        at: Place::default(),
-        detail: "".into(),
-        hint: None,
-    };
+    let error = made::error(Kind::NotFound, "");
     let (key, ..) = request(&dash).expect("a request");
     dash.answer(
         |known| *known == key,
         SubscriptionEvent::Bisected(Err(HistoryError::Request(Box::new(error)))),
     );
-    assert!(
-        dash.screen()
-            .contains("The server doesn't offer the history of this thread."),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("The server doesn't offer the history of this thread.");
     dash.keys("<Esc>");
     for (command, says) in [
         (":bisect<Enter>", "the path of the value is missing"),
@@ -240,7 +212,7 @@ fn answers_other_than_a_step_and_failures_are_shown() {
         (":bisect a[*] =1<Enter>", "it selects several values"),
     ] {
         dash.keys(command);
-        assert!(dash.screen().contains(says), "{command}: {}", dash.screen());
+        dash.shows(says);
         assert!(!dash.has_dialog(Dialog::Bisect), "{command}");
         dash.keys("<Esc><Esc>");
     }
@@ -248,7 +220,7 @@ fn answers_other_than_a_step_and_failures_are_shown() {
 
 #[test]
 fn states_of_a_recording_are_bisected_without_a_server() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.open_recording("invoice.jsonl".into());
     for (name, data) in [
         (
@@ -263,9 +235,8 @@ fn states_of_a_recording_are_bisected_without_a_server() {
     }
     dash.keys("7:bisect amount =1300<Enter>");
     assert_eq!(request(&dash), None);
-    let screen = dash.screen();
     let says = "amount became wrong at event 4 (round); it was right until event 2 (input).";
-    assert!(screen.contains(says), "{screen}");
+    dash.shows(says);
     dash.keys("<Enter>");
     assert!(!dash.has_dialog(Dialog::Bisect));
     assert_eq!(dash.event_under_cursor(), Some(runtail_stream::Seq(4)));

@@ -1,8 +1,9 @@
-//! Real streams captured from the Python, JavaScript and Aegra servers: decoding loses nothing, however the bytes are
-//! chunked, and each message appears once, whichever events carry it.
+//! Real streams captured from the Python, JavaScript and Aegra servers: decoding loses nothing, and each message appears once,
+//! whichever events carry it.
 
+use crate::differential::oracle_event;
+use crate::entries::oracle;
 use bytes::Bytes;
-use proptest::prelude::*;
 use runtail_stream::projection::{LifecycleKind, Message, Projections, Role};
 use runtail_stream::{Decoded, Decoder, Event, Frame, Framer, Item, RawEvent, Record, Seq};
 use runtail_testkit::final_state;
@@ -30,19 +31,16 @@ static CAPTURES: LazyLock<BTreeMap<String, Bytes>> = LazyLock::new(|| {
         .collect()
 });
 
-fn decode<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Decoded>, usize) {
+fn decode(body: &Bytes) -> Vec<Decoded> {
     let (mut framer, mut decoder) = (Framer::new(64 << 20), Decoder::default());
-    let (mut events, mut comments) = (Vec::new(), 0);
-    for chunk in chunks {
-        framer.push(Bytes::copy_from_slice(chunk));
-        while let Some(frame) = framer.next_frame() {
-            match frame {
-                Frame::Comment => comments += 1,
-                Frame::Block(block) => events.extend(decoder.decode(block)),
-            }
+    framer.push(body.clone());
+    let mut events = Vec::new();
+    while let Some(frame) = framer.next_frame() {
+        if let Frame::Block(block) = frame {
+            events.extend(decoder.decode(block));
         }
     }
-    (events, comments)
+    events
 }
 
 /// Agent servers of all three kinds send one shape of block, which is read without a copy. This fails when one doesn't, or when
@@ -58,12 +56,11 @@ fn every_captured_block_is_parsed_in_place() {
         let mut framer = Framer::new(64 << 20);
         framer.push(bytes.clone());
         while let Some(frame) = framer.next_frame() {
-            match frame {
-                Frame::Block(block) => match RawEvent::parse(block.clone()) {
+            if let Frame::Block(block) = frame {
+                match RawEvent::parse(block.clone()) {
                     Some(event) if event.is_canonical => canonical += 1,
                     _ => others.push((name, block)),
-                },
-                Frame::Comment => {}
+                }
             }
         }
     }
@@ -73,133 +70,30 @@ fn every_captured_block_is_parsed_in_place() {
     );
 }
 
-/// An independent decoder: splits lines, without chunks, size limits or JSON.
-fn plain_decode(body: &[u8]) -> Vec<(String, Option<String>, String)> {
-    let text = String::from_utf8_lossy(body)
-        .replace("\r\n", "\n")
-        .replace('\r', "\n");
-    let Some(end) = text.rfind("\n\n") else {
-        return Vec::new();
-    };
-    let blocks = text[..end].split("\n\n");
-    let field = |block: &str, name: &str| -> Vec<String> {
-        let line = |l: &str| {
-            l.strip_prefix(name)
-                .and_then(|l| l.strip_prefix(':'))
-                .map(|v| v.strip_prefix(' ').unwrap_or(v).to_string())
-        };
-        block.lines().filter_map(line).collect()
-    };
-    let event = |block: &str| {
-        let data = field(block, "data");
-        let name = field(block, "event").pop().unwrap_or("message".into());
-        (!data.is_empty()).then(|| (name, field(block, "id").pop(), data.join("\n")))
-    };
-    blocks.filter_map(event).collect()
-}
-
-fn flat(events: &[Decoded]) -> Vec<(String, Option<String>, String)> {
-    let full = |e: &Decoded| {
-        std::iter::once(&e.name)
-            .chain(e.ns.iter())
-            .map(|s| &**s)
-            .collect::<Vec<_>>()
-            .join("|")
-    };
-    events
-        .iter()
-        .map(|e| {
-            (
-                full(e),
-                e.id.as_deref().map(String::from),
-                e.data.text().to_string(),
-            )
-        })
-        .collect()
-}
-
 fn is_stream(body: &[u8]) -> bool {
     [&b"event:"[..], b": heartbeat", b"id:"]
         .iter()
         .any(|start| body.starts_with(start))
 }
 
+/// `differential` compares the decoders in random chunks, too.
 #[test]
 fn captures_decode_without_loss() {
     assert!(CAPTURES.len() >= 245);
     let mut total = 0;
     for (name, body) in CAPTURES.iter() {
-        let (events, _) = decode([&body[..]]);
-        assert_eq!(flat(&events), plain_decode(body), "{name}");
+        let events = decode(body);
+        let plain: Vec<_> = events.iter().map(oracle_event).collect();
+        assert_eq!(plain, oracle::events(body).events, "{name}");
         total += events.len();
-        if is_stream(body) {
-            assert!(
-                events.iter().all(|e| e.data.json().is_some()),
-                "{name}: data is not JSON"
-            );
-        }
+        let is_json = events.iter().all(|event| event.data.json().is_some());
+        assert!(is_json || !is_stream(body), "{name}: data is not JSON");
     }
     assert!(total > 1000, "{total}");
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
-
-    #[test]
-    fn chunking_and_line_endings_do_not_change_events(
-        which in any::<prop::sample::Index>(),
-        cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..40),
-        end in 0usize..4,
-        bom in any::<bool>(),
-    ) {
-        let streams: Vec<&Bytes> = CAPTURES.values().filter(|b| is_stream(b) && b.len() < 60_000).collect();
-        let body = which.get(&streams);
-        let (expected, comments) = decode([&body[..]]);
-        let mut bytes = body.to_vec();
-        if end > 0 {
-            let text = String::from_utf8(bytes).unwrap().replace("\r\n", "\n");
-            bytes = text.replace('\n', ["\n", "\r", "\r\n"][end - 1]).into_bytes();
-        }
-        if bom {
-            bytes.splice(0..0, *b"\xef\xbb\xbf");
-        }
-        let mut at: Vec<usize> = cuts.iter().map(|c| c.index(bytes.len())).collect();
-        at.extend([0, bytes.len()]);
-        at.sort();
-        let found = decode(at.windows(2).map(|w| &bytes[w[0]..w[1]]));
-        prop_assert_eq!(found, (expected, comments));
-    }
-
-    #[test]
-    fn random_bytes_never_panic(
-        bytes in proptest::collection::vec(prop_oneof![
-            4 => Just(b'\n'), 2 => Just(b'\r'), 2 => Just(b':'), 1 => Just(b' '), 1 => Just(0xef), 1 => Just(0xbb), 1 => Just(0xbf),
-            1 => Just(b'd'), 1 => Just(b'a'), 1 => Just(b't'), 3 => any::<u8>(),
-        ], 0..400),
-        size in 1usize..50,
-    ) {
-        let whole = decode([&bytes[..]]);
-        prop_assert_eq!(decode(bytes.chunks(size)), whole);
-    }
-
-    /// The `eventsource-stream` crate is correct on whole inputs without a byte order mark, except for ids, which persist there.
-    #[test]
-    fn decoder_agrees_with_eventsource_stream(lines in proptest::collection::vec(
-        prop_oneof!["data: ?[a-z:é ]{0,9}", "event: ?[a-z|]{0,5}", "id: ?[0-9]{1,3}", ":.{0,3}", "[a-z]{1,6}", Just(String::new()), Just(String::new())], 0..30,
-    ), end in prop_oneof![Just("\n"), Just("\r\n")]) {
-        use eventsource_stream::Eventsource;
-        use futures::{FutureExt, StreamExt, stream};
-        let text: String = lines.iter().map(|l| format!("{l}{end}")).collect();
-        let body = stream::iter([Ok::<_, std::convert::Infallible>(text.clone())]);
-        let theirs: Vec<_> = body.eventsource().map(|e| e.unwrap()).collect().now_or_never().unwrap();
-        let theirs: Vec<_> = theirs.into_iter().map(|e| (e.event, e.data)).collect();
-        let ours: Vec<_> = flat(&decode([text.as_bytes()]).0).into_iter().map(|(name, _, data)| (name, data)).collect();
-        prop_assert_eq!(ours, theirs);
-    }
-}
-
 fn events(name: &str) -> Vec<Event> {
-    let decoded = decode([&CAPTURES[name][..]]).0;
+    let decoded = decode(&CAPTURES[name]);
     let at = jiff::Timestamp::UNIX_EPOCH;
     decoded
         .into_iter()
@@ -208,110 +102,35 @@ fn events(name: &str) -> Vec<Event> {
         .collect()
 }
 
-const FIRST_REPLY: &str =
-    "Ai chat@: Let me check. get_weather#call_1{\"city\": \"Kraków\"} 11+7=18";
-const TOOL_RESULT: &str = "Tool tools@: 21C sunny in Kraków ←call_1";
-const LAST_REPLY: &str = "Ai chat@: It is 21 °C and sunny in Kraków ☀️ — bring 日焼け止め. 11+7=18";
-
-fn lines(name: &str) -> Vec<String> {
-    let projections = project(events(name));
-    for message in projections.messages.items() {
-        assert_eq!(message.text_at(Seq::MAX), message.text, "{name}");
-        assert!(
-            message.spans.iter().is_sorted(),
-            "{name}: {:?}",
-            message.spans
-        );
-    }
-    shown(projections.messages.items())
-}
-
+/// The same run of an agent in every mode and of every server, with its subgraphs, and in the newer protocol: messages are
+/// assembled from tokens, and none is there twice. Only JavaScript and the newer protocol leave nodes out.
 #[test]
-fn tokens_are_assembled_into_messages() {
-    for name in ["agent-messages-tuple", "aegra-agent-messages-tuple"] {
-        assert_eq!(
-            lines(name),
-            [FIRST_REPLY, TOOL_RESULT, LAST_REPLY],
-            "{name}"
-        );
-    }
-    let js: Vec<_> = [FIRST_REPLY, TOOL_RESULT, LAST_REPLY]
-        .map(|l| {
-            l.replace("sunny in Kraków ←", "sunny ←")
-                .replace("止め. 11", "止め.  11")
-        })
-        .into();
-    assert_eq!(lines("js-agent-messages-tuple"), js);
-}
-
-#[test]
-fn all_modes_give_the_same_messages() {
-    let compact = FIRST_REPLY.replace(": \"Kr", ":\"Kr");
-    let human = "Human -@: weather in Kraków?";
-    for server in ["", "aegra-"] {
-        assert_eq!(
-            lines(&format!("{server}agent-messages")),
-            [&compact, TOOL_RESULT, LAST_REPLY]
-        );
-        assert_eq!(
-            lines(&format!("{server}agent-updates")),
-            [&compact, TOOL_RESULT, LAST_REPLY]
-        );
-        let anonymous = [
-            human.into(),
-            compact.replace("chat@", "-@"),
-            TOOL_RESULT.replace("tools@", "-@"),
-            LAST_REPLY.replace("chat@", "-@"),
-        ];
-        assert_eq!(lines(&format!("{server}agent-values")), anonymous);
-    }
-    // JavaScript sends no node for a tool's message, but includes the input.
-    let js = |l: &str| {
-        l.replace("sunny in Kraków ←", "sunny ←")
-            .replace("止め. 11", "止め.  11")
-    };
-    assert_eq!(
-        lines("js-agent-messages"),
-        [
-            human.into(),
-            compact.clone(),
-            js(TOOL_RESULT).replace("tools@", "-@"),
-            js(LAST_REPLY)
-        ]
-    );
-    assert_eq!(
-        lines("js-agent-updates"),
-        [compact, js(TOOL_RESULT), js(LAST_REPLY)]
-    );
-}
-
-#[test]
-fn combined_modes_and_subgraphs_do_not_duplicate_messages() {
-    for name in [
+fn messages_of_every_mode_match_the_snapshot() {
+    let servers = ["", "aegra-", "js-"].into_iter();
+    let modes = ["messages-tuple", "messages", "updates", "values"];
+    let names = servers.flat_map(|server| modes.map(|mode| format!("{server}agent-{mode}")));
+    let others = [
         "fanout-many-subgraphs",
         "fanout-both-messages",
+        "fanout-many-nosub",
         "aegra-fanout-many",
-    ] {
-        assert_eq!(
-            lines(name),
-            [LAST_REPLY.replace("chat@", "sub_b@sub")],
-            "{name}"
-        );
+        "js-fanout-many",
+        "legacy-run-for-v2",
+        "legacy-stream-of-v2-run",
+        "v2-events-agent",
+    ];
+    let mut all = String::new();
+    for name in names.chain(others.map(String::from)) {
+        let projections = project(events(&name));
+        for message in projections.messages.items() {
+            assert_eq!(message.text_at(Seq::MAX), message.text, "{name}");
+            let spans = &message.spans;
+            assert!(spans.iter().is_sorted(), "{name}: {spans:?}");
+        }
+        let lines = shown(projections.messages.items()).join("\n");
+        all += &format!("{name}\n{lines}\n\n");
     }
-    assert_eq!(
-        lines("fanout-many-nosub"),
-        [LAST_REPLY.replace("chat@", "sub@")]
-    );
-    assert_eq!(
-        lines("js-fanout-many"),
-        [LAST_REPLY
-            .replace("chat@", "sub_b@sub/sub_b")
-            .replace("止め. 11", "止め.  11")]
-    );
-    assert_eq!(
-        lines("legacy-run-for-v2"),
-        ["Human -@: hi", FIRST_REPLY, TOOL_RESULT, LAST_REPLY]
-    );
+    insta::assert_snapshot!("messages_of_every_mode", all);
 }
 
 /// JavaScript sends both dialects for one message when both are requested.
@@ -371,15 +190,6 @@ fn both_dialects_do_not_duplicate_text() {
             output_tokens(&projections)
         );
     }
-}
-
-#[test]
-fn event_protocol_gives_the_same_messages() {
-    let bare: Vec<_> = ["Human -@: hi", FIRST_REPLY, TOOL_RESULT, LAST_REPLY]
-        .map(|l| l.replace("chat@", "-@").replace("tools@", "-@"))
-        .into();
-    assert_eq!(lines("legacy-stream-of-v2-run"), bare);
-    assert_eq!(lines("v2-events-agent")[1..], bare[1..]);
 }
 
 /// Replaces ids in a capture, so that captures of several modes look like one run that streamed all of them.
@@ -457,26 +267,6 @@ fn messages_from_any_mode_combination_are_merged() {
             assert!(said.iter().all(|m| m.complete), "{chosen:?}");
         }
     }
-}
-
-#[test]
-fn message_text_at_an_event_is_a_lookup() {
-    let projections = project(events("agent-messages-tuple"));
-    let message = &projections.messages.items()[0];
-    assert_eq!(
-        (
-            message.first_seq.0,
-            message.text_at(Seq(1)),
-            message.text_at(Seq(2)),
-            message.text_at(Seq(3))
-        ),
-        (2, "", "Let me ", "Let me check.")
-    );
-    assert_eq!(message.text_at(Seq(20)), "Let me check.");
-    assert_eq!(
-        (projections.delivery.tokens, projections.delivery.received),
-        (18, 24)
-    );
 }
 
 /// Converts an assembled message to the form used in states.
@@ -715,51 +505,6 @@ fn thread_streams_are_split_into_runs_and_states() {
         projections.updates.rows()[1].keys,
         [("notes".into(), "[\"left\"]".into())]
     );
-}
-
-#[test]
-fn projections_survive_malformed_events() {
-    for name in [
-        "messages",
-        "messages/partial",
-        "messages/metadata",
-        "values",
-        "updates",
-        "tasks",
-        "metadata",
-        "error",
-        "lifecycle",
-        "state_update",
-        "input.requested",
-    ] {
-        for data in [
-            "null",
-            "7",
-            "[]",
-            "{}",
-            "[{}]",
-            "[[],{}]",
-            "{\"messages\":7}",
-            "{\"messages\":[7,null,{\"content\":{}}]}",
-            "{\"a\":{\"messages\":[{\"type\":9,\"content\":[[]]}]}}",
-            "[{\"type\":\"AIMessageChunk\",\"content\":\"a\\ud83d\"},{}]",
-            "{\"type\":\"event\",\"method\":\"messages\",\"params\":{\"data\":7}}",
-            "{\"type\":\"event\",\"method\":9}",
-        ] {
-            let data = runtail_stream::Data::Json(data.into());
-            let event = Event {
-                seq: Seq(1),
-                at: jiff::Timestamp::UNIX_EPOCH,
-                conn: 1,
-                replayed: false,
-                name: name.into(),
-                ns: [].into(),
-                id: None,
-                data,
-            };
-            project([event.clone(), event]);
-        }
-    }
 }
 
 #[test]

@@ -47,11 +47,8 @@ fn the_cause_that_python_masks_is_shown_in_every_view() {
     ]);
     dash.capture("agents/modelfail-stream");
     dash.run_done();
-    assert!(
-        !dash.screen().contains(MASKED),
-        "the records have the cause:\n{}",
-        dash.screen()
-    );
+    // The records have the cause.
+    dash.lacks(MASKED);
     dash.snapshot(records("modelfail"));
     for (view, also) in [
         ("1", "failed in model · ConnectionError"),
@@ -66,11 +63,7 @@ fn the_cause_that_python_masks_is_shown_in_every_view() {
         assert!(!screen.contains(MASKED), "{view}:\n{screen}");
     }
     dash.keys("e");
-    assert!(
-        dash.words().contains("'message': 'Overloaded'}}"),
-        "{}",
-        dash.screen()
-    );
+    dash.reads("'message': 'Overloaded'}}");
 }
 
 #[test]
@@ -87,7 +80,7 @@ fn the_cause_of_an_earlier_run_comes_from_the_history() {
         (SnapshotPart::History, captured("modelfail-history")),
     ]);
     dash.keys("5");
-    assert!(dash.screen().contains(CAUSE), "{}", dash.screen());
+    dash.shows(CAUSE);
 }
 
 #[test]
@@ -99,12 +92,7 @@ fn a_thread_whose_state_fails_has_the_text_of_its_record() {
             .filter(|(part, _)| *part != SnapshotPart::State)
             .collect(),
     );
-    assert!(
-        dash.screen()
-            .contains(&format!("✗ ConnectionError: {MASKED}")),
-        "{}",
-        dash.screen()
-    );
+    dash.shows(&format!("✗ ConnectionError: {MASKED}"));
 }
 
 #[test]
@@ -122,13 +110,9 @@ fn a_long_error_is_one_line_in_the_banner_and_whole_on_the_card() {
         .lines()
         .filter(|line| line.contains("begin overloaded"))
         .collect();
-    assert!(lines.len() == 1 && lines[0].contains('…'), "{screen}");
+    assert!(lines.len() == 1 && lines[0].contains('…'));
     dash.keys("e<End>");
-    assert!(
-        dash.words().contains("overloaded the end"),
-        "{}",
-        dash.screen()
-    );
+    dash.reads("overloaded the end");
 }
 
 #[test]
@@ -152,11 +136,7 @@ fn views_of_events_say_that_the_page_was_opened_later() {
         let expected =
             format!("No {what} received: the page was opened after the runs. History (0) shows");
         let words = dash.words();
-        assert!(
-            words.contains(&expected) && !words.contains("press a to answer"),
-            "{}",
-            dash.screen()
-        );
+        assert!(words.contains(&expected) && !words.contains("press a to answer"));
     }
 }
 
@@ -177,9 +157,5 @@ fn a_page_that_polls_calls_a_silent_run_stuck() {
         ),
         (SnapshotPart::Runs, json!([run])),
     ]);
-    assert!(
-        dash.screen().contains("stuck: no change for 52m"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("stuck: no change for 52m");
 }

@@ -3,7 +3,9 @@
 use runtail_api::{ApiError, Kind, Outcome, PlanError, SentRequest};
 use runtail_core::model::{Consent, Intent, NewRevision, Note, PlainRequest, Preview, Target};
 use runtail_testkit::dash;
-use runtail_testkit::dash::{Dash, Dialog, demo_like, plane_plan};
+use runtail_testkit::dash::{Dash, Dialog, demo, demo_like, plane_plan};
+use runtail_testkit::made;
+use runtail_testkit::says::Says;
 
 use runtail_tui::features::changes::confirm::Stage;
 use runtail_tui::session::msg::Proposal;
@@ -14,11 +16,12 @@ use serde_json::json;
 
 /// Returns a preview of an intent.
 fn preview(intent: &Intent) -> Preview {
-    let request = |method: &str, path: &str, body: Option<serde_json::Value>| PlainRequest {
-        method: method.into(),
-        url: format!("https://eu.api.host.langchain.com/v2/deployments/{path}"),
-        headers: vec![("x-api-key".into(), "$KEY".into())],
-        body,
+    let request = |method: &str, path: &str| {
+        let url = format!("https://eu.api.host.langchain.com/v2/deployments/{path}");
+        PlainRequest {
+            headers: vec![("x-api-key".into(), "$KEY".into())],
+            ..made::request(method, &url)
+        }
     };
     let target = |kind: &'static str, name: &str| {
         Some(Target {
@@ -28,32 +31,26 @@ fn preview(intent: &Intent) -> Preview {
         })
     };
     let preview = |title: &str, target, request, revision, consent| Preview {
-        title: title.into(),
-        profile: "prod-eu".into(),
         target,
-        request,
-        then: Vec::new(),
-        changes: Vec::new(),
         revision,
-        branch: None,
         notes: vec![
             Note::warning("Revision 5555 is serving now: its URL will stop responding."),
             Note::fact("It is soft."),
         ],
-        consent,
+        ..made::preview(title, "prod-eu", request, consent)
     };
     match intent {
         Intent::DeleteDeployment { id, .. } => preview(
             "Delete support-bot",
             target("deployment", "support-bot"),
-            request("DELETE", id, None),
+            request("DELETE", id),
             NewRevision::NotAsked,
             Consent::Name("support-bot".into()),
         ),
         other => preview(
             "Redeploy support-bot",
             target("revision", "support-bot"),
-            request("POST", &format!("{other:?}"), None),
+            request("POST", &format!("{other:?}")),
             NewRevision::Yes("a redeploy builds the source of a revision again".into()),
             Consent::Key,
         ),
@@ -97,11 +94,8 @@ fn sent(effects: &[Effect]) -> Vec<u64> {
 fn deleting_requires_the_exact_name_and_ctrl_s() {
     let mut dash = demo_like((100, 30));
     let effects = dash.keys("D");
-    assert!(
-        dash.screen().contains("╭ Delete · support-bot ─"),
-        "named before it is planned: {}",
-        dash.screen()
-    );
+    // Named before it is planned.
+    dash.shows("╭ Delete · support-bot ─");
     let number = planned(&mut dash, &effects);
     insta::assert_snapshot!("delete_100x30", dash.screen());
     assert!(sent(&dash.keys("<Enter><ctrl-s><F5><ctrl-r>")).is_empty());
@@ -113,7 +107,7 @@ fn deleting_requires_the_exact_name_and_ctrl_s() {
         sent(&dash.keys("t<Enter>")).is_empty(),
         "Enter doesn't confirm, even after the right name"
     );
-    assert!(dash.screen().contains("ctrl-s send"), "{}", dash.screen());
+    dash.shows("ctrl-s send");
     assert_eq!(sent(&dash.keys("<ctrl-s>")), [number]);
     assert!(
         sent(&dash.keys("<ctrl-s><ctrl-s>")).is_empty(),
@@ -151,10 +145,8 @@ fn open_previews_check_their_target_and_show_when() {
     );
     assert_eq!(checked(&mut dash), number);
     assert!(dash.feed(Msg::Tick).is_empty(), "one check at a time");
-    assert!(
-        !dash.screen().contains("Checked"),
-        "nothing is claimed before the answer"
-    );
+    // Nothing is claimed before the answer.
+    dash.lacks("Checked");
     dash.done(EffectResult::TargetChecked(number, Ok(Some(Vec::new()))));
     dash.later(2000);
     dash.feed(Msg::Tick);
@@ -206,24 +198,18 @@ fn changed_target_is_previewed_again() {
     let second = planned(&mut dash, &effects);
     dash.later(3000);
     dash.feed(Msg::Tick);
-    let screen = dash.screen();
-    assert!(
-        screen.contains("The deployment changed; noticed 3s ago. Review the new preview."),
-        "{screen}"
-    );
-    assert!(!screen.contains("support-b<"), "{screen}");
+    dash.shows("The deployment changed; noticed 3s ago. Review the new preview.");
+    dash.lacks("support-b<");
     // The name has to be typed again. A change that is seen only when the request is sent is previewed again, too.
     assert!(sent(&dash.keys("ot<ctrl-s>")).is_empty());
     dash.keys("<Backspace><Backspace>support-bot");
     assert_eq!(sent(&dash.keys("<ctrl-s>")), [second]);
     let effects = dash.done(EffectResult::Sent(second, Err(stale)));
     planned(&mut dash, &effects);
-    let screen = dash.screen();
-    assert!(
-        screen.contains("noticed 0s ago. Review the new preview.")
-            && screen.contains("Type support-bot"),
-        "{screen}"
-    );
+    dash.shows([
+        "noticed 0s ago. Review the new preview.",
+        "Type support-bot",
+    ]);
 }
 
 #[test]
@@ -250,11 +236,11 @@ fn secrets_that_are_sent_again_are_one_line() {
     ];
     dash.done(previewed(number, update.clone()));
     let line = "= secrets: 2 unchanged, sent again because each update replaces the whole set";
-    assert!(dash.screen().contains(line), "{}", dash.screen());
+    dash.shows(line);
     // A new record has no secrets that are sent again.
     update.request.method = "POST".into();
     dash.done(previewed(number, update));
-    assert!(!dash.screen().contains("sent again"), "{}", dash.screen());
+    dash.lacks("sent again");
 }
 
 #[test]
@@ -283,7 +269,7 @@ fn changes_are_sent_only_after_their_preview_was_shown() {
     assert_eq!(dash.typed_ahead("<ctrl-s>"), []);
     dash.later(2000);
     dash.resize(50, 10);
-    assert!(dash.screen().contains("too small"), "{}", dash.screen());
+    dash.shows("too small");
     assert!(sent(&dash.keys("<ctrl-s>")).is_empty());
     dash.later(2000);
     dash.resize(100, 30);
@@ -332,25 +318,21 @@ fn closed_dialogs_send_nothing_and_ignore_late_plans() {
     let effects = dash.keys("D");
     let number = planned(&mut dash, &effects);
     assert_eq!(dash.keys("<Esc>"), [Effect::Forget(number)]);
-    assert!(
-        dash.screen().contains("Nothing was sent."),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Nothing was sent.");
 }
 
 #[test]
 fn commands_over_a_dialog_drop_the_change_and_keep_the_draft() {
     let mut dash = demo_like((100, 30));
     dash.keys("a");
-    assert!(dash.has_dialog(Dialog::Edit), "{}", dash.screen());
+    assert!(dash.has_dialog(Dialog::Edit));
     dash.keys("<Right><ctrl-t># mine<Enter>");
     let effects = dash.keys("<ctrl-r>");
     let number = planned(&mut dash, &effects);
     assert_eq!(dash.keys(":deployments<Enter>"), [Effect::Forget(number)]);
     assert!(dash.dialog().is_none());
     dash.keys("a<ctrl-t>");
-    assert!(dash.screen().contains("# mine"), "{}", dash.screen());
+    dash.shows("# mine");
 }
 
 #[test]
@@ -379,24 +361,17 @@ fn failed_plans_are_explained() {
             panic!("{effects:?}")
         };
         dash.done(EffectResult::Planned(*number, Err(error)));
-        assert!(dash.screen().contains(word), "{}", dash.screen());
-        assert!(
-            dash.screen().contains("Nothing was sent"),
-            "{}",
-            dash.screen()
-        );
-        assert!(
-            !dash.screen().contains("ctrl-s"),
-            "no key is offered that would do nothing: {}",
-            dash.screen()
-        );
+        dash.shows(word);
+        dash.shows("Nothing was sent");
+        // No key is offered that would do nothing.
+        dash.lacks("ctrl-s");
         assert!(sent(&dash.keys("<ctrl-s><Esc>")).is_empty());
     }
 }
 
 #[test]
 fn new_revision_of_a_change_is_watched() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.keys("<Tab>");
     let effects = dash.keys("R");
     let number = planned(&mut dash, &effects);
@@ -414,11 +389,7 @@ fn new_revision_of_a_change_is_watched() {
     dash.done(EffectResult::Sent(number, Ok(made)));
     assert!(dash.dialog().is_none());
     assert!(dash.watches().contains(&&of));
-    assert!(
-        dash.screen().contains("Watching revision"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Watching revision");
     // One notice says both.
     let notices = dash.notices();
     assert_eq!(
@@ -429,16 +400,12 @@ fn new_revision_of_a_change_is_watched() {
         1,
         "{notices:?}"
     );
-    assert!(
-        dash.subscriptions()
-            .iter()
-            .any(|s| s.key == SubscriptionId::Watch(of.clone()))
-    );
+    assert!(dash.wants(|key| *key == SubscriptionId::Watch(of.clone())));
 }
 
 #[test]
 fn deletion_is_tracked_until_finished() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     let id = "d1";
     let key = (
         std::sync::Arc::<str>::from("prod-eu"),
@@ -456,14 +423,14 @@ fn deletion_is_tracked_until_finished() {
         serde_json::from_value(json!({"id": id, "status": "AWAITING_FINAL_DELETE"})).unwrap();
     let next = NextPoll::At(dash.now);
     dash.answer(is, SubscriptionEvent::Deleting(Ok(record), next));
-    assert!(dash.screen().contains("deleting"), "{}", dash.screen());
+    dash.shows("deleting");
     let error = dash.error(&key.0, Kind::NotFound);
     dash.answer(
         is,
         SubscriptionEvent::Deleting(Err(error), NextPoll::Stopped),
     );
-    assert!(dash.screen().contains("is deleted"), "{}", dash.screen());
-    assert!(!dash.subscriptions().iter().any(|s| is(&s.key)));
+    dash.shows("is deleted");
+    assert!(!dash.wants(is));
 }
 
 #[test]
@@ -528,12 +495,7 @@ fn journal_lists_requests_and_copies_them_as_curl() {
     let Some(Effect::Copy(curl)) = dash.keys("C").pop() else {
         panic!()
     };
-    assert!(
-        curl.contains("\n# curl -sS")
-            && curl.contains("-X DELETE")
-            && curl.contains("x-api-key: $KEY"),
-        "{curl}"
-    );
+    curl.has(["\n# curl -sS", "-X DELETE", "x-api-key: $KEY"]);
 }
 
 #[test]
@@ -542,13 +504,9 @@ fn palette_completes_and_rejects_commands() {
     dash.keys(":re");
     insta::assert_snapshot!("palette_100x30", dash.screen());
     dash.keys("<ctrl-u>jo<Tab>");
-    assert!(dash.screen().contains("> journal"), "{}", dash.screen());
+    dash.shows("> journal");
     dash.keys("<ctrl-u>nonsense<Enter>");
-    assert!(
-        dash.screen().contains("No action matches"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("No action matches");
     dash.keys("<Esc>");
     assert!(dash.dialog().is_none());
 }
@@ -573,18 +531,9 @@ fn dialogs_label_production_profiles() {
     insta::assert_snapshot!("delete_production_80x24", dialog("p", (80, 24)).screen());
     // On a small screen the profile is still named and the hidden lines are counted.
     let mut dash = dialog("production-in-frankfurt", (60, 12));
-    let screen = dash.screen();
-    assert!(
-        screen.contains("production-in-frankfurt ‹PRODUCTION›"),
-        "{screen}"
-    );
-    assert!(screen.contains("more lines below"), "{screen}");
+    dash.shows(["production-in-frankfurt ‹PRODUCTION›", "more lines below"]);
     dash.keys("<End>");
-    assert!(!dash.screen().contains("below"), "{}", dash.screen());
+    dash.lacks("below");
     dash.keys("<PageDown>");
-    assert!(
-        dash.screen().contains("Type support-bot"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Type support-bot");
 }

@@ -3,7 +3,8 @@
 use jiff::SignedDuration;
 use runtail_api::{Kind, Listing};
 use runtail_core::model::Deployment;
-use runtail_testkit::dash::{Dash, demo_like, listed};
+use runtail_testkit::dash::{Dash, demo, demo_like, demo_server, listed, listing};
+use runtail_testkit::says::Says;
 
 use runtail_tui::session::msg::{
     Effect, EffectResult, Msg, NextPoll, SubscriptionEvent, SubscriptionId, WantedRevision,
@@ -54,11 +55,7 @@ fn newest(dash: &mut Dash, deployment: &str, revision: &str, status: &str) {
 }
 
 fn wanted(dash: &Dash) -> Vec<WantedRevision> {
-    let sub = dash
-        .subscriptions()
-        .into_iter()
-        .find(|s| newest_of(US)(&s.key))
-        .unwrap();
+    let sub = dash.wanted(newest_of(US));
     sub.params.newest.to_vec()
 }
 
@@ -68,7 +65,7 @@ fn shown(dash: &Dash, deployment: &str) -> Option<(String, String)> {
 
 #[test]
 fn partial_lists_remove_no_rows() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.keys("m<Up>");
     let selected = dash.selected_deployment().map(str::to_string);
     let rows = dash.deployments().len();
@@ -87,16 +84,11 @@ fn partial_lists_remove_no_rows() {
         (selected.as_deref(), 1)
     );
     assert!(dash.revisions() > Some(0));
-    let screen = dash.screen();
-    assert!(screen.contains("us ◐ partial  eu ◐ partial"), "{screen}");
+    dash.shows("us ◐ partial  eu ◐ partial");
     // A failed request then marks the list as outdated, and the age replaces the partial mark.
     dash.fails(list_of(US), Kind::Network);
     dash.pass(65);
-    let screen = dash.screen();
-    assert!(
-        screen.contains("us ✗ no connection 1m old, retry in 0s  eu ◐ partial"),
-        "{screen}"
-    );
+    dash.shows("us ✗ no connection 1m old, retry in 0s  eu ◐ partial");
     // A complete list removes rows that are not in it.
     dash.answer(list_of(US), listed(deployments(&[("d2", "d2-r")])));
     assert_eq!(
@@ -110,7 +102,7 @@ fn partial_lists_remove_no_rows() {
 
 #[test]
 fn late_responses_about_superseded_revisions_are_ignored() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.answer(list_of(US), listed(deployments(&[("a", "r1")])));
     newest(&mut dash, "a", "r1", "BUILDING");
     // The list names a newer revision while r1 is being requested.
@@ -131,7 +123,7 @@ fn late_responses_about_superseded_revisions_are_ignored() {
 
 #[test]
 fn unreadable_revisions_do_not_block_others() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     let names: Vec<String> = (0..60).map(|n| format!("d{n:02}")).collect();
     let rows: Vec<(&str, &str)> = names.iter().map(|n| (n.as_str(), n.as_str())).collect();
     dash.answer(list_of(US), listed(deployments(&rows)));
@@ -151,18 +143,14 @@ fn unreadable_revisions_do_not_block_others() {
         }
     }
     assert_eq!(requested.len(), 60);
-    assert!(dash.screen().contains("? 404"), "{}", dash.screen());
+    dash.shows("? 404");
 }
 
 #[test]
 fn clock_skew_is_reported_once() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     for seconds in [3600, 3601, 3599, 3600] {
-        let listing = Listing {
-            items: deployments(&[("a", "r1")]),
-            incomplete: None,
-            unread: Default::default(),
-        };
+        let listing = listing(deployments(&[("a", "r1")]));
         dash.answer(list_of(US), deployments_response(listing, seconds));
     }
     let reported = dash
@@ -175,7 +163,7 @@ fn clock_skew_is_reported_once() {
 
 #[test]
 fn only_the_last_requested_document_is_shown() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.keys("<Home>");
     let first = dash.keys("d");
     let second = dash.keys("<Down>d");
@@ -192,33 +180,25 @@ fn only_the_last_requested_document_is_shown() {
     answer(&mut dash, first);
     assert!(dash.dialog().is_none(), "the first response is outdated");
     answer(&mut dash, second);
-    assert!(
-        dash.screen().contains("of: deployment triage"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("of: deployment triage");
 }
 
 #[test]
 fn refresh_reloads_open_logs_without_duplicates() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.keys("<Home>l");
     dash.log_lines();
     dash.pass(2);
     dash.keys("r");
     dash.log_lines();
-    assert!(dash.screen().contains(" 4 lines"), "{}", dash.screen());
+    dash.shows(" 4 lines");
 }
 
 #[test]
 fn watches_survive_a_rejected_key() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.keys("w");
-    let sub = dash
-        .subscriptions()
-        .into_iter()
-        .find(|s| matches!(s.key, SubscriptionId::Watch(_)))
-        .unwrap();
+    let sub = dash.wanted(|key| matches!(key, SubscriptionId::Watch(_)));
     let error = dash.error("prod-eu", Kind::Unauthorized);
     let answer = SubscriptionEvent::Watched(Err(error), NextPoll::Stopped);
     dash.feed(Msg::Subscription {
@@ -227,18 +207,14 @@ fn watches_survive_a_rejected_key() {
         event: answer,
     });
     assert_eq!(dash.watches().len(), 1);
-    assert!(
-        dash.screen().contains("✗ 401, r retries"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("✗ 401, r retries");
     dash.keys("r");
     assert!(dash.watched("BUILDING").is_empty() && dash.watches().len() == 1);
 }
 
 #[test]
 fn complete_lists_with_a_malformed_record_remove_missing_rows() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     let malformed = dash.error(US, Kind::Protocol);
     let listing = Listing {
         items: deployments(&[("d2", "d2-r")]),
@@ -263,25 +239,20 @@ fn complete_lists_with_a_malformed_record_remove_missing_rows() {
             .count(),
         1
     );
-    assert!(dash.screen().contains("us ◐ partial"), "{}", dash.screen());
+    dash.shows("us ◐ partial");
 }
 
 #[test]
 fn agent_server_rejections_do_not_stop_the_control_plane() {
-    let mut dash = demo_like((140, 40));
-    dash.open_server();
+    let mut dash = demo_server((140, 40));
     let effects = dash.keys("d");
     let [Effect::Describe(what)] = effects.as_slice() else {
         panic!("{effects:?}")
     };
     let error = dash.error("prod-eu", Kind::Unauthorized);
     dash.feed(Msg::done(EffectResult::Described(what.clone(), Err(error))));
-    assert!(!dash.screen().contains("✗ 401"), "{}", dash.screen());
-    assert!(
-        dash.subscriptions()
-            .iter()
-            .any(|s| list_of("prod-eu")(&s.key))
-    );
+    dash.lacks("✗ 401");
+    assert!(dash.wants(list_of("prod-eu")));
 }
 
 #[test]
@@ -300,17 +271,7 @@ fn revisions_are_cached_for_recently_selected_rows() {
     dash.answer(list_of(US), listed(deployments(&rows)));
     dash.relayout();
     for (_, newest) in &ids {
-        let items = serde_json::from_value(json!([{"id": newest, "status": "DEPLOYED"}])).unwrap();
-        let list = runtail_api::Revisions {
-            items,
-            was_sorted: true,
-            unread: Default::default(),
-        };
-        let next = NextPoll::At(dash.now);
-        dash.answer(
-            |key| matches!(key, SubscriptionId::Revisions(..)),
-            SubscriptionEvent::Revisions(Ok(list), next),
-        );
+        dash.revisions_listed(json!([{"id": newest, "status": "DEPLOYED"}]));
         assert_eq!(
             dash.revisions(),
             Some(1),
@@ -369,9 +330,9 @@ fn subject(dash: &mut Dash, subject: Option<&str>) {
 
 #[test]
 fn messages_of_visible_revisions_are_read_once_and_shown() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     with_commit(&mut dash, "main");
-    assert!(!dash.screen().contains("MESSAGE"), "{}", dash.screen());
+    dash.lacks("MESSAGE");
     assert_eq!(
         wanted_subjects(&dash),
         [("9fceb02d0ae598e95dc97".to_string(), true)]
@@ -382,22 +343,19 @@ fn messages_of_visible_revisions_are_read_once_and_shown() {
         .lines()
         .find(|line| line.contains("main@9fceb02"))
         .unwrap_or_default();
-    assert!(
-        screen.contains("MESSAGE") && row.contains("retry on 429"),
-        "{screen}"
-    );
+    assert!(screen.contains("MESSAGE") && row.contains("retry on 429"));
     assert_eq!(wanted_subjects(&dash), []);
     // Without any message the column disappears.
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     with_commit(&mut dash, "main");
     subject(&mut dash, None);
     assert_eq!(wanted_subjects(&dash), []);
-    assert!(!dash.screen().contains("MESSAGE"), "{}", dash.screen());
+    dash.lacks("MESSAGE");
 }
 
 #[test]
 fn messages_are_not_requested_for_rows_off_the_screen() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     with_commit(&mut dash, "main");
     dash.open_thread();
     assert_eq!(wanted_subjects(&dash), [], "the list is hidden");
@@ -415,13 +373,13 @@ fn commits_stay_whole_beside_long_branches() {
             &mut dash,
             Some("Retry the order look-up once before giving up"),
         );
-        assert!(dash.screen().contains(shown), "{}", dash.screen());
+        dash.shows(shown);
     }
 }
 
 #[test]
 fn a_deployment_opens_in_the_browser() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     with_commit(&mut dash, "main");
     let page = "https://eu.smith.langchain.com/o/w1/host/deployments/d1";
     for keys in ["o", "<Tab>o"] {
@@ -431,10 +389,10 @@ fn a_deployment_opens_in_the_browser() {
             matches!(effects.as_slice(), [Effect::OpenLink(link)] if link == page),
             "{effects:?}"
         );
-        assert!(dash.newest_notice().contains(page));
+        dash.told(page);
     }
     // The server reports no workspace for this one.
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     let effects = dash.keys("<Home>o");
     assert!(
         matches!(effects.as_slice(), [Effect::OpenLink(link)] if link == "https://invoice-agent.us.langgraph.app"),
@@ -444,39 +402,20 @@ fn a_deployment_opens_in_the_browser() {
 
 #[test]
 fn a_build_log_ends_with_its_build() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     // The newest revision of support-bot in prod-eu is being built.
     dash.keys("b");
     dash.log_lines();
-    assert!(dash.screen().contains("● following"), "{}", dash.screen());
+    dash.shows("● following");
     let ended = dash.now - SignedDuration::from_secs(10);
     let created = ended - SignedDuration::from_secs(34);
     let revision = json!({"id": "44444444-4444-4444-8444-444444444444", "status": "BUILD_FAILED",
                           "created_at": created.to_string(), "updated_at": ended.to_string()});
-    let revision: runtail_core::model::Revision = serde_json::from_value(revision).unwrap();
-    let list = runtail_api::Revisions {
-        items: vec![revision],
-        was_sorted: true,
-        unread: Default::default(),
-    };
-    dash.answer(
-        |key| matches!(key, SubscriptionId::Revisions(..)),
-        SubscriptionEvent::Revisions(Ok(list), NextPoll::Stopped),
-    );
-    let screen = dash.screen();
-    assert!(
-        screen.contains("✗ ended: BUILD_FAILED after 34s") && !screen.contains("following"),
-        "{screen}"
-    );
-    assert!(
-        screen.contains("no new lines: the build has ended"),
-        "{screen}"
-    );
-    let is_polled = |dash: &Dash| {
-        dash.subscriptions()
-            .iter()
-            .any(|sub| matches!(sub.key, SubscriptionId::Log(..)))
-    };
+    dash.revisions_listed(json!([revision]));
+    dash.shows("✗ ended: BUILD_FAILED after 34s");
+    dash.lacks("following");
+    dash.shows("no new lines: the build has ended");
+    let is_polled = |dash: &Dash| dash.wants(|key| matches!(key, SubscriptionId::Log(..)));
     // Servers publish lines late.
     let lines = |dash: &mut Dash| {
         let lines = SubscriptionEvent::Lines {
@@ -493,16 +432,13 @@ fn a_build_log_ends_with_its_build() {
     assert!(!is_polled(&dash), "it is not read forever");
     // The server log continues.
     dash.keys("l");
-    assert!(
-        is_polled(&dash) && !dash.screen().contains("ended:"),
-        "{}",
-        dash.screen()
-    );
+    assert!(is_polled(&dash));
+    dash.lacks("ended:");
 }
 
 #[test]
 fn a_message_uses_the_columns_of_a_role_that_its_revision_lacks() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     let commits = ["9fceb02d0ae598e95dc97", "77ab10cd0ae598e95dc97"];
     let ids = [
         "44444444-4444-4444-8444-444444444444",
@@ -513,17 +449,7 @@ fn a_message_uses_the_columns_of_a_role_that_its_revision_lacks() {
                "updated_at": format!("2026-11-2{}T13:00:52Z", 1 - n),
                "source_revision_config": {"repo_ref": "main", "repo_commit_sha": commits[n]}})
     };
-    let items = serde_json::from_value(json!([revision(0), revision(1)])).unwrap();
-    let list = runtail_api::Revisions {
-        items,
-        was_sorted: true,
-        unread: Default::default(),
-    };
-    let next = NextPoll::At(dash.now);
-    dash.answer(
-        |key| matches!(key, SubscriptionId::Revisions(..)),
-        SubscriptionEvent::Revisions(Ok(list), next),
-    );
+    dash.revisions_listed(json!([revision(0), revision(1)]));
     for n in [0, 1] {
         let (revision, commit, subject) = (
             ids[n].into(),
@@ -544,14 +470,8 @@ fn a_message_uses_the_columns_of_a_role_that_its_revision_lacks() {
         .collect();
     let (serving, other): (Vec<&str>, Vec<&str>) =
         pane.iter().partition(|line| line.contains("serving"));
-    assert!(
-        serving.len() == 1 && serving[0].contains("read more of the …  serving"),
-        "{screen}"
-    );
-    assert!(
-        other.len() == 1 && other[0].contains("read more of the invoice"),
-        "{screen}"
-    );
+    assert!(serving.len() == 1 && serving[0].contains("read more of the …  serving"));
+    assert!(other.len() == 1 && other[0].contains("read more of the invoice"));
 }
 
 /// Returns the line of the selected row in a new frame.
@@ -571,17 +491,12 @@ fn the_selection_stays_on_its_deployment_from_the_first_frame() {
         list_of(US),
         listed(deployments(&[("alpha", "a1"), ("beta", "b1")])),
     );
-    assert!(
-        selected_line(&mut dash).contains("alpha"),
-        "{}",
-        dash.screen()
-    );
+    selected_line(&mut dash).has("alpha");
     // The first problem is the first row from now on, and then that of the other profile.
     newest(&mut dash, "beta", "b1", "BUILD_FAILED");
     let screen = dash.screen();
     assert!(
-        screen.find("beta") < screen.find("alpha") && selected_line(&mut dash).contains("alpha"),
-        "{screen}"
+        screen.find("beta") < screen.find("alpha") && selected_line(&mut dash).contains("alpha")
     );
     dash.answer(list_of("prod-eu"), listed(deployments(&[("delta", "d1")])));
     let failed = json!({"id": "d1", "status": "BUILD_FAILED", "created_at": dash.now});
@@ -595,8 +510,7 @@ fn the_selection_stays_on_its_deployment_from_the_first_frame() {
     );
     let screen = dash.screen();
     assert!(
-        screen.find("delta") < screen.find("beta") && selected_line(&mut dash).contains("alpha"),
-        "{screen}"
+        screen.find("delta") < screen.find("beta") && selected_line(&mut dash).contains("alpha")
     );
 }
 
@@ -610,34 +524,18 @@ fn a_key_does_not_act_on_a_row_that_no_frame_showed_as_selected() {
         list_of(US),
         listed(deployments(&[("alpha", "a1"), ("beta", "b1")])),
     );
-    assert!(
-        selected_line(&mut dash).contains("alpha"),
-        "{}",
-        dash.screen()
-    );
+    selected_line(&mut dash).has("alpha");
     dash.on_drawn();
     // The selected deployment disappears between the frame and the key.
     dash.answer(list_of(US), listed(deployments(&[("beta", "b1")])));
     // The order of the list concerns no row.
     dash.typed_ahead("S");
-    assert!(
-        !dash.words().contains("The selection changed just now."),
-        "{}",
-        dash.words()
-    );
+    dash.words().lacks("The selection changed just now.");
     let effects = dash.typed_ahead("yd");
     assert!(effects.is_empty(), "{effects:?}");
-    assert!(
-        selected_line(&mut dash).contains("beta"),
-        "the next one is selected: {}",
-        dash.screen()
-    );
-    assert!(
-        dash.words()
-            .contains("The selection changed just now. Press the key again."),
-        "{}",
-        dash.words()
-    );
+    // The next one is selected.
+    selected_line(&mut dash).has("beta");
+    dash.reads("The selection changed just now. Press the key again.");
     assert!(matches!(dash.keys("d").as_slice(), [Effect::Describe(_)]));
 }
 
@@ -660,16 +558,7 @@ fn keys_that_cannot_work_on_a_deployment_are_not_offered() {
     for (id, has_server, has_build) in [("a", true, true), ("b", false, false)] {
         dash.relayout();
         let revisions = json!([{"id": format!("{id}1"), "status": "DEPLOYED", "created_at": "2026-11-20T14:00:00Z"}]);
-        let list = runtail_api::Revisions {
-            items: serde_json::from_value(revisions).unwrap(),
-            was_sorted: true,
-            unread: Default::default(),
-        };
-        let next = NextPoll::At(dash.now);
-        dash.answer(
-            |key| matches!(key, SubscriptionId::Revisions(..)),
-            SubscriptionEvent::Revisions(Ok(list), next),
-        );
+        dash.revisions_listed(revisions);
         let footer = |dash: &mut Dash| dash.screen().trim_end().lines().last().unwrap().to_string();
         assert_eq!(
             footer(&mut dash).contains("⏎ threads"),
@@ -692,18 +581,9 @@ fn keys_that_cannot_work_on_a_deployment_are_not_offered() {
         );
         if !has_build {
             assert!(dash.keys("b").is_empty());
-            assert!(
-                dash.screen()
-                    .contains("built elsewhere, so it has no build log"),
-                "{}",
-                dash.screen()
-            );
+            dash.shows("built elsewhere, so it has no build log");
             dash.keys("e");
-            assert!(
-                !footer(&mut dash).contains("build log"),
-                "{}",
-                dash.screen()
-            );
+            footer(&mut dash).lacks("build log");
             dash.keys("b<Esc>");
         }
         dash.keys("<Tab><Down>");

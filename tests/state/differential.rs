@@ -3,7 +3,7 @@
 use crate::entries::oracle;
 use bytes::Bytes;
 use proptest::prelude::*;
-use runtail_stream::{Decoder, Frame, Framer};
+use runtail_stream::{Decoded, Decoder, Frame, Framer};
 
 /// Fragments of streams, valid and malformed, and random bytes.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
@@ -45,6 +45,16 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![8 => prop::sample::select(known), 1 => prop::collection::vec(any::<u8>(), 0..8)]
 }
 
+/// Returns an event as the other decoder has it.
+pub(crate) fn oracle_event(event: &Decoded) -> oracle::Event {
+    let name = std::iter::once(&event.name).chain(event.ns.iter());
+    oracle::Event {
+        name: name.map(|part| &**part).collect::<Vec<_>>().join("|"),
+        data: event.data.text().to_string(),
+        id: event.id.as_deref().map(str::to_string),
+    }
+}
+
 fn read(bytes: &[u8], cuts: &[prop::sample::Index]) -> (Vec<oracle::Event>, usize) {
     let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
     places.extend([0, bytes.len()]);
@@ -56,18 +66,9 @@ fn read(bytes: &[u8], cuts: &[prop::sample::Index]) -> (Vec<oracle::Event>, usiz
         while let Some(frame) = framer.next_frame() {
             match frame {
                 Frame::Comment => comments += 1,
-                Frame::Block(block) => events.extend(decoder.decode(block).map(|event| {
-                    oracle::Event {
-                        name: event
-                            .ns
-                            .iter()
-                            .fold(event.name.to_string(), |name, segment| {
-                                format!("{name}|{segment}")
-                            }),
-                        data: event.data.text().to_string(),
-                        id: event.id.as_deref().map(str::to_string),
-                    }
-                })),
+                Frame::Block(block) => {
+                    events.extend(decoder.decode(block).map(|event| oracle_event(&event)))
+                }
             }
         }
     }

@@ -2,13 +2,12 @@
 
 use runtail_stream::{Item, Loaded, Outcome, Record, Seq, SnapshotPart, ThreadSnapshot};
 use runtail_testkit::dash;
-use runtail_testkit::dash::{Dash, demo_like};
+use runtail_testkit::dash::{Dash, demo_thread};
 use serde_json::json;
 
 /// Opens a thread with a captured stream, full-screen if it is wide enough.
 fn opened(size: (u16, u16), capture: &str) -> dash::Dash {
-    let mut dash = demo_like(size);
-    dash.open_thread();
+    let mut dash = demo_thread(size);
     dash.capture_now(capture);
     if size.0 >= 120 {
         dash.keys("f");
@@ -48,7 +47,7 @@ fn delivery_of_a_finished_run_does_not_change() {
         "the view of a finished run doesn't change"
     );
     dash.set_ascii(true);
-    assert!(dash.screen().is_ascii(), "{}", dash.screen());
+    assert!(dash.screen().is_ascii());
 }
 
 #[test]
@@ -62,7 +61,7 @@ fn raw_shows_events_summarized_or_as_received() {
     dash.keys("7<Home>");
     dash.set_ascii(true);
     let screen = dash.screen();
-    assert!(screen.is_ascii(), "{screen}");
+    assert!(screen.is_ascii());
     insta::assert_snapshot!("raw_ascii_140x40", screen);
 }
 
@@ -84,19 +83,11 @@ fn custom_events_are_shown() {
     dash.keys("6");
     insta::assert_snapshot!("custom_80x24", dash.screen());
     dash.keys("v");
-    assert!(
-        dash.screen()
-            .contains(r#"{"done":3,"total":10,"file":"report.pdf"}"#),
-        "{}",
-        dash.screen()
-    );
+    dash.shows(r#"{"done":3,"total":10,"file":"report.pdf"}"#);
     dash.keys("v");
     dash.set_ascii(true);
     let screen = dash.screen();
-    assert!(
-        screen.is_ascii() && screen.contains("===------- 3 of 10"),
-        "{screen}"
-    );
+    assert!(screen.is_ascii() && screen.contains("===------- 3 of 10"));
 }
 
 #[test]
@@ -109,8 +100,7 @@ fn updates_are_shown() {
 
 #[test]
 fn runs_view_shows_attempts_failures_and_durations() {
-    let mut dash = demo_like((80, 24));
-    dash.open_thread();
+    let mut dash = demo_thread((80, 24));
     let run = "01a1fbb5-6699-77f4-8658-3f7e7afea7a7";
     let metadata = |attempt: u64| format!(r#"{{"run_id":"{run}","attempt":{attempt}}}"#);
     dash.event("metadata", &metadata(1));
@@ -139,61 +129,37 @@ fn runs_view_shows_attempts_failures_and_durations() {
     dash.event("metadata", &metadata(1).replace(run, "r2"));
     dash.event("error", r#"{"error":"ValueError","message":"boom"}"#);
     dash.event("metadata", r#"{"run_id":"r2","status":"run_done"}"#);
-    assert!(
-        dash.screen()
-            .contains("✗ run 2 here failed · ValueError · 0.2s"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("✗ run 2 here failed · ValueError · 0.2s");
     dash.keys("<Home>");
     insta::assert_snapshot!("runs_start_80x24", dash.screen());
 }
 
 #[test]
 fn heartbeat_and_event_ages_are_shown() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.capture_now("slow-heartbeat");
     dash.later(300);
     dash.keys("f");
-    let screen = dash.screen();
-    assert!(screen.contains("● live · last event 0s"), "{screen}");
-    assert!(!screen.contains("no event"), "{screen}");
+    dash.shows("● live · last event 0s");
+    dash.lacks("no event");
     // A server without heartbeats is not reported as silent.
     dash.later(44_700);
     dash.keys("7");
-    assert!(
-        dash.screen().contains("◌ no event for 45s"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("◌ no event for 45s");
     for _ in 0..3 {
         dash.later(5_000);
         dash.heartbeat();
     }
-    assert!(
-        dash.screen()
-            .contains("● live · heartbeat 0s · last event 1m"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("● live · heartbeat 0s · last event 1m");
     // In less room the age of the last event stays: it is the evidence.
     for width in [126, 132, 139] {
         dash.resize(width, 40);
-        assert!(
-            dash.screen().contains("● live · last event 1m"),
-            "{width}: {}",
-            dash.screen()
-        );
+        dash.shows("● live · last event 1m");
     }
     dash.resize(140, 40);
     dash.later(12_000);
     dash.keys("6");
-    assert!(
-        dash.screen().contains("◌ no heartbeat for 12s"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("◌ no heartbeat for 12s");
     // An idle thread may be silent.
     let run = dash.newest_run();
     dash.event(
@@ -202,17 +168,13 @@ fn heartbeat_and_event_ages_are_shown() {
     );
     dash.later(100_000);
     dash.keys("7");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("● live") && !screen.contains("no heartbeat for"),
-        "{screen}"
-    );
+    dash.shows("● live");
+    dash.lacks("no heartbeat for");
 }
 
 #[test]
 fn what_could_not_be_read_is_not_called_empty() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     let failed = |part: SnapshotPart| (part, Loaded::Failed("no connection".into()));
     let parts = [
         SnapshotPart::Thread,
@@ -229,16 +191,11 @@ fn what_could_not_be_read_is_not_called_empty() {
     dash.items(vec![Item::Record(Record::Event(event))]);
     for view in ["1", "2", "3", "4", "5"] {
         dash.keys(view);
-        let screen = dash.screen();
-        assert!(
-            screen.contains("Nothing is known: couldn't load the state (no connection)."),
-            "{view}: {screen}"
-        );
-        assert!(screen.contains("Press r to retry."), "{view}: {screen}");
-        assert!(
-            !screen.contains("No m") && !screen.contains("Following this thread"),
-            "{view}: {screen}"
-        );
+        dash.shows([
+            "Nothing is known: couldn't load the state (no connection).",
+            "Press r to retry.",
+        ]);
+        dash.lacks(["No m", "Following this thread"]);
     }
 }
 
@@ -250,26 +207,20 @@ fn what_was_before_the_page_was_opened_is_no_gap() {
             why: why.into(),
         })
     };
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.items(vec![gap(
         "joined at 14:02:07; earlier output isn't available",
     )]);
     dash.capture_now("agent-values");
-    assert!(!dash.screen().contains("gap ·"), "{}", dash.screen());
+    dash.lacks("gap ·");
     for view in ["8", "7<End>", "7<Home>", "5<Home>"] {
         dash.keys(view);
-        assert!(
-            dash.screen()
-                .contains("joined at 14:02:07; earlier output isn't available"),
-            "{}",
-            dash.screen()
-        );
+        dash.shows("joined at 14:02:07; earlier output isn't available");
     }
     dash.items(vec![gap(
         "disconnected for 3s; the server sends no ids to resume from",
     )]);
-    assert!(dash.screen().contains("? 1 gap · 8"), "{}", dash.screen());
+    dash.shows("? 1 gap · 8");
 }
 
 #[test]
@@ -291,12 +242,11 @@ fn messages_that_were_loaded_have_a_cost() {
         json!({"values": {"messages": messages}, "next": [], "tasks": [], "metadata": {"step": 3}});
     dash.snapshot(vec![(SnapshotPart::State, state)]);
     dash.keys("8");
-    let screen = dash.screen();
     for line in [
         "m-1-2026              2 400,000       -  60,000         -    $1.00",
         "loaded messages       2 400,000",
     ] {
-        assert!(screen.contains(line), "{screen}");
+        dash.shows(line);
     }
 }
 
@@ -306,8 +256,7 @@ fn a_message_that_gets_its_id_from_the_state_is_one_message() {
     let message = |id: Option<&str>| json!({"type": "tool", "id": id, "name": "go", "tool_call_id": "c", "content": "Successfully transferred"});
     let run = "01a1fbb5-1743-72b0-bac9-4236eccc2777";
     for is_reopened in [false, true] {
-        let mut dash = demo_like((140, 40));
-        dash.open_thread();
+        let mut dash = demo_thread((140, 40));
         let state = json!({"messages": [message(Some("t-1"))]});
         let saved = json!({"values": state, "next": [], "tasks": [], "metadata": {"step": 1}});
         if is_reopened {
@@ -326,17 +275,13 @@ fn a_message_that_gets_its_id_from_the_state_is_one_message() {
             1,
             "{is_reopened}: {screen}"
         );
-        assert!(
-            !screen.contains("removed from state"),
-            "{is_reopened}: {screen}"
-        );
+        dash.lacks("removed from state");
     }
 }
 
 #[test]
 fn a_run_ends_above_the_messages_that_were_loaded_after_it() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     let message = |id: &str| json!({"type": "human", "id": id, "content": format!("said {id}")});
     dash.event(
         "metadata",

@@ -5,7 +5,9 @@ use runtail_stream::{
     Data, Event, Item, Loaded, Outcome, Reader, Record, Seq, SnapshotPart, ThreadSnapshot,
     write_record,
 };
-use runtail_testkit::dash::{Dash, demo_like};
+use runtail_testkit::dash::{Dash, demo, demo_thread};
+use runtail_testkit::made;
+use runtail_testkit::says::Says;
 use runtail_tui::session::msg::{Chunk, FileStep};
 use runtail_tui::session::msg::{Described, Effect, EffectResult, Msg};
 use std::path::PathBuf;
@@ -56,8 +58,7 @@ fn write_chunk(out: &mut Vec<u8>, chunk: &Chunk) {
 
 #[test]
 fn messages_are_exported_as_markdown_and_text() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.capture("agent-messages-tuple");
     let (path, file, _) = export(&mut dash, "md");
     assert!(
@@ -68,9 +69,7 @@ fn messages_are_exported_as_markdown_and_text() {
     assert_eq!(path.extension().unwrap(), "md");
     assert!(
         dash.newest_notice()
-            .starts_with("Saved messages: 3 entries, "),
-        "{}",
-        dash.newest_notice()
+            .starts_with("Saved messages: 3 entries, ")
     );
     insta::assert_snapshot!("conversation_md", String::from_utf8(file).unwrap());
     let (path, file, _) = export(&mut dash, "own.txt");
@@ -85,8 +84,7 @@ fn messages_are_exported_as_markdown_and_text() {
 /// A viewer of Markdown runs what is not text or code.
 #[test]
 fn no_view_exports_html_of_an_agent() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     let html = "<script>alert(1)</script><img src=x onerror=alert(2)>";
     let message = serde_json::json!([
         {"type": "ai", "id": "m1", "name": html, "content": format!("See `Vec<T>` {html}\n```\n<b>code</b>\n"),
@@ -143,18 +141,14 @@ fn no_view_exports_html_of_an_agent() {
             }
         }
     }
-    assert!(
-        prose.contains("See `Vec<T>` &lt;script>") && prose.contains("alert(2)"),
-        "{prose}"
-    );
+    prose.has(["See `Vec<T>` &lt;script>", "alert(2)"]);
     let text = prose.replace("`Vec<T>`", "").replace("\\<", "");
     assert!(!text.contains('<'), "{prose}");
 }
 
 #[test]
 fn jsonl_export_is_a_recording() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.capture("fanout-many-subgraphs");
     let (_, file, _) = export(&mut dash, "jsonl x");
     let records: Vec<Record> = Reader::new(std::io::Cursor::new(file))
@@ -206,8 +200,7 @@ fn jsonl_export_is_a_recording() {
 
 #[test]
 fn delivery_view_is_exported_completely() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.capture("agent-messages-tuple");
     let at = dash.now;
     let mark = |record| Item::Record(record);
@@ -246,11 +239,11 @@ fn delivery_view_is_exported_completely() {
     }
     dash.keys("8");
     let screen = dash.screen();
-    assert!(screen.contains("? gap. Events "), "{screen}");
+    dash.shows("? gap. Events ");
     let reason = "disconnected for 3s; the server sends no ids to *resume* from";
     assert!(
         reason.split(' ').all(|word| screen.contains(word)),
-        "no word of the reason is cut: {screen}"
+        "no word of the reason is cut"
     );
     let (_, text, _) = export(&mut dash, "text x");
     let text = String::from_utf8(text).unwrap();
@@ -301,8 +294,7 @@ fn delivery_view_is_exported_completely() {
 
 #[test]
 fn filtered_events_are_not_exported() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.capture("fanout-many-subgraphs");
     dash.keys("7&mode:values<Enter>");
     dash.screen();
@@ -316,8 +308,7 @@ fn filtered_events_are_not_exported() {
 
 #[test]
 fn every_view_can_be_exported() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.capture("fanout-many-subgraphs");
     for view in 1..=8 {
         for how in ["text", "md", "jsonl"] {
@@ -335,8 +326,7 @@ fn every_view_can_be_exported() {
 /// Numbers and times match the screen: a snapshot has no number, and a replayed event has no arrival time.
 #[test]
 fn exported_events_have_the_numbers_and_times_of_the_screen() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     let at = dash.now;
     let thread = Loaded::Json(
         r#"{"thread_id": "01a1fbb5-173d-77d7-b93d-09bf6dcc9775", "status": "busy"}"#.into(),
@@ -380,18 +370,15 @@ fn exported_events_have_the_numbers_and_times_of_the_screen() {
 
 #[test]
 fn large_exports_are_written_in_parts_while_events_arrive() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     let events = |from: u64, to: u64| -> Vec<Item> {
-        let event = |seq| Event {
-            seq: Seq(seq),
-            at: Timestamp::UNIX_EPOCH,
-            conn: 1,
-            replayed: false,
-            name: "custom".into(),
-            ns: Vec::new().into(),
-            id: None,
-            data: Data::Json(format!("{{\"n\":{seq}}}").into()),
+        let event = |seq| {
+            made::event(
+                seq,
+                Timestamp::UNIX_EPOCH,
+                "custom",
+                &format!("{{\"n\":{seq}}}"),
+            )
         };
         (from..to)
             .map(|seq| Item::Record(Record::Event(event(seq))))
@@ -421,50 +408,30 @@ fn large_exports_are_written_in_parts_while_events_arrive() {
     assert!(text.lines().last().unwrap().ends_with("{\"n\":100000}"));
     assert!(
         dash.newest_notice()
-            .starts_with("Saved raw: 100,000 entries"),
-        "{}",
-        dash.newest_notice()
+            .starts_with("Saved raw: 100,000 entries")
     );
 }
 
 #[test]
 fn export_errors_are_reported() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.keys(":export md x<Enter>");
-    assert!(
-        dash.newest_notice().contains("No stream is shown"),
-        "{}",
-        dash.newest_notice()
-    );
+    dash.told("No stream is shown");
     dash.open_thread();
     dash.capture("agent-events");
     dash.keys("s");
-    assert!(
-        dash.screen()
-            .contains("> export text runtail-messages-01a1fbb5-"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("> export text runtail-messages-01a1fbb5-");
     let effects = dash.keys("<Enter>");
     let [Effect::File(number, FileStep::Create(_))] = effects.as_slice() else {
         panic!("{effects:?}")
     };
     dash.keys(":export md x<Enter>");
-    assert!(
-        dash.newest_notice().contains("still being written"),
-        "{}",
-        dash.newest_notice()
-    );
+    dash.told("still being written");
     dash.done(EffectResult::FileStepped(
         *number,
         Err("the file already exists and was not changed".into()),
     ));
-    assert!(
-        dash.newest_notice()
-            .contains("the file already exists and was not changed"),
-        "{}",
-        dash.newest_notice()
-    );
+    dash.told("the file already exists and was not changed");
     // Closing the stream leaves an incomplete file, which is reported.
     let effects = dash.keys(":export md x<Enter>");
     let [Effect::File(number, FileStep::Create(_))] = effects.as_slice() else {
@@ -476,23 +443,14 @@ fn export_errors_are_reported() {
         matches!(effects.as_slice(), [Effect::File(_, FileStep::Finish)]),
         "{effects:?}"
     );
-    assert!(
-        dash.newest_notice().contains("is incomplete"),
-        "{}",
-        dash.newest_notice()
-    );
+    dash.told("is incomplete");
     dash.feed(Msg::done(EffectResult::FileStepped(*number, Ok(0))));
-    assert!(
-        dash.newest_notice().contains("is incomplete"),
-        "{}",
-        dash.newest_notice()
-    );
+    dash.told("is incomplete");
 }
 
 #[test]
 fn time_travel_during_an_export_is_reported() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.capture("agent-messages-tuple");
     dash.keys("7");
     let effects = dash.keys(":export text x<Enter>");
@@ -505,36 +463,25 @@ fn time_travel_during_an_export_is_reported() {
         matches!(effects.as_slice(), [Effect::File(_, FileStep::Finish)]),
         "{effects:?}"
     );
-    assert!(
-        dash.newest_notice()
-            .contains("is incomplete: time travel moved to an earlier event"),
-        "{}",
-        dash.newest_notice()
-    );
+    dash.told("is incomplete: time travel moved to an earlier event");
 }
 
 #[test]
 fn long_hidden_stretches_do_not_end_a_filtered_export() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     let event = |seq: u64| {
         let word = if seq.is_multiple_of(9_000) {
             "needle"
         } else {
             "hay"
         };
-        let data = Data::Json(format!("{{\"word\":\"{word}\"}}").into());
         let at = Timestamp::UNIX_EPOCH;
-        Item::Record(Record::Event(Event {
-            seq: Seq(seq),
+        Item::Record(Record::Event(made::event(
+            seq,
             at,
-            conn: 1,
-            replayed: false,
-            name: "custom".into(),
-            ns: [].into(),
-            id: None,
-            data,
-        }))
+            "custom",
+            &format!("{{\"word\":\"{word}\"}}"),
+        )))
     };
     dash.items((1..=30_000).map(event).collect());
     dash.keys("7&needle<Enter>");
@@ -547,18 +494,17 @@ fn long_hidden_stretches_do_not_end_a_filtered_export() {
 
 #[test]
 fn gaps_suggest_showing_the_thread_state() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.capture("agent-messages-tuple");
     dash.keys("8");
     let offer = "Press 3 for the current state.";
-    assert!(!dash.screen().contains(offer), "{}", dash.screen());
+    dash.lacks(offer);
     let gap = Record::Gap {
         at: Timestamp::UNIX_EPOCH,
         why: "disconnected for 3s".into(),
     };
     dash.items(vec![Item::Record(gap)]);
-    assert!(dash.screen().contains(offer), "{}", dash.screen());
+    dash.shows(offer);
     let effects = dash.keys(":state<Enter>");
     assert!(
         matches!(&effects[..], [Effect::Describe(Described::Thread(..))]),

@@ -4,10 +4,10 @@ use runtail_api::{
     Acted, ApiError, BulkAction, Choice, FoundThread, Kind, Place, PlanError, StartError,
     StartFailure, Started, ThreadIntent, ThreadPage, Writer,
 };
-use runtail_core::model::{
-    Consent, NewRevision, Note, PlainRequest, Preview, ServerFilter, Thread, ThreadSort,
-};
-use runtail_testkit::dash::{Dash, thread_plan};
+use runtail_core::model::{Consent, Note, Preview, ServerFilter, Thread, ThreadSort};
+use runtail_testkit::dash::{Dash, forgotten, thread_plan};
+use runtail_testkit::made;
+use runtail_testkit::says::Says;
 
 use runtail_tui::session::msg::{
     Effect, EffectResult, Msg, ServerRef, SubscriptionEvent, SubscriptionId, ThreadsRead,
@@ -106,7 +106,7 @@ fn a_search_says_what_the_server_applied_and_on_how_many_threads_the_rest_was_ch
     );
     // Until the server answers, the loaded threads are searched.
     assert_eq!(shown(&mut dash), ids((33..100).step_by(4)));
-    assert!(dash.screen().contains("loading…"));
+    dash.shows("loading…");
     dash.keys("<Enter>");
     let mut read = page((1..400).step_by(4), 0, false);
     read.filter.status = Some("error".into());
@@ -127,25 +127,16 @@ fn a_search_says_what_the_server_applied_and_on_how_many_threads_the_rest_was_ch
 fn no_match_is_never_claimed_for_threads_that_were_not_checked() {
     let mut dash = opened((140, 40), page(0..100, 0, false));
     dash.keys("/nothing-like-this<Enter>");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("0 found in 100 of 10,000 threads, loading…"),
-        "{screen}"
-    );
+    dash.shows("0 found in 100 of 10,000 threads, loading…");
     // More is requested although no row is near the end of the screen.
     assert!(wanted(&dash).rows > 100);
     receive(&mut dash, page(90..600, 90, false));
-    assert!(dash.screen().contains("600 of 10,000 threads"));
+    dash.shows("600 of 10,000 threads");
     receive(&mut dash, page(590..700, 590, true));
-    let screen = dash.screen();
-    assert!(
-        screen.contains("No match for “nothing-like-this”."),
-        "{screen}"
-    );
-    assert!(
-        screen.contains("0 found in 700 threads · here: nothing-like-this"),
-        "{screen}"
-    );
+    dash.shows([
+        "No match for “nothing-like-this”.",
+        "0 found in 700 threads · here: nothing-like-this",
+    ]);
 }
 
 #[test]
@@ -154,12 +145,8 @@ fn a_search_that_cannot_be_parsed_names_the_column_and_keeps_the_last_one() {
     dash.keys("/status:error");
     assert_eq!(shown(&mut dash).len(), 5);
     dash.keys("x");
-    let screen = dash.screen();
-    assert!(
-        screen.contains(
-            "✗ column 8: `errorx` is not a value of status:; use idle, busy, interrupted or error"
-        ),
-        "{screen}"
+    dash.shows(
+        "✗ column 8: `errorx` is not a value of status:; use idle, busy, interrupted or error",
     );
     assert_eq!(
         wanted(&dash).search.server_filter().status.as_deref(),
@@ -196,9 +183,7 @@ fn a_search_that_the_server_refuses_shows_its_words() {
             ..page([], 0, true)
         },
     );
-    let screen = dash.screen();
-    assert!(screen.contains("metadata filters are disabled"), "{screen}");
-    assert!(screen.contains("Press r to retry."), "{screen}");
+    dash.shows(["metadata filters are disabled", "Press r to retry."]);
     // A late answer to an older search is dropped.
     receive(&mut dash, page(0..20, 0, true));
     assert!(shown(&mut dash).is_empty());
@@ -215,16 +200,13 @@ fn terms_that_a_server_ignores_are_applied_here() {
     }
     receive(&mut dash, read);
     assert_eq!(shown(&mut dash), ids((1..20).step_by(4)));
-    assert!(
-        dash.screen()
-            .contains("5 found in 20 threads · here: status:error")
-    );
+    dash.shows("5 found in 20 threads · here: status:error");
 }
 
 #[test]
 fn pages_are_merged_and_threads_that_are_gone_disappear() {
     let mut dash = opened((140, 40), page(0..100, 0, false));
-    assert!(dash.screen().contains("1 Threads 10,000"));
+    dash.shows("1 Threads 10,000");
     dash.keys("G");
     assert!(
         wanted(&dash).rows >= 600,
@@ -287,7 +269,7 @@ fn threads_are_sorted_by_a_key_and_by_the_search() {
         ids([1, 5, 0, 3, 4, 7, 2, 6]),
         "by status, last changed first"
     );
-    assert!(dash.screen().contains("sort status"));
+    dash.shows("sort status");
     dash.keys("/sort:created<Enter>s");
     assert_eq!(
         (wanted(&dash).sort, dash.newest_notice()),
@@ -311,7 +293,7 @@ fn names_stars_and_first_messages_are_shown() {
         .lines()
         .find(|line| line.contains("support 0000"))
         .unwrap_or_default();
-    assert!(row.contains("* Refund Ana  Order 0"), "{screen}");
+    row.has("* Refund Ana  Order 0");
     let effects = dash.keys("*");
     let label = effects.iter().find_map(thread_plan);
     assert!(
@@ -319,40 +301,23 @@ fn names_stars_and_first_messages_are_shown() {
         "{effects:?}"
     );
     dash.keys("<Esc>:name Other<Enter>");
-    assert!(
-        dash.screen().contains("╭ Label") || dash.screen().contains("╭ Name"),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.screen().contains("╭ Label") || dash.screen().contains("╭ Name"));
 }
 
 #[test]
 fn saved_searches_are_listed_in_the_prompt_and_applied_by_name() {
     let mut dash = opened((140, 40), page(0..20, 0, true));
     dash.keys("/");
-    assert!(dash.screen().contains("saved (:search NAME): stale"));
+    dash.shows("saved (:search NAME): stale");
     dash.keys("<Esc>:search stale<Enter>");
     assert_eq!(wanted(&dash).search.text(), "status:error age>1h");
 }
 
 fn preview(thread: &str) -> Box<Preview> {
-    Box::new(Preview {
-        title: "Delete".into(),
-        profile: "local".into(),
-        target: None,
-        request: PlainRequest {
-            method: "DELETE".into(),
-            url: format!("http://127.0.0.1:2024/threads/{thread}"),
-            headers: Vec::new(),
-            body: None,
-        },
-        then: Vec::new(),
-        changes: Vec::new(),
-        revision: NewRevision::NotAsked,
-        branch: None,
-        notes: Vec::new(),
-        consent: Consent::Id(thread.into()),
-    })
+    let url = format!("http://127.0.0.1:2024/threads/{thread}");
+    let request = made::request("DELETE", &url);
+    let consent = Consent::Id(thread.into());
+    Box::new(made::preview("Delete", "local", request, consent))
 }
 
 /// Answers the plans of effects until none is left. Returns the number of each planned thread.
@@ -406,11 +371,8 @@ fn acted(
 fn marked_threads_are_deleted_after_one_preview_each_once() {
     let mut dash = opened((140, 40), page(0..12, 0, true));
     let marked = dash.keys("<Space><Space>m<Space><Space><Space><Space>");
-    assert!(
-        marked.is_empty() && dash.screen().contains("7 marked"),
-        "{}",
-        dash.screen()
-    );
+    assert!(marked.is_empty());
+    dash.shows("7 marked");
     let effects = dash.keys("D");
     assert_eq!(
         effects.len(),
@@ -476,14 +438,12 @@ fn marked_threads_are_deleted_after_one_preview_each_once() {
             .is_empty()
         );
     }
-    assert_eq!(dash.newest_notice(), "Delete: 5 threads done, 1 refused.");
+    dash.says("Delete: 5 threads done, 1 refused.");
     insta::assert_snapshot!("find_deleted_80x24", dash.screen());
     dash.keys("<Esc>");
     assert_eq!(shown(&mut dash).len(), 7);
-    assert!(
-        dash.screen().contains("2 marked"),
-        "what was not deleted stays marked"
-    );
+    // What was not deleted stays marked.
+    dash.shows("2 marked");
 }
 
 #[test]
@@ -496,10 +456,7 @@ fn an_action_on_marked_threads_stops_before_the_next_request() {
     let sent = acts(&dash.keys("delete 12<ctrl-s>"));
     assert_eq!(sent.len(), 4);
     let effects = dash.keys("<Esc>");
-    let dropped = effects
-        .iter()
-        .filter(|effect| matches!(effect, Effect::Forget(_)))
-        .count();
+    let dropped = forgotten(&effects);
     assert_eq!((acts(&effects).len(), dropped), (0, 8), "{effects:?}");
     for number in sent {
         let thread = planned
@@ -510,7 +467,7 @@ fn an_action_on_marked_threads_stops_before_the_next_request() {
             .clone();
         assert!(acts(&acted(&mut dash, number, &thread, Ok(Acted::Deleted))).is_empty());
     }
-    assert_eq!(dash.newest_notice(), "Delete: 4 threads done, 8 not sent.");
+    dash.says("Delete: 4 threads done, 8 not sent.");
 }
 
 #[test]
@@ -521,13 +478,10 @@ fn leaving_the_preview_sends_nothing() {
     plan_all(&mut dash, effects, &[]);
     let effects = dash.keys("<Esc>");
     assert!(
-        acts(&effects).is_empty()
-            && effects
-                .iter()
-                .any(|effect| matches!(effect, Effect::Forget(_))),
+        acts(&effects).is_empty() && forgotten(&effects) > 0,
         "{effects:?}"
     );
-    assert_eq!(dash.newest_notice(), "Nothing was sent.");
+    dash.says("Nothing was sent.");
 }
 
 #[test]
@@ -550,11 +504,7 @@ fn pruning_is_the_other_option_of_deleting() {
         ThreadIntent::Prune { thread: "t".into() }
     );
     plan_all(&mut dash, effects, &[]);
-    assert!(
-        dash.screen().contains("Type prune 2 to confirm:"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Type prune 2 to confirm:");
 }
 
 /// The values of an edit, and the node in whose name it is made.
@@ -609,32 +559,16 @@ fn one_edit_is_written_to_every_marked_failed_thread_before_its_retry() {
     let effects = dash.keys("R");
     let idle: Vec<usize> = (0..12).filter(|n| n % 4 != 1).collect();
     assert_eq!(plan_all(&mut dash, effects, &idle).len(), 3);
-    assert!(
-        dash.screen()
-            .contains("ctrl-t edits the states first: the same keys in every thread"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("ctrl-t edits the states first: the same keys in every thread");
     let effects = dash.keys("<ctrl-t>");
-    let dropped = effects
-        .iter()
-        .filter(|effect| matches!(effect, Effect::Forget(_)))
-        .count();
+    let dropped = forgotten(&effects);
     assert_eq!(
         dropped, 3,
         "the retries without an edit are dropped: {effects:?}"
     );
-    assert!(
-        dash.screen().contains("Edit and retry"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Edit and retry");
     assert!(dash.keys("<F5>").is_empty());
-    assert!(
-        dash.newest_notice().starts_with("Type a key and its value"),
-        "{}",
-        dash.newest_notice()
-    );
+    assert!(dash.newest_notice().starts_with("Type a key and its value"));
     dash.feed(Msg::Edited(Ok(r#"{"log": ["b"]}"#.into())));
     let effects = dash.keys("<F5>");
     let (planned, edits) = plan_edits(&mut dash, effects);
@@ -650,10 +584,7 @@ fn one_edit_is_written_to_every_marked_failed_thread_before_its_retry() {
     insta::assert_snapshot!("find_edit_and_retry_80x24", dash.screen());
     // Another node is another plan for each.
     let effects = dash.keys("<ctrl-t>");
-    let dropped = effects
-        .iter()
-        .filter(|effect| matches!(effect, Effect::Forget(_)))
-        .count();
+    let dropped = forgotten(&effects);
     assert_eq!(dropped, 3, "{effects:?}");
     let (planned, edits) = plan_edits(&mut dash, effects);
     assert!(
@@ -670,12 +601,7 @@ fn one_edit_is_written_to_every_marked_failed_thread_before_its_retry() {
         acts(&dash.keys("<ctrl-s>")).is_empty(),
         "nothing is sent twice"
     );
-    let error = |kind: Kind, detail: &str| ApiError {
-        kind,
-        at: Place::default(),
-        detail: detail.into(),
-        hint: None,
-    };
+    let error = |kind: Kind, detail: &str| made::error(kind, detail);
     let started = Started {
         run_id: "01a1fbb5-0000-7000-8000-000000000009".into(),
         was_found: false,
@@ -700,19 +626,15 @@ fn one_edit_is_written_to_every_marked_failed_thread_before_its_retry() {
     for ((number, thread), result) in planned.iter().zip(results) {
         assert!(acts(&acted(&mut dash, *number, thread, result)).is_empty());
     }
-    assert_eq!(
-        dash.newest_notice(),
-        "Edit and retry: 1 thread done, 1 edited but not started, 1 with an unknown result."
-    );
+    dash.says("Edit and retry: 1 thread done, 1 edited but not started, 1 with an unknown result.");
     dash.resize(140, 40);
     insta::assert_snapshot!("find_edited_and_retried_140x40", dash.screen());
     dash.keys("<Esc>");
     assert!(
         dash.dialog().is_none(),
-        "the editor of an edit that was made is closed: {}",
-        dash.screen()
+        "the editor of an edit that was made is closed"
     );
-    assert!(dash.screen().contains("11 marked"), "{}", dash.screen());
+    dash.shows("11 marked");
 }
 
 #[test]
@@ -726,17 +648,8 @@ fn an_edit_that_is_not_sent_is_kept_in_its_editor() {
     let effects = dash.keys("<F5>");
     plan_edits(&mut dash, effects);
     let effects = dash.keys("<Esc>");
-    assert!(
-        effects
-            .iter()
-            .any(|effect| matches!(effect, Effect::Forget(_))),
-        "{effects:?}"
-    );
-    assert!(
-        dash.screen().contains(r#"{"log": ["b"]}"#),
-        "{}",
-        dash.screen()
-    );
+    assert!(forgotten(&effects) > 0, "{effects:?}");
+    dash.shows(r#"{"log": ["b"]}"#);
     // A command over the preview drops the plan too.
     let effects = dash.keys("<F5>");
     let (planned, _) = plan_edits(&mut dash, effects);
@@ -779,11 +692,7 @@ fn problems_are_first_among_the_loaded_threads() {
         order.iter().position(|row| *row == id(1)),
         Some(order.len() - 2)
     );
-    assert!(
-        dash.screen().contains("problems first, of 5 loaded"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("problems first, of 5 loaded");
     // While keys are pressed, a page is added below, and the cursor's row stays where it is.
     dash.keys("<Down>");
     let before = (order, dash.threads_cursor());
@@ -799,11 +708,8 @@ fn problems_are_first_among_the_loaded_threads() {
     let now = shown(&mut dash);
     assert_eq!(now[..2], ids([3, 7]));
     assert_eq!(dash.selected_thread(), selected);
-    assert!(
-        !dash.screen().contains("problems first, of"),
-        "everything is loaded: {}",
-        dash.screen()
-    );
+    // Everything is loaded.
+    dash.lacks("problems first, of");
 }
 
 #[test]
@@ -814,7 +720,7 @@ fn the_order_of_the_server_is_one_of_the_orders_and_is_remembered() {
     // The request is the same, so the server is not asked again.
     dash.keys("s");
     assert_eq!(shown(&mut dash), ids([1, 2, 3]));
-    assert!(dash.screen().contains("sort updated"), "{}", dash.screen());
+    dash.shows("sort updated");
     assert_eq!(wanted(&dash).sort, ThreadSort::Updated);
     dash.keys("s");
     assert_eq!(wanted(&dash).sort, ThreadSort::Created);

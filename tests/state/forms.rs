@@ -1,12 +1,11 @@
 //! The forms: a new and an existing deployment, a profile, and the first run.
 
-use runtail_api::{Kind, Listing};
+use runtail_api::Kind;
 use runtail_core::config::import::{Import, Places};
-use runtail_core::model::{
-    Collection, Consent, DeploymentSpec, GithubApp, Intent, NewRevision, PlainRequest, Preview,
-    SpecForm,
-};
-use runtail_testkit::dash::{Dash, plane_plan};
+use runtail_core::model::{Collection, Consent, DeploymentSpec, GithubApp, Intent, SpecForm};
+use runtail_testkit::dash::{Dash, listing, plane_plan};
+use runtail_testkit::made;
+use runtail_testkit::says::Says;
 use runtail_tui::features::changes::deployment_form::Stop;
 use runtail_tui::session::effect::DeploymentDocument;
 use runtail_tui::session::first_run::LocalServer;
@@ -28,27 +27,13 @@ fn answer(dash: &mut Dash, effects: Vec<Effect>) {
             Effect::Browse(number, profile, Collection::Integrations(GithubApp::Deployments)) => {
                 assert_eq!(&*profile, "us");
                 let items = vec![json!({"id": INTEGRATION, "name": "acme"})];
-                EffectResult::Browsed(
-                    number,
-                    Ok(Listing {
-                        items,
-                        incomplete: None,
-                        unread: Default::default(),
-                    }),
-                )
+                EffectResult::Browsed(number, Ok(listing(items)))
             }
             Effect::Browse(number, _, Collection::Repositories(_, id)) => {
                 assert_eq!(id, INTEGRATION);
                 let row = |name: &str, branch: &str| json!({"url": format!("https://github.com/acme/{name}"), "default_branch": branch});
                 let items = vec![row("billing", "main"), row("refund-agent", "trunk")];
-                EffectResult::Browsed(
-                    number,
-                    Ok(Listing {
-                        items,
-                        incomplete: None,
-                        unread: Default::default(),
-                    }),
-                )
+                EffectResult::Browsed(number, Ok(listing(items)))
             }
             Effect::CheckSecrets(references) => {
                 let unset = |one: String| {
@@ -86,30 +71,9 @@ fn press(dash: &mut Dash, keys: &str) {
 fn planned(dash: &mut Dash, effects: &[Effect]) -> (u64, Intent) {
     let found = effects.iter().find_map(plane_plan);
     let (number, _, intent) = found.unwrap_or_else(|| panic!("no plan was requested: {effects:?}"));
-    let request = PlainRequest {
-        method: "POST".into(),
-        url: "https://x".into(),
-        headers: Vec::new(),
-        body: None,
-    };
-    dash.done(EffectResult::Planned(
-        number,
-        Ok((
-            Box::new(Preview {
-                title: "Create refund-agent".into(),
-                profile: "us".into(),
-                target: None,
-                request,
-                then: Vec::new(),
-                changes: Vec::new(),
-                revision: NewRevision::NotAsked,
-                branch: None,
-                notes: Vec::new(),
-                consent: Consent::Key,
-            }),
-            None,
-        )),
-    ));
+    let request = made::request("POST", "https://x");
+    let preview = made::preview("Create refund-agent", "us", request, Consent::Key);
+    dash.done(EffectResult::Planned(number, Ok((Box::new(preview), None))));
     (number, intent)
 }
 
@@ -120,12 +84,7 @@ fn filled(size: (u16, u16)) -> Dash {
         &mut dash,
         "a<Right><Tab>refund-agent<Tab><Tab><Tab>refu<Tab><Tab><Tab>",
     );
-    assert_eq!(
-        focus(&dash),
-        Stop::Field("source_revision_config.repo_ref"),
-        "{}",
-        dash.screen()
-    );
+    assert_eq!(focus(&dash), Stop::Field("source_revision_config.repo_ref"));
     dash
 }
 
@@ -139,46 +98,23 @@ fn new_deployment_starts_empty_and_asks_for_the_profile() {
             .any(|effect| matches!(effect, Effect::Browse(..)))
     );
     assert_eq!(focus(&dash), Stop::Profile);
-    let screen = dash.screen();
-    assert!(
-        screen.contains("New deployment") && screen.contains("( ) us") && screen.contains("( ) eu"),
-        "{screen}"
-    );
-    assert!(
-        !screen.contains("support-bot") && !screen.contains("✗"),
-        "{screen}"
-    );
+    dash.shows(["New deployment", "( ) us", "( ) eu"]);
+    dash.lacks(["support-bot", "✗"]);
     // The example of a field makes way for the text, and is in the note then.
-    assert!(screen.contains("[ my-agent "), "{screen}");
+    dash.shows("[ my-agent ");
     press(&mut dash, "<Tab>");
-    let focused = dash.screen();
-    assert!(
-        !focused.contains("[ my-agent ") && focused.contains("]             such as my-agent "),
-        "{focused}"
-    );
+    dash.shows("]             such as my-agent ");
+    dash.lacks("[ my-agent ");
     dash.resize(80, 24);
-    assert!(
-        dash.screen()
-            .contains("│                    such as my-agent "),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("│                    such as my-agent ");
     dash.resize(140, 40);
     // Ctrl-S goes to the first problem, and sends nothing.
     assert!(dash.keys("<ctrl-s>").is_empty());
-    assert!(
-        dash.screen().contains("✗ Choose a profile."),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("✗ Choose a profile.");
     // A problem leaves the note beside its field.
     press(&mut dash, "<Right>");
     dash.keys("<ctrl-s>");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("such as my-agent ") && screen.contains("✗ Name is required."),
-        "{screen}"
-    );
+    dash.shows(["such as my-agent ", "✗ Name is required."]);
 }
 
 #[test]
@@ -215,11 +151,8 @@ fn the_key_that_opens_the_preview_does_not_send_while_it_is_held() {
         dash.later(wait);
         dash.screen();
         assert!(dash.keys("<ctrl-s>").is_empty(), "a held key must not send");
-        assert!(
-            dash.screen().contains("Press ctrl-s again to send."),
-            "it may be a new press: {}",
-            dash.screen()
-        );
+        // It may be a new press.
+        dash.shows("Press ctrl-s again to send.");
     }
     dash.later(1100);
     assert!(
@@ -233,45 +166,20 @@ fn the_key_that_opens_the_preview_does_not_send_while_it_is_held() {
 fn form_and_document_are_one_draft() {
     let mut dash = filled((140, 40));
     press(&mut dash, "<ctrl-t>");
-    assert!(
-        dash.screen().contains("repo_ref = \"trunk\""),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("repo_ref = \"trunk\"");
     // A key that the form doesn't know survives.
     press(&mut dash, "route_through_gateway = true<Enter><ctrl-t>");
-    assert!(
-        dash.screen().contains("[ refund-agent"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("[ refund-agent");
     press(&mut dash, "<BackTab><BackTab>");
-    assert!(
-        dash.document().contains("route_through_gateway = true"),
-        "{}",
-        dash.document()
-    );
+    dash.document().has("route_through_gateway = true");
     // A document that is no TOML stays, and the notice says why.
     press(&mut dash, "<ctrl-t>[<ctrl-t>");
-    assert!(
-        dash.screen()
-            .contains("Couldn't switch to the form: line 1"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Couldn't switch to the form: line 1");
     press(&mut dash, "<Backspace><ctrl-t>");
-    assert!(
-        dash.screen().contains("[ refund-agent"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("[ refund-agent");
     // Esc keeps the draft, its profile too.
     press(&mut dash, "<Esc>a");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("(x) us") && screen.contains("[ refund-agent"),
-        "{screen}"
-    );
+    dash.shows(["(x) us", "[ refund-agent"]);
 }
 
 #[test]
@@ -279,67 +187,35 @@ fn fields_of_another_source_are_kept_aside() {
     let mut dash = filled((140, 40));
     press(&mut dash, "<BackTab><BackTab><BackTab><Right>");
     let text = dash.document();
-    assert!(
-        text.contains("external_docker") && !text.contains("\nrepo_ref"),
-        "{text}"
-    );
-    assert!(
-        !text.contains("\nrepo_url") && text.contains("resource_spec"),
-        "{text}"
-    );
-    let screen = dash.screen();
-    assert!(
-        screen.contains("Image *") && !screen.contains("Repository"),
-        "{screen}"
-    );
+    text.has("external_docker");
+    text.lacks("\nrepo_ref");
+    text.has("resource_spec");
+    text.lacks("\nrepo_url");
+    dash.shows("Image *");
+    dash.lacks("Repository");
     press(&mut dash, "<Left>");
-    assert!(
-        dash.document()
-            .contains("repo_url = \"https://github.com/acme/refund-agent\""),
-        "{}",
-        dash.document()
-    );
+    dash.document()
+        .has("repo_url = \"https://github.com/acme/refund-agent\"");
 }
 
 #[test]
 fn secrets_are_references_that_can_be_read() {
     let mut dash = filled((140, 40));
     press(&mut dash, "<Tab><Tab><Tab>aOPENAI_UNSET<Enter>");
-    assert!(
-        dash.screen()
-            .contains("env:OPENAI_UNSET   ✗ not set in this shell"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("env:OPENAI_UNSET   ✗ not set in this shell");
     assert!(dash.keys("<ctrl-s>").is_empty(), "a plan would fail");
     press(&mut dash, "xaA env:B<Enter>");
-    assert!(
-        dash.screen().contains("env:B   can be read"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("env:B   can be read");
     press(&mut dash, "<Down>");
-    assert!(
-        !dash.screen().contains("none; press a"),
-        "{}",
-        dash.screen()
-    );
+    dash.lacks("none; press a");
     press(&mut dash, "aKEY sk-canary<Enter>");
-    assert!(dash.screen().contains("not the value"), "{}", dash.screen());
-    assert!(!dash.document().contains("canary"), "{}", dash.document());
+    dash.shows("not the value");
+    dash.document().lacks("canary");
     assert!(dash.keys("<ctrl-s>").is_empty());
-    assert!(
-        dash.screen()
-            .contains("Secrets: Enter a reference, not the value"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Secrets: Enter a reference, not the value");
     press(&mut dash, "<Esc>");
-    assert!(
-        dash.document().contains("A = \"env:B\"") && !dash.document().contains("UNSET"),
-        "{}",
-        dash.document()
-    );
+    dash.document().has("A = \"env:B\"");
+    dash.document().lacks("UNSET");
 }
 
 #[test]
@@ -352,26 +228,17 @@ fn a_key_in_a_secret_is_refused_and_nothing_of_it_is_kept() {
             false => press(&mut dash, "lsv2_pt_s3cr3t"),
         }
         let screen = dash.screen();
-        assert!(
-            screen.contains("That looks like a key, so nothing of it was kept."),
-            "{screen}"
-        );
-        assert!(screen.contains("[ MY_KEY "), "{screen}");
+        dash.shows([
+            "That looks like a key, so nothing of it was kept.",
+            "[ MY_KEY ",
+        ]);
         assert!(dash.keys("<ctrl-s><Enter>").is_empty());
-        assert!(
-            dash.screen().contains("That looks like a key"),
-            "{}",
-            dash.screen()
-        );
+        dash.shows("That looks like a key");
         let later = dash.screen();
         let state = format!("{}{screen}{later}", dash.all_that_is_kept());
         assert!(!state.contains("s3cr3t"), "{later}");
         press(&mut dash, "<Backspace>env:B<Enter>");
-        assert!(
-            dash.document().contains("MY_KEY = \"env:B\""),
-            "{}",
-            dash.document()
-        );
+        dash.document().has("MY_KEY = \"env:B\"");
     }
 }
 
@@ -384,18 +251,9 @@ fn lists_that_fail_are_typed_by_hand() {
     };
     let error = dash.error("us", Kind::Forbidden);
     dash.done(EffectResult::Browsed(*number, Err(error)));
-    assert!(
-        dash.screen()
-            .contains("Couldn't list integrations (403). Enter the id."),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Couldn't list integrations (403). Enter the id.");
     dash.keys("<Tab>a<Tab><Tab>my-id");
-    assert!(
-        dash.document().contains("integration_id = \"my-id\""),
-        "{}",
-        dash.document()
-    );
+    dash.document().has("integration_id = \"my-id\"");
 }
 
 #[test]
@@ -420,17 +278,10 @@ fn existing_deployment_is_updated_in_the_same_form() {
     answer(&mut dash, effects);
     insta::assert_snapshot!("update_deployment_140x40", dash.screen());
     press(&mut dash, "<Tab>dev<Tab><Tab>x");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("now main") && screen.contains("- removed") && screen.contains("kept"),
-        "{screen}"
-    );
+    dash.shows(["now main", "- removed", "kept"]);
     let text = dash.document();
-    assert!(
-        text.contains("repo_ref = \"dev\"") && text.contains("remove_secrets = [\"OLD\"]"),
-        "{text}"
-    );
-    assert!(!text.contains("canary"), "{text}");
+    text.has(["repo_ref = \"dev\"", "remove_secrets = [\"OLD\"]"]);
+    text.lacks("canary");
     let effects = dash.keys("<ctrl-s>");
     let (_, intent) = planned(&mut dash, &effects);
     assert!(
@@ -444,25 +295,16 @@ fn profile_is_a_form_with_regions_and_key_places() {
     let mut dash = Dash::new(TWO, (140, 40));
     press(&mut dash, "pa");
     press(&mut dash, "<Right><Right>");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("(x) apac") && screen.contains("[ apac "),
-        "the name follows the region: {screen}"
-    );
+    // The name follows the region.
+    dash.shows(["(x) apac", "[ apac "]);
     // A key that can't be read is no ready profile.
     press(&mut dash, "<Tab><Tab>_UNSET");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("The key can't be read yet") && !screen.contains("Ready."),
-        "{screen}"
-    );
+    dash.shows("The key can't be read yet");
+    dash.lacks("Ready.");
     press(&mut dash, "<BackTab><Right><Right>");
     insta::assert_snapshot!("profile_form_140x40", dash.screen());
     let text = dash.document();
-    assert!(
-        text.contains("region = \"apac\"") && text.contains("api_key_keyring = \"langsmith\""),
-        "{text}"
-    );
+    text.has(["region = \"apac\"", "api_key_keyring = \"langsmith\""]);
     let effects = dash.keys("<ctrl-s>");
     let [Effect::Try(_, profile), Effect::DraftFile(..)] = effects.as_slice() else {
         panic!("{effects:?}")
@@ -516,26 +358,14 @@ fn first_run_looks_again_and_opens_an_address() {
     assert_eq!(dash.keys("2"), [Effect::FindLocalServer]);
     // An empty address is named, with a way out.
     dash.keys("4<Enter>");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("Enter the URL of an agent server.") && screen.contains("Esc back"),
-        "{screen}"
-    );
+    dash.shows(["Enter the URL of an agent server.", "Esc back"]);
     dash.keys("<Esc>");
-    assert!(
-        !dash.screen().contains("Enter the URL"),
-        "{}",
-        dash.screen()
-    );
+    dash.lacks("Enter the URL");
     assert!(
         dash.keys("4https://api.smith.langchain.com<Enter>")
             .is_empty()
     );
-    assert!(
-        dash.screen().contains("the LangSmith region us"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("the LangSmith region us");
     dash.keys("<Esc>4bot.example.com<Enter>");
 
     assert_eq!(
@@ -547,11 +377,7 @@ fn first_run_looks_again_and_opens_an_address() {
 #[test]
 fn first_run_offers_its_keys_where_they_work() {
     let mut dash = first_run((80, 24));
-    assert!(
-        dash.screen().contains("⏎ open  1–4 choose  q quit"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("⏎ open  1–4 choose  q quit");
     let effects = dash.keys("4http://127.0.0.1:9<Enter>");
     let [Effect::Try(number, _)] = effects.as_slice() else {
         panic!("{effects:?}")
@@ -559,31 +385,19 @@ fn first_run_offers_its_keys_where_they_work() {
     let number = *number;
     let error = dash.error("local", Kind::NoConnection);
     dash.feed(Msg::done(EffectResult::Tried(number, Err(error))));
-    let screen = dash.screen();
-    assert!(
-        screen.contains("U uses local anyway, s saves it."),
-        "{screen}"
-    );
-    assert!(
-        screen.contains(" U use anyway  s save  ⏎ open  1–4 choose"),
-        "{screen}"
-    );
+    dash.shows([
+        "U uses local anyway, s saves it.",
+        " U use anyway  s save  ⏎ open  1–4 choose",
+    ]);
     // The address is kept for another try.
-    assert!(
-        screen.contains("4  Open another server       http://127.0.0.1:9"),
-        "{screen}"
-    );
+    dash.shows("4  Open another server       http://127.0.0.1:9");
     dash.keys("4x");
-    assert!(
-        dash.screen().contains("[ http://127.0.0.1:9x"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("[ http://127.0.0.1:9x");
     dash.keys("<Backspace><Enter>");
     let error = dash.error("local", Kind::NoConnection);
     dash.feed(Msg::done(EffectResult::Tried(number + 1, Err(error))));
     dash.keys("U");
-    assert!(dash.dialog().is_none(), "{}", dash.screen());
+    assert!(dash.dialog().is_none());
 }
 
 #[test]
@@ -596,32 +410,22 @@ fn first_run_says_that_there_is_nothing_to_import() {
     let mut dash = first_run((140, 40));
     let found = || Box::new(Import::read(&places));
     dash.done(EffectResult::ImportsFound(found()));
-    assert!(
-        !dash.screen().contains("Nothing to import"),
-        "it was not asked for: {}",
-        dash.screen()
-    );
+    // It was not asked for.
+    dash.lacks("Nothing to import");
     dash.keys("5");
     dash.done(EffectResult::ImportsFound(found()));
-    assert!(
-        dash.screen().contains("Nothing to import: there is no "),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Nothing to import: there is no ");
 }
 
 #[test]
 fn the_document_of_a_new_deployment_says_what_is_missing() {
     let mut dash = Dash::new(TWO, (140, 40));
     press(&mut dash, "a<ctrl-t>");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("? Missing: profile, name, ") && !screen.contains("● Valid"),
-        "{screen}"
-    );
+    dash.shows("? Missing: profile, name, ");
+    dash.lacks("● Valid");
     let mut dash = filled((140, 40));
     press(&mut dash, "<ctrl-t>");
-    assert!(dash.screen().contains("● Valid"), "{}", dash.screen());
+    dash.shows("● Valid");
 }
 
 #[test]
@@ -638,7 +442,7 @@ fn first_run_imports_profiles_of_the_official_tools() {
     let mut dash = first_run((140, 40));
     dash.set_config_file(file.clone());
     dash.done(EffectResult::ImportsFound(Box::new(Import::read(&places))));
-    assert!(!dash.screen().contains("Import"), "{}", dash.screen());
+    dash.lacks("Import");
     assert_eq!(
         dash.keys("5"),
         [Effect::FindImports],
@@ -651,16 +455,7 @@ fn first_run_imports_profiles_of_the_official_tools() {
     )
     .unwrap();
     dash.done(EffectResult::ImportsFound(Box::new(Import::read(&places))));
-    assert!(
-        dash.screen().contains("5  Import 1 profile"),
-        "{}",
-        dash.screen()
-    );
-    assert!(
-        dash.screen().contains(" ⏎ open  1–5 choose  q quit"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows(["5  Import 1 profile", " ⏎ open  1–5 choose  q quit"]);
     // The file is drafted, shown, and written only on request.
     assert_eq!(
         dash.keys("<Down><Down><Down><Down><Down><Enter>"),
@@ -678,7 +473,7 @@ fn first_run_imports_profiles_of_the_official_tools() {
         "#/profiles/eu/api_key\"",
         "ctrl-s write  Space leave out, add",
     ] {
-        assert!(screen.contains(line), "{line}: {screen}");
+        dash.shows(line);
     }
     assert!(!screen.contains("canary") && !file.exists());
     let effects = dash.keys("<ctrl-s>");
@@ -706,12 +501,8 @@ fn profiles_of_an_import_are_left_out_and_added_again() {
     };
     let drafted = Import::draft(&places, &file, &[]).map(|(found, draft)| (Box::new(found), draft));
     dash.done(EffectResult::ImportDrafted(drafted));
-    assert!(
-        dash.screen()
-            .contains("a, b, c are not in use, because default_profiles doesn't name them")
-    );
+    dash.shows("a, b, c are not in use, because default_profiles doesn't name them");
     dash.keys("<Down><Space>");
-    let screen = dash.screen();
     for line in [
         "  [x] a ·",
         "▌ [ ] b ·",
@@ -720,28 +511,22 @@ fn profiles_of_an_import_are_left_out_and_added_again() {
         "+ [profiles.c]",
         "a, c are not in use",
     ] {
-        assert!(screen.contains(line), "{line}: {screen}");
+        dash.shows(line);
     }
-    assert!(!screen.contains("[profiles.b]"), "{screen}");
+    dash.lacks("[profiles.b]");
     let effects = dash.keys("<ctrl-s>");
     let [Effect::SaveFile(draft)] = effects.as_slice() else {
         panic!("{effects:?}")
     };
     draft.write().unwrap();
     let text = std::fs::read_to_string(&file).unwrap();
-    assert!(
-        text.contains("[profiles.c]") && !text.contains("[profiles.b]"),
-        "{text}"
-    );
+    text.has("[profiles.c]");
+    text.lacks("[profiles.b]");
     // Nothing is written if every profile is left out, and a profile can be added again.
     let drafted = Import::draft(&places, &file, &[]).map(|(found, draft)| (Box::new(found), draft));
     dash.done(EffectResult::ImportDrafted(drafted));
     assert!(dash.keys("<Space><ctrl-s>").is_empty());
-    assert!(
-        dash.screen().contains("Every profile is left out"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Every profile is left out");
     assert!(matches!(
         dash.keys("<Space><ctrl-s>").as_slice(),
         [Effect::SaveFile(_)]
@@ -769,18 +554,10 @@ fn import_that_adds_nothing_says_why() {
     };
     let drafted = Import::draft(&places, &file, &[]).map(|(found, draft)| (Box::new(found), draft));
     dash.done(EffectResult::ImportDrafted(drafted));
-    assert!(
-        dash.dialog().is_none() && dash.screen().contains("Nothing to import."),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.dialog().is_none());
+    dash.shows("Nothing to import.");
     dash.keys("!");
-    assert!(
-        dash.screen()
-            .contains("your configuration has a profile of this name"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("your configuration has a profile of this name");
 }
 
 #[test]
@@ -788,17 +565,9 @@ fn first_run_starts_the_demo_and_ignores_files_then() {
     let mut dash = first_run((140, 40));
     assert_eq!(dash.keys("1"), [Effect::StartDemo]);
     assert!(dash.keys("1").is_empty(), "it is started once");
-    assert!(
-        dash.screen().contains("starting the simulated servers"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("starting the simulated servers");
     dash.done(EffectResult::DemoStarted(Err("no port is free".into())));
-    assert!(
-        dash.screen().contains("✗ no port is free"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("✗ no port is free");
     dash.keys("1");
     let config = runtail_core::config::Config::parse(TWO, None).unwrap();
     let effects = dash.done(EffectResult::DemoStarted(Ok(Box::new(config))));
@@ -809,11 +578,8 @@ fn first_run_starts_the_demo_and_ignores_files_then() {
         ),
         "{effects:?}"
     );
-    assert!(
-        dash.dialog().is_none() && dash.screen().contains("DEMO"),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.dialog().is_none());
+    dash.shows("DEMO");
     let file = runtail_core::config::Config::parse("[profiles.real]\nregion = \"us\"\n", None)
         .map(Box::new);
     assert!(

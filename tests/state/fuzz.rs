@@ -1,6 +1,7 @@
 //! Runs the fuzzer's entries (`fuzz/entries`) on the corpus in the tree and on mutations of it, without a fuzzer.
 //! `RUNTAIL_FUZZ_SECONDS` makes the driver run longer.
 use crate::entries::{ENTRIES, Entry};
+use runtail_testkit::says::Says;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -171,7 +172,7 @@ fn every_fuzz_entry_has_a_target() {
     for (name, _) in ENTRIES {
         let target =
             std::fs::read_to_string(folder.join(format!("fuzz_targets/{name}.rs"))).unwrap();
-        assert!(target.contains(&format!("\"{name}\"")), "{target}");
+        target.has(&format!("\"{name}\""));
         assert!(
             manifest.contains(&format!("name = \"{name}\"")),
             "{name} is not in the manifest"

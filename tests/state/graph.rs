@@ -4,7 +4,8 @@ use ratatui::style::Color;
 use runtail_api::Kind;
 use runtail_core::graph::Graph;
 use runtail_stream::{Outcome, SnapshotPart};
-use runtail_testkit::dash::{Dash, demo_like, listing};
+use runtail_testkit::dash::{Dash, demo_server, demo_thread, listing};
+use runtail_testkit::says::Says;
 
 use runtail_tui::features::stream::viewer::View;
 use runtail_tui::session::msg::{
@@ -46,8 +47,7 @@ fn description() -> Value {
 
 /// Opens a thread of an assistant.
 pub(crate) fn thread(size: (u16, u16)) -> Dash {
-    let mut dash = demo_like(size);
-    dash.open_thread();
+    let mut dash = demo_thread(size);
     let record = json!({"thread_id": "t", "status": "busy", "metadata": {"assistant_id": "a-1", "graph_id": "desk"}});
     dash.snapshot(vec![(SnapshotPart::Thread, record)]);
     dash.keys("f");
@@ -103,18 +103,10 @@ fn footer_line(dash: &mut Dash, from_end: usize) -> String {
 fn graph_shows_what_ran_beside_the_messages() {
     let mut dash = thread((140, 30));
     // It is requested with the page, because it gives the nodes their colors in all views.
-    assert!(dash.subscriptions().iter().any(|sub| is_graph(&sub.key)));
+    assert!(dash.wants(is_graph));
     dash.keys("9");
-    assert!(
-        dash.screen().contains("Loading the graph…"),
-        "{}",
-        dash.screen()
-    );
-    let wanted = dash
-        .subscriptions()
-        .into_iter()
-        .find(|sub| is_graph(&sub.key))
-        .expect("a request");
+    dash.shows("Loading the graph…");
+    let wanted = dash.wanted(is_graph);
     assert!(matches!(wanted.what, SubscriptionKind::Graph(_, assistant) if assistant == "a-1"));
     load(&mut dash);
     run(&mut dash);
@@ -128,20 +120,12 @@ fn graph_shows_what_ran_beside_the_messages() {
     dash.resize(80, 12);
     // The line of a search takes one of the eight rows.
     dash.keys("/nothing<Enter>");
-    assert!(
-        dash.screen()
-            .contains("START ► search ► plan ×2 ► ◐ sub:read"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("START ► search ► plan ×2 ► ◐ sub:read");
     // Once per assistant.
-    assert!(!dash.subscriptions().iter().any(|sub| is_graph(&sub.key)));
+    assert!(!dash.wants(is_graph));
     dash.keys("r");
     dash.screen();
-    assert!(
-        dash.subscriptions().iter().any(|sub| is_graph(&sub.key)),
-        "r loads it again"
-    );
+    assert!(dash.wants(is_graph), "r loads it again");
 }
 
 #[test]
@@ -180,7 +164,7 @@ fn servers_without_graphs_are_asked_once_until_the_view_is_opened() {
     let mut dash = thread((140, 30));
     let lacking = dash.error("prod-eu", runtail_api::Kind::NotFound);
     dash.answer(is_graph, SubscriptionEvent::Graph(Err(lacking)));
-    let is_requested = |dash: &Dash| dash.subscriptions().iter().any(|sub| is_graph(&sub.key));
+    let is_requested = |dash: &Dash| dash.wants(is_graph);
     dash.keys("<Esc><Down><Enter>");
     let record = json!({"thread_id": "u", "status": "idle", "metadata": {"assistant_id": "a-2", "graph_id": "other"}});
     dash.snapshot(vec![(SnapshotPart::Thread, record)]);
@@ -197,38 +181,22 @@ fn groups_fold_and_the_cursor_follows_the_running_node() {
     dash.keys("9");
     load(&mut dash);
     run(&mut dash);
-    assert!(
-        dash.screen().contains("▌")
-            && footer_line(&mut dash, 1).contains("sub:read: from plan · to sub:check")
-    );
+    footer_line(&mut dash, 1).has("sub:read: from plan · to sub:check");
+    dash.shows("▌");
     dash.keys("<Left>");
-    assert!(
-        dash.screen().contains("▸ sub (2)") && !dash.screen().contains("sub:read"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("▸ sub (2)");
+    dash.lacks("sub:read");
     dash.keys("<Right>");
-    assert!(dash.screen().contains("sub:check"), "{}", dash.screen());
+    dash.shows("sub:check");
     dash.keys("c");
-    assert!(
-        dash.screen().contains("sub:read"),
-        "it runs: {}",
-        dash.screen()
-    );
+    // It runs.
+    dash.shows("sub:read");
     dash.keys("[[");
-    assert!(
-        footer_line(&mut dash, 1).contains("plan: from START, search"),
-        "{}",
-        dash.screen()
-    );
+    footer_line(&mut dash, 1).has("plan: from START, search");
     dash.keys("<Enter>");
     assert!(dash.view() == View::Messages && dash.position().is_some());
     dash.keys("9G");
-    assert!(
-        footer_line(&mut dash, 1).contains("sub:read:"),
-        "{}",
-        dash.screen()
-    );
+    footer_line(&mut dash, 1).has("sub:read:");
 }
 
 #[test]
@@ -237,22 +205,10 @@ fn observed_steps_replace_a_graph_that_cannot_be_loaded() {
     dash.keys("9");
     let error = dash.error("prod-us", Kind::Status(500));
     dash.answer(is_graph, SubscriptionEvent::Graph(Err(error)));
-    assert!(
-        dash.screen()
-            .contains("Couldn't load the graph: 500. No steps yet."),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Couldn't load the graph: 500. No steps yet.");
     run(&mut dash);
-    let screen = dash.screen();
-    assert!(
-        screen.contains("Couldn't load the graph: 500. Showing observed steps."),
-        "{screen}"
-    );
-    assert!(
-        screen.contains("observed") && screen.contains("► plan") && screen.contains("▸ sub"),
-        "{screen}"
-    );
+    dash.shows("Couldn't load the graph: 500. Showing observed steps.");
+    dash.shows(["observed", "► plan", "▸ sub"]);
 }
 
 #[test]
@@ -261,22 +217,13 @@ fn breakpoints_are_passed_to_the_composer() {
     dash.keys("9");
     load(&mut dash);
     dash.keys("g<Down><Space>");
-    assert!(dash.screen().contains("►‖plan"), "{}", dash.screen());
+    dash.shows("►‖plan");
     dash.keys("<Down><Space><Space>");
-    assert!(dash.screen().contains("search‖"), "{}", dash.screen());
+    dash.shows("search‖");
     dash.keys("<Down><Space>");
-    assert!(
-        dash.screen()
-            .contains("Breakpoints stop at the nodes of the main graph"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Breakpoints stop at the nodes of the main graph");
     dash.keys("n");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("break before [ plan") && screen.contains("break after  [ search"),
-        "{screen}"
-    );
+    dash.shows(["break before [ plan", "break after  [ search"]);
 }
 
 #[test]
@@ -285,9 +232,9 @@ fn a_finished_run_has_no_running_node() {
     dash.keys("9");
     load(&mut dash);
     run(&mut dash);
-    assert!(dash.screen().contains("◐ now"), "{}", dash.screen());
+    dash.shows("◐ now");
     dash.end(Outcome::Cancelled);
-    assert!(!dash.screen().contains("◐ now"), "{}", dash.screen());
+    dash.lacks("◐ now");
 }
 
 fn runs(dash: &mut Dash, before: Value) {
@@ -323,63 +270,29 @@ fn breakpoints_of_the_run_and_of_the_graph_are_shown() {
         SubscriptionEvent::Graph(Ok(Arc::new(Graph::read(&described)))),
     );
     dash.keys("g<Down>");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("►¦plan¦") && screen.contains("►¦search"),
-        "{screen}"
-    );
-    assert!(
-        footer_line(&mut dash, 1).contains("plan: the graph stops before and after it · from"),
-        "{screen}"
-    );
+    dash.shows(["►¦plan¦", "►¦search"]);
+    footer_line(&mut dash, 1).has("plan: the graph stops before and after it · from");
     // The newest run has breakpoints of its own before nodes, which replace those of the graph.
     runs(&mut dash, json!(["search", "sub"]));
-    let screen = dash.screen();
-    assert!(
-        screen.contains("► plan¦") && screen.contains("►¦search"),
-        "{screen}"
-    );
+    dash.shows(["► plan¦", "►¦search"]);
     let line = footer_line(&mut dash, 1);
-    assert!(
-        line.contains(
-            "the graph stops after it · run 2 replaces the breakpoint of the graph before it"
-        ),
-        "{line}"
-    );
+    line.has("the graph stops after it · run 2 replaces the breakpoint of the graph before it");
     dash.keys("<Down>");
-    assert!(
-        footer_line(&mut dash, 1).contains("search: run 2 stops before it · run 2 replaces"),
-        "{}",
-        dash.screen()
-    );
+    footer_line(&mut dash, 1).has("search: run 2 stops before it · run 2 replaces");
     // An older run's breakpoints are over.
-    assert!(!screen.contains("write¦"), "{screen}");
+    dash.lacks("write¦");
     // Those of the next run have a mark of their own.
     dash.keys("<Space>");
-    assert!(dash.screen().contains("►‖search"), "{}", dash.screen());
+    dash.shows("►‖search");
     let line = footer_line(&mut dash, 1);
-    assert!(
-        line.contains("the next run stops before it · run 2 stops before it"),
-        "{line}"
-    );
+    line.has("the next run stops before it · run 2 stops before it");
     // The node of a subgraph says where the run stops before the subgraph.
     dash.keys("<Down>");
-    assert!(
-        footer_line(&mut dash, 1).contains("sub:read: run 2 stops before sub · from"),
-        "{}",
-        dash.screen()
-    );
+    footer_line(&mut dash, 1).has("sub:read: run 2 stops before sub · from");
     runs(&mut dash, json!("*"));
-    let screen = dash.screen();
-    assert!(
-        screen.contains("►¦write") && screen.contains("►¦plan") && screen.contains("►¦sub:read"),
-        "{screen}"
-    );
-    assert!(!screen.contains("¦sub:check"), "{screen}");
-    assert!(
-        !screen.contains("¦START") && !screen.contains("¦END"),
-        "{screen}"
-    );
+    dash.shows(["►¦write", "►¦plan", "►¦sub:read"]);
+    dash.lacks("¦sub:check");
+    dash.lacks(["¦START", "¦END"]);
 }
 
 #[test]
@@ -393,27 +306,15 @@ fn a_folded_subgraph_shows_the_breakpoints_in_it() {
         SubscriptionEvent::Graph(Ok(Arc::new(Graph::read(&described)))),
     );
     dash.keys("g<Down><Down><Down>");
-    assert!(
-        dash.screen().contains("►¦sub:check¦") && dash.screen().contains("► sub:read"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows(["►¦sub:check¦", "► sub:read"]);
     dash.keys("<Left>");
-    let screen = dash.screen();
-    assert!(screen.contains("►¦▸ sub (2)¦"), "{screen}");
-    assert!(
-        footer_line(&mut dash, 1).contains("sub: the graph stops before and after check · from"),
-        "{screen}"
-    );
+    dash.shows("►¦▸ sub (2)¦");
+    footer_line(&mut dash, 1).has("sub: the graph stops before and after check · from");
     // A breakpoint before the subgraph is marked at its first node, too.
     dash.keys("<Space>");
-    assert!(dash.screen().contains("►‖▸ sub (2)"), "{}", dash.screen());
+    dash.shows("►‖▸ sub (2)");
     dash.keys("<Right>");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("►‖sub:read") && screen.contains("►¦sub:check¦"),
-        "{screen}"
-    );
+    dash.shows(["►‖sub:read", "►¦sub:check¦"]);
 }
 
 #[test]
@@ -424,9 +325,9 @@ fn a_record_without_breakpoints_shows_none() {
     // Aegra's records have no kwargs.
     let run = json!({"run_id": "r", "thread_id": "t", "assistant_id": "a-1", "status": "success", "created_at": "2026-11-21T13:00:00Z"});
     dash.snapshot(vec![(SnapshotPart::Runs, json!([run]))]);
-    assert!(!dash.screen().contains('¦'), "{}", dash.screen());
+    assert!(!dash.screen().contains('¦'));
     runs(&mut dash, json!(null));
-    assert!(!dash.screen().contains('¦'), "{}", dash.screen());
+    assert!(!dash.screen().contains('¦'));
 }
 
 #[test]
@@ -436,36 +337,18 @@ fn a_search_finds_nodes_in_folded_groups() {
     load(&mut dash);
     run(&mut dash);
     dash.keys("c-");
-    assert!(dash.screen().contains("▸ sub (2)"), "{}", dash.screen());
+    dash.shows("▸ sub (2)");
     // While typing, the cursor goes to the group, and nothing is unfolded.
     dash.keys("g/re");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("/re  1 hit") && screen.contains("▸ sub (2)"),
-        "{screen}"
-    );
-    assert!(
-        footer_line(&mut dash, 1).contains("sub: found in it: sub:read"),
-        "{screen}"
-    );
+    dash.shows(["/re  1 hit", "▸ sub (2)"]);
+    footer_line(&mut dash, 1).has("sub: found in it: sub:read");
     dash.keys("<Enter>]");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("/re  1 of 1") && screen.contains("► sub:read"),
-        "{screen}"
-    );
-    assert!(
-        footer_line(&mut dash, 1).contains("sub:read: from plan"),
-        "{screen}"
-    );
+    dash.shows(["/re  1 of 1", "► sub:read"]);
+    footer_line(&mut dash, 1).has("sub:read: from plan");
     // Esc clears the search; then ] goes to visited nodes again.
     dash.keys("<Esc>[");
-    assert!(!dash.screen().contains("/re"), "{}", dash.screen());
-    assert!(
-        footer_line(&mut dash, 1).contains("search: from plan"),
-        "{}",
-        dash.screen()
-    );
+    dash.lacks("/re");
+    footer_line(&mut dash, 1).has("search: from plan");
     // Hits are visited around the ends, in the order of the rows.
     dash.keys("/s<Enter>");
     let hits: Vec<String> = (0..5)
@@ -481,29 +364,16 @@ fn a_search_finds_nodes_in_folded_groups() {
         .collect();
     assert_eq!(hits, ["sub", "sub", "START", "search", "sub"]);
     dash.keys("[[");
-    assert!(
-        footer_line(&mut dash, 1).contains("START: to plan"),
-        "{}",
-        dash.screen()
-    );
+    footer_line(&mut dash, 1).has("START: to plan");
     // Esc while typing restores the cursor.
     dash.keys("/write<Esc>");
-    assert!(
-        footer_line(&mut dash, 1).contains("START: to plan"),
-        "{}",
-        dash.screen()
-    );
+    footer_line(&mut dash, 1).has("START: to plan");
     dash.keys("<Esc>/nothing<Enter>]");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("no hits in this view") && screen.contains("No node's name matches"),
-        "{screen}"
-    );
+    dash.shows(["no hits in this view", "No node's name matches"]);
 }
 
 fn server(size: (u16, u16)) -> Dash {
-    let mut dash = demo_like(size);
-    dash.open_server();
+    let mut dash = demo_server(size);
     dash.keys("2");
     dash
 }
@@ -518,24 +388,16 @@ fn described() -> Graph {
 fn the_graph_of_an_assistant_is_a_page() {
     let mut dash = server((140, 24));
     dash.keys("9");
-    let wanted = dash
-        .subscriptions()
-        .into_iter()
-        .find(|sub| is_graph(&sub.key))
-        .expect("a request");
+    let wanted = dash.wanted(is_graph);
     assert!(
         matches!(wanted.what, SubscriptionKind::Graph(_, id) if id == "fe096781-5601-53d2-b2f6-0d3403f7e9ca")
     );
-    assert!(
-        dash.screen().contains("Loading the graph…"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Loading the graph…");
     dash.answer(
         is_graph,
         SubscriptionEvent::Graph(Ok(Arc::new(described()))),
     );
-    assert!(!dash.subscriptions().iter().any(|sub| is_graph(&sub.key)));
+    assert!(!dash.wants(is_graph));
     dash.keys("<Down><Down>");
     insta::assert_snapshot!("graph_page_140x24", dash.screen());
     dash.resize(80, 24);
@@ -543,7 +405,7 @@ fn the_graph_of_an_assistant_is_a_page() {
     insta::assert_snapshot!("graph_page_80x24", dash.screen());
     // Folding, and the text that is copied.
     dash.keys("<Esc><Left>");
-    assert!(dash.screen().contains("▸ sub (2)"), "{}", dash.screen());
+    dash.shows("▸ sub (2)");
     let Some(Effect::Copy(text)) = dash.keys("y").pop() else {
         panic!()
     };
@@ -560,17 +422,13 @@ fn the_graph_of_an_assistant_is_a_page() {
         "{effects:?}"
     );
     dash.keys("r");
-    assert!(dash.subscriptions().iter().any(|sub| is_graph(&sub.key)));
+    assert!(dash.wants(is_graph));
     let error = dash.error("prod-us", Kind::Server(502));
     dash.answer(is_graph, SubscriptionEvent::Graph(Err(error)));
-    assert!(
-        dash.screen().contains("Couldn't reload the graph: 502."),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Couldn't reload the graph: 502.");
     // It is kept for the next time.
     dash.keys("<Esc>9");
-    assert!(dash.screen().contains("►¦write"), "{}", dash.screen());
+    dash.shows("►¦write");
 }
 
 #[test]
@@ -596,19 +454,12 @@ fn a_graph_page_says_why_it_has_no_graph() {
             .map(Arc::new)
             .map_err(|kind| dash.error("prod-us", kind));
         dash.answer(is_graph, SubscriptionEvent::Graph(result));
-        let screen = dash.screen();
-        assert!(screen.contains(words), "{screen}");
-        assert!(
-            !screen.contains("observed steps."),
-            "nothing is observed here: {screen}"
-        );
+        dash.shows(words);
+        // Nothing is observed here.
+        dash.lacks("observed steps.");
         dash.keys("y");
         dash.keys("]");
-        assert!(
-            dash.screen().contains("Search for a node first"),
-            "{}",
-            dash.screen()
-        );
+        dash.shows("Search for a node first");
     }
 }
 
@@ -623,11 +474,7 @@ fn the_graph_command_takes_the_thread_an_assistant_or_a_name() {
         let mut dash = server((120, 30));
         dash.keys("1");
         dash.keys(&format!(":graph {name}<Enter>"));
-        let wanted = dash
-            .subscriptions()
-            .into_iter()
-            .find(|sub| is_graph(&sub.key))
-            .expect("a request");
+        let wanted = dash.wanted(is_graph);
         assert!(
             matches!(wanted.what, SubscriptionKind::Graph(_, known) if known.starts_with(id)),
             "{name}"
@@ -647,36 +494,22 @@ fn the_graph_command_takes_the_thread_an_assistant_or_a_name() {
         Ok(listing(serde_json::from_value(assistants).unwrap())),
     ));
     dash.keys(":graph agent<Enter>");
-    let wanted = dash
-        .subscriptions()
-        .into_iter()
-        .find(|sub| is_graph(&sub.key))
-        .expect("a request");
+    let wanted = dash.wanted(is_graph);
     assert!(matches!(wanted.what, SubscriptionKind::Graph(_, id) if id == "a-2"));
     dash.keys("<Esc>:graph twin");
-    let screen = dash.screen();
-    assert!(screen.contains("a-3") && screen.contains("a-4"), "{screen}");
+    dash.shows(["a-3", "a-4"]);
     dash.keys("<Esc>");
     // The selected assistant.
     let mut dash = server((120, 30));
     dash.keys("<Down>:graph<Enter>");
-    assert!(
-        dash.screen().contains("Graph · deep research"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Graph · deep research");
     // Not a thread of a list.
     let mut dash = server((120, 30));
     dash.keys("1:graph<Enter>");
-    assert!(
-        dash.screen()
-            .contains("name an assistant of the open server"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("name an assistant of the open server");
     dash.keys(":graph nonsense<Enter>");
-    assert!(dash.screen().contains("nonsense"), "{}", dash.screen());
-    assert!(!dash.subscriptions().iter().any(|sub| is_graph(&sub.key)));
+    dash.shows("nonsense");
+    assert!(!dash.wants(is_graph));
     // The shown thread.
     let mut dash = thread((120, 30));
     dash.keys(":graph<Enter>");
@@ -688,21 +521,13 @@ fn a_graph_page_is_saved() {
     let mut dash = server((120, 30));
     dash.keys("9");
     dash.keys(":export svg early.svg<Enter>");
-    assert!(
-        dash.screen().contains("No graph is loaded"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("No graph is loaded");
     dash.answer(
         is_graph,
         SubscriptionEvent::Graph(Ok(Arc::new(described()))),
     );
     dash.keys("s");
-    assert!(
-        dash.screen().contains("export text runtail-graph-agent-"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("export text runtail-graph-agent-");
     dash.keys("<Esc>");
     for (how, expected) in [
         ("svg g.svg", "<svg"),
@@ -724,53 +549,8 @@ fn a_graph_page_is_saved() {
         assert!(text.starts_with(expected), "{how}: {text}");
         dash.done(EffectResult::FileStepped(number, Ok(1234)));
         let saved = format!("Saved the graph, 1.2 kB, to {}", path.display());
-        assert!(dash.screen().contains(&saved), "{}", dash.screen());
+        dash.shows(&saved);
     }
     dash.keys(":export jsonl x.jsonl<Enter>");
-    assert!(
-        dash.screen().contains("saved as text, md, svg or mermaid"),
-        "{}",
-        dash.screen()
-    );
-}
-
-#[test]
-fn the_sums_below_the_timeline_have_the_colors_of_the_graph() {
-    let mut dash = thread((140, 30));
-    dash.keys("9");
-    load(&mut dash);
-    run(&mut dash);
-    // The first line with a text below the headings, or the last one.
-    let color = |dash: &mut Dash, text: &str, from_end: bool| {
-        let (buffer, screen) = (dash.buffer(), dash.screen());
-        let lines: Vec<&str> = screen.lines().collect();
-        let head = lines
-            .iter()
-            .position(|line| line.contains("NODE · CALL"))
-            .unwrap();
-        let mut found = (head..lines.len()).filter(|y| lines[*y].contains(text));
-        let y = if from_end {
-            found.next_back()
-        } else {
-            found.next()
-        }
-        .expect(text);
-        let x = lines[y]
-            .split(text)
-            .next()
-            .unwrap_or_default()
-            .chars()
-            .count();
-        buffer[(x as u16, y as u16)].fg
-    };
-    dash.keys("4<Home>");
-    for node in ["plan", "search"] {
-        let below = color(&mut dash, &format!("{node} "), true);
-        assert_eq!(
-            color(&mut dash, node, false),
-            below,
-            "{node}: {}",
-            dash.screen()
-        );
-    }
+    dash.shows("saved as text, md, svg or mermaid");
 }

@@ -6,13 +6,13 @@ mod fork;
 mod subgraphs;
 mod time;
 
-use ratatui::style::{Color, Modifier};
+use crate::views::styles;
 use runtail_api::{
     Acted, ForkChange, Kind, ServerInfo, ServerKind, StateEdit, ThreadIntent, WriteKind, Written,
 };
 use runtail_core::model::Checkpoint;
 use runtail_stream::SnapshotPart;
-use runtail_testkit::dash::{Dash, Dialog, demo_like, thread_plan};
+use runtail_testkit::dash::{Dash, Dialog, demo, demo_thread, thread_plan};
 use runtail_tui::session::checkpoints::{
     CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest,
 };
@@ -108,8 +108,7 @@ pub(crate) fn serve(dash: &mut Dash, history: &[Value]) -> Vec<HistoryRequest> {
 
 /// Opens the history of a thread in full screen.
 pub(crate) fn opened(size: (u16, u16), history: &[Value]) -> Dash {
-    let mut dash = demo_like(size);
-    dash.open_thread();
+    let mut dash = demo_thread(size);
     if size.0 >= 120 {
         dash.keys("f");
     }
@@ -145,7 +144,7 @@ fn screens_show_the_tree_and_the_difference() {
         dash.keys("<Down><Down> <Home>");
         serve(&mut dash, &history);
         insta::assert_snapshot!(format!("history_{name}"), dash.screen());
-        assert!(dash.hints().len() <= 6, "{}", dash.screen());
+        assert!(dash.hints().len() <= 6);
         if size.0 < 120 {
             dash.keys("<Enter>");
             serve(&mut dash, &history);
@@ -157,8 +156,7 @@ fn screens_show_the_tree_and_the_difference() {
     dash.set_ascii(true);
     let screen = dash.screen();
     assert!(
-        screen.is_ascii() && screen.contains("+-+-+-+-+-'") && screen.contains("= 2 equal keys"),
-        "{screen}"
+        screen.is_ascii() && screen.contains("+-+-+-+-+-'") && screen.contains("= 2 equal keys")
     );
     for name in [
         "int-nested-history",
@@ -171,39 +169,19 @@ fn screens_show_the_tree_and_the_difference() {
     }
 }
 
+/// Other branches are dim, and so are their rails.
 #[test]
 fn marks_have_the_colors_of_their_states() {
-    let style = |dash: &mut Dash, wanted: &str| {
-        let buffer = dash.buffer();
-        let body = (5 * usize::from(buffer.area.width)..buffer.content.len())
-            .map(|at| &buffer.content[at]);
-        let cell = body
-            .into_iter()
-            .find(|cell| cell.symbol() == wanted)
-            .unwrap_or_else(|| panic!("no {wanted}"));
-        (cell.fg, cell.modifier)
-    };
-    let mut asking = opened((140, 40), &capture("int-nested-history"));
-    assert_eq!(style(&mut asking, "◆"), (Color::Yellow, Modifier::BOLD));
-    assert_eq!(style(&mut asking, "●").0, Color::Green);
-    let mut failed = opened((140, 40), &capture("failed-state"));
-    assert_eq!(style(&mut failed, "✗"), (Color::Red, Modifier::BOLD));
-    // Other branches are dim, and so are their rails.
-    let mut forked = opened((140, 40), &capture("fork-history"));
-    assert_eq!(style(&mut forked, "├"), (Color::Reset, Modifier::DIM));
-    let buffer = forked.buffer();
-    let row = (5..40).find(|y| buffer[(3, *y)].symbol() == "│").unwrap();
-    assert_eq!(
-        (buffer[(5, row)].symbol(), buffer[(5, row)].modifier),
-        ("●", Modifier::DIM)
-    );
+    for name in ["int-nested-history", "failed-state", "fork-history"] {
+        let buffer = opened((140, 40), &capture(name)).buffer();
+        insta::assert_snapshot!(format!("history_{name}_styles"), styles(&buffer, 3));
+    }
 }
 
 #[test]
 fn a_thousand_checkpoints_are_paged_without_their_states() {
     let history = line(1_000);
-    let mut dash = demo_like((80, 24));
-    dash.open_thread();
+    let mut dash = demo_thread((80, 24));
     assert_eq!(requests(&dash), []);
     dash.keys("0");
     let first = serve(&mut dash, &history);
@@ -214,17 +192,9 @@ fn a_thousand_checkpoints_are_paged_without_their_states() {
             limit: 50
         }]
     );
-    assert!(
-        dash.screen().contains("50 checkpoints loaded · 1 branch"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("50 checkpoints loaded · 1 branch");
     dash.keys("<End>");
-    assert!(
-        dash.screen().contains("Loaded 50 of about 1,000. Loading…"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Loaded 50 of about 1,000. Loading…");
     let mut pages = serve(&mut dash, &history);
     for _ in 0..30 {
         dash.keys("<End>");
@@ -236,16 +206,7 @@ fn a_thousand_checkpoints_are_paged_without_their_states() {
     };
     // The last page is full, so that only an empty one shows the end.
     assert_eq!(pages, (1..=20).map(before).collect::<Vec<_>>());
-    assert!(
-        dash.screen().contains("Loaded 1,000 of 1,000."),
-        "{}",
-        dash.screen()
-    );
-    assert!(
-        dash.screen().contains("1,000 checkpoints · 1 branch"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows(["Loaded 1,000 of 1,000.", "1,000 checkpoints · 1 branch"]);
     // The values of all pages together have 130 kB; none are kept.
     assert!(dash.bytes().1 <= 1_000 * 512);
 }
@@ -253,8 +214,7 @@ fn a_thousand_checkpoints_are_paged_without_their_states() {
 #[test]
 fn responses_to_earlier_requests_are_dropped() {
     let history = line(10);
-    let mut dash = demo_like((80, 24));
-    dash.open_thread();
+    let mut dash = demo_thread((80, 24));
     dash.keys("0");
     let (key, request) = requests(&dash).remove(0);
     let page = |history: &[Value]| Msg::Subscription {
@@ -263,18 +223,10 @@ fn responses_to_earlier_requests_are_dropped() {
         event: response(history, &request),
     };
     dash.feed(page(&history));
-    assert!(
-        dash.screen().contains("10 checkpoints"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("10 checkpoints");
     // The same request again, with other contents.
     dash.feed(page(&line(3)));
-    assert!(
-        dash.screen().contains("10 checkpoints"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("10 checkpoints");
     // A state that is no longer shown.
     dash.keys("<Enter>");
     let states = requests(&dash);
@@ -287,13 +239,9 @@ fn responses_to_earlier_requests_are_dropped() {
         epoch: Default::default(),
         event,
     });
-    assert!(
-        dash.screen().contains("Loading the states…"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Loading the states…");
     serve(&mut dash, &history);
-    assert!(dash.screen().contains("+ 5"), "{}", dash.screen());
+    dash.shows("+ 5");
 }
 
 #[test]
@@ -338,11 +286,7 @@ fn new_checkpoints_join_on_top_and_the_cursor_stays() {
         .find(|(_, of)| matches!(of, HistoryRequest::Page { .. }))
         .unwrap();
     dash.answer(|known| *known == key, response(&more, &request));
-    assert!(
-        dash.screen().contains("20 checkpoints loaded"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("20 checkpoints loaded");
     serve(&mut dash, &more);
     assert_eq!(cursor(&dash), "00000199");
 }
@@ -368,7 +312,7 @@ fn running_again_is_offered_only_where_the_server_can_do_it() {
             is_offered,
             "{kind:?}: {screen}"
         );
-        assert!(screen.contains("u edit state"), "{kind:?}: {screen}");
+        dash.shows("u edit state");
     }
 }
 
@@ -435,7 +379,7 @@ fn keys_open_previews_and_send_nothing() {
                 thread,
                 Ok(Acted::Written(written)),
             ));
-            assert!(dash.dialog().is_none(), "{}", dash.screen());
+            assert!(dash.dialog().is_none());
         } else {
             dash.keys("<Esc><Esc>");
         }
@@ -443,12 +387,8 @@ fn keys_open_previews_and_send_nothing() {
     // `d` opens the checkpoint as the server has it.
     dash.keys("d");
     serve(&mut dash, &history);
-    assert!(dash.has_dialog(Dialog::Inspect), "{}", dash.screen());
-    assert!(
-        dash.screen().contains("step 5 · checkpoint 1f1e6200"),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.has_dialog(Dialog::Inspect));
+    dash.shows("step 5 · checkpoint 1f1e6200");
 }
 
 #[test]
@@ -462,12 +402,7 @@ fn questions_failures_and_branch_points_are_found() {
         "the checkpoint where the branches begin"
     );
     dash.keys("]");
-    assert!(
-        dash.screen()
-            .contains("No older question, failure or branch point"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("No older question, failure or branch point");
     dash.keys("<Home>/newinput<Enter>");
     assert_eq!(cursor(&dash), id(&history[7]));
     dash.keys("]");
@@ -475,12 +410,8 @@ fn questions_failures_and_branch_points_are_found() {
     dash.keys("[[");
     assert_eq!(cursor(&dash), id(&history[7]));
     dash.keys("<Esc>[");
-    assert!(
-        dash.screen().contains("No newer question"),
-        "{}",
-        dash.screen()
-    );
-    assert!(!dash.screen().contains("/newinput"), "{}", dash.screen());
+    dash.shows("No newer question");
+    dash.lacks("/newinput");
 }
 
 #[test]
@@ -489,12 +420,7 @@ fn missing_checkpoints_and_histories_are_explained() {
     let mut dash = opened((80, 24), &history);
     dash.keys("<Enter>");
     serve(&mut dash, &history[1..]);
-    assert!(
-        dash.screen()
-            .contains("The server no longer has this checkpoint."),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("The server no longer has this checkpoint.");
     for (kind, detail, wanted) in [
         (Kind::NotFound, "not found", "not offered by this server"),
         (
@@ -503,8 +429,7 @@ fn missing_checkpoints_and_histories_are_explained() {
             "Couldn't load the history: 403: the key may not. Press r to retry.",
         ),
     ] {
-        let mut dash = demo_like((100, 24));
-        dash.open_thread();
+        let mut dash = demo_thread((100, 24));
         dash.keys("0");
         let error = runtail_api::ApiError {
             detail: detail.into(),
@@ -514,23 +439,15 @@ fn missing_checkpoints_and_histories_are_explained() {
             |key| matches!(key, SubscriptionId::History(_)),
             SubscriptionEvent::Checkpoints(Err(error)),
         );
-        assert!(dash.screen().contains(wanted), "{}", dash.screen());
+        dash.shows(wanted);
         assert_eq!(requests(&dash), [], "not requested again by itself");
         dash.pass(2);
         dash.keys("r");
         serve(&mut dash, &history);
-        assert!(
-            dash.screen().contains("3 checkpoints · 1 branch"),
-            "{}",
-            dash.screen()
-        );
+        dash.shows("3 checkpoints · 1 branch");
     }
     let mut dash = opened((80, 24), &[]);
-    assert!(
-        dash.screen().contains("No checkpoints yet."),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("No checkpoints yet.");
 }
 
 #[test]
@@ -539,7 +456,7 @@ fn runs_that_saved_only_their_last_checkpoint_are_explained() {
                       "checkpoint": {"checkpoint_id": "5"}, "parent_checkpoint": null, "created_at": "2026-11-21T13:00:00Z"});
     let mut dash = opened((100, 24), &[last]);
     let text = "Only the last checkpoint was saved;";
-    assert!(dash.screen().contains(text), "{}", dash.screen());
+    dash.shows(text);
     assert!(
         !opened((100, 24), &capture("fork-history"))
             .screen()
@@ -549,32 +466,18 @@ fn runs_that_saved_only_their_last_checkpoint_are_explained() {
 
 #[test]
 fn recordings_show_the_checkpoints_of_their_snapshots() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.open_recording("a.jsonl".into());
     dash.keys("0");
-    assert!(
-        dash.screen()
-            .contains("This recording has no history of its thread."),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("This recording has no history of its thread.");
     dash.snapshot(vec![(
         SnapshotPart::History,
         Value::Array(capture("fork-history")),
     )]);
-    let screen = dash.screen();
-    assert!(
-        screen.contains("22 checkpoints") && screen.contains("├─┴─┴─┴─┴─╯"),
-        "{screen}"
-    );
+    dash.shows(["22 checkpoints", "├─┴─┴─┴─┴─╯"]);
     assert_eq!(requests(&dash), []);
     for key in ["<Enter>", "<Enter>", "u"] {
         assert_eq!(dash.keys(key), []);
     }
-    assert!(
-        dash.screen()
-            .contains("A recording has the checkpoints, but not the states at them."),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("A recording has the checkpoints, but not the states at them.");
 }

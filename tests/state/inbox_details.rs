@@ -2,7 +2,7 @@
 
 use crate::inbox::{answer, approval, full, listed, support};
 use runtail_api::{Kind, ServerInbox, ServerInfo, ServerKind, ThreadIntent};
-use runtail_testkit::dash::{Dash, demo_like, thread_plan};
+use runtail_testkit::dash::{Dash, demo, thread_plan};
 use runtail_tui::session::msg::{Effect, EffectResult, InboxTarget, Msg, RowDetail};
 use serde_json::Value;
 
@@ -62,12 +62,7 @@ fn rows_that_are_passed_are_not_read_and_failures_are_named() {
     let of = read(&tick(&mut dash, 100)).expect("the row is read");
     let error = dash.error("us", Kind::Timeout);
     dash.done(EffectResult::RowRead(of, Err(error)));
-    assert!(
-        dash.screen()
-            .contains("── the details couldn't be read (timeout) ──"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("── the details couldn't be read (timeout) ──");
     // A row whose server failed since is not read.
     answer(&mut dash, &support(), Err(Kind::Server(503)));
     dash.keys("<Home>");
@@ -76,7 +71,7 @@ fn rows_that_are_passed_are_not_read_and_failures_are_named() {
 
 #[test]
 fn the_first_error_of_a_failed_revision_is_in_its_row() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.keys("i");
     let of = read(&tick(&mut dash, 200)).expect("the revision is read");
     assert!(matches!(&of, InboxTarget::Revision(..)), "{of:?}");
@@ -96,36 +91,21 @@ fn the_first_error_of_a_failed_revision_is_in_its_row() {
     assert_eq!(
         screen.matches("No matching distribution found").count(),
         2,
-        "in the list and below it: {screen}"
+        "in the list and below it"
     );
-    assert!(
-        screen.contains("── first error (build log, line 18) ──"),
-        "{screen}"
-    );
+    dash.shows("── first error (build log, line 18) ──");
     for key in ["x", "w"] {
         assert!(dash.keys(key).is_empty());
     }
-    assert!(
-        dash.screen()
-            .contains("Watch a new one in the deployments list"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Watch a new one in the deployments list");
 }
 
 #[test]
 fn a_watched_thread_is_reported_once_it_no_longer_needs_anyone() {
     let mut dash = full((140, 40));
     assert!(dash.keys("iw").is_empty());
-    let screen = dash.screen();
-    assert!(
-        screen.contains("Watching eu › support-bot › approval 8c21; you'll be notified"),
-        "{screen}"
-    );
-    assert!(
-        screen.contains("· watched") && screen.contains("w don't notify me"),
-        "{screen}"
-    );
+    dash.shows("Watching eu › support-bot › approval 8c21; you'll be notified");
+    dash.shows(["· watched", "w don't notify me"]);
     let alerts = |effects: &[Effect]| -> Vec<String> {
         let of = |effect: &Effect| match effect {
             Effect::Alert(_, said) => Some(said.clone()),
@@ -163,11 +143,7 @@ fn a_thread_is_ended_from_the_inbox_after_a_preview() {
         planned.map(|(_, _, intent)| intent)
     };
     dash.keys("i");
-    assert!(
-        dash.screen().contains("x end the thread"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("x end the thread");
     let effects = dash.keys("x");
     assert!(
         matches!(planned(&effects), Some(ThreadIntent::End { .. })),
@@ -180,11 +156,7 @@ fn a_thread_is_ended_from_the_inbox_after_a_preview() {
     );
     // The row above the last one is stuck.
     dash.keys("<Esc><End><Up>");
-    assert!(
-        dash.screen().contains("x cancel its run"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("x cancel its run");
     assert!(matches!(
         planned(&dash.keys("x")),
         Some(ThreadIntent::Cancel { .. })
@@ -198,11 +170,7 @@ fn a_thread_is_ended_from_the_inbox_after_a_preview() {
     };
     dash.done(EffectResult::Info(support(), Ok(info)));
     dash.keys("i");
-    assert!(
-        !dash.screen().contains("x end the thread"),
-        "{}",
-        dash.screen()
-    );
+    dash.lacks("x end the thread");
     dash.seal();
     assert_eq!(planned(&dash.keys("x")), None);
 }

@@ -7,6 +7,7 @@ use runtail_core::model::{
     Consent, InboxCause, InboxThread, NewRevision, Note, PlainRequest, Preview, Question,
 };
 use runtail_testkit::dash::{Dash, Dialog, thread_plan};
+use runtail_testkit::says::Says;
 use runtail_tui::session::msg::{Effect, EffectResult, ServerRef, ThreadRef};
 use serde_json::{Value, json};
 
@@ -198,7 +199,7 @@ fn rules_answer_the_threads_of_the_inbox_one_after_the_other() {
         assert!(acted(&mut dash, &open[0], started("1f0a-1")).is_empty());
         assert!(dash.keys("<ctrl-s>").is_empty());
         dash.keys("<Esc>");
-        assert!(dash.has_dialog(Dialog::Inbox), "{}", dash.screen());
+        assert!(dash.has_dialog(Dialog::Inbox));
     }
 }
 
@@ -220,10 +221,7 @@ fn esc_stops_before_the_next_answer() {
         [Effect::Forget(open[1].0), Effect::Forget(open[2].0)]
     );
     let screen = dash.screen();
-    assert!(
-        screen.contains("answered") && screen.matches("not sent  stopped").count() == 2,
-        "{screen}"
-    );
+    assert!(screen.contains("answered") && screen.matches("not sent  stopped").count() == 2);
 }
 
 #[test]
@@ -237,11 +235,7 @@ fn leaving_the_preview_sends_nothing_and_drops_the_plans() {
             .map(|(number, _)| Effect::Forget(*number))
             .collect::<Vec<_>>()
     );
-    assert!(
-        dash.screen().contains("Nothing was sent."),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Nothing was sent.");
     // A plan that arrives later is dropped, too.
     let late = EffectResult::Planned(open[0].0, Ok((preview(&open[0].1), None)));
     assert_eq!(dash.done(late), [Effect::Forget(open[0].0)]);
@@ -265,9 +259,7 @@ fn profiles_that_become_read_only_get_no_answer() {
         dash.screen()
             .matches("eu is read-only; nothing was sent")
             .count(),
-        3,
-        "{}",
-        dash.screen()
+        3
     );
 }
 
@@ -284,16 +276,12 @@ fn threads_that_changed_since_are_left_unanswered() {
         );
     }
     let screen = dash.screen();
-    assert!(
-        screen.contains("The rules decide about none of these threads. Nothing is sent."),
-        "{screen}"
-    );
+    dash.shows("The rules decide about none of these threads. Nothing is sent.");
     assert_eq!(
         screen
             .matches("No question is open on this thread.")
             .count(),
-        3,
-        "{screen}"
+        3
     );
     dash.later(2_000);
     assert!(dash.keys("<ctrl-s>").is_empty());
@@ -304,11 +292,7 @@ fn the_key_is_offered_only_where_rules_decide() {
     let footer = |dash: &mut Dash| dash.screen().lines().last().unwrap_or_default().to_string();
     let mut with_rules = dash((140, 40));
     with_rules.keys("i");
-    assert!(
-        footer(&mut with_rules).contains("ctrl-r answer by rules"),
-        "{}",
-        with_rules.screen()
-    );
+    footer(&mut with_rules).has("ctrl-r answer by rules");
     // Only the rows that match the filter are answered.
     with_rules.keys("/aaa3<Enter>");
     assert_eq!(plans(&with_rules.keys("<ctrl-r>")).len(), 1);
@@ -316,11 +300,7 @@ fn the_key_is_offered_only_where_rules_decide() {
     let mut sealed = dash((140, 40));
     sealed.seal();
     sealed.keys("i");
-    assert!(
-        !footer(&mut sealed).contains("by rules"),
-        "{}",
-        sealed.screen()
-    );
+    footer(&mut sealed).lacks("by rules");
     assert!(sealed.keys("<ctrl-r>").is_empty());
     assert_eq!(
         sealed.screen().matches("its profile is read-only").count(),
@@ -333,17 +313,7 @@ fn the_key_is_offered_only_where_rules_decide() {
     let row = asking(&without, "aaa1", 60, &["send_email"]);
     answer(&mut without, &support(), listed(vec![row]));
     without.keys("i");
-    assert!(
-        !footer(&mut without).contains("by rules"),
-        "{}",
-        without.screen()
-    );
+    footer(&mut without).lacks("by rules");
     assert!(without.keys("<ctrl-r>").is_empty());
-    assert!(
-        without
-            .screen()
-            .contains("The configuration has no [[answer]] rules"),
-        "{}",
-        without.screen()
-    );
+    without.shows("The configuration has no [[answer]] rules");
 }

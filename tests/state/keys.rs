@@ -1,7 +1,7 @@
 //! The keys that the footer and the help show do something on the screen that shows them.
 
 use runtail_stream::SnapshotPart;
-use runtail_testkit::dash::{Dash, demo_like};
+use runtail_testkit::dash::{Dash, demo_like, demo_server, demo_thread};
 use runtail_tui::session::msg::Effect;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -14,8 +14,7 @@ const SIZES: [(u16, u16); 2] = [(140, 40), (80, 24)];
 
 /// A thread with messages, tasks and a failure, with the cursor among its events.
 fn thread((w, h): (u16, u16), view: &str) -> Dash {
-    let mut dash = demo_like((w, h));
-    dash.open_thread();
+    let mut dash = demo_thread((w, h));
     let record = json!({"thread_id": "t", "status": "busy", "metadata": {"assistant_id": "a-1", "graph_id": "agent"}});
     dash.snapshot(vec![(SnapshotPart::Thread, record)]);
     dash.capture_now("agent-tasks");
@@ -34,8 +33,7 @@ fn with_keys(size: (u16, u16), keys: &str) -> Dash {
 }
 
 fn server(size: (u16, u16), keys: &str) -> Dash {
-    let mut dash = demo_like(size);
-    dash.open_server();
+    let mut dash = demo_server(size);
     dash.keys(keys);
     dash
 }
@@ -72,8 +70,7 @@ const STREAMS: [Screen; 16] = [
     }),
     ("split", |size| thread(size, "2|")),
     ("a waiting thread", |size| {
-        let mut dash = demo_like(size);
-        dash.open_thread();
+        let mut dash = demo_thread(size);
         dash.capture("approval-interrupt");
         dash
     }),
@@ -89,8 +86,7 @@ const EMPTY_STREAMS: [Screen; 5] = [
 ];
 
 fn empty(size: (u16, u16), view: &str) -> Dash {
-    let mut dash = demo_like(size);
-    dash.open_thread();
+    let mut dash = demo_thread(size);
     dash.keys(view);
     dash
 }

@@ -2,20 +2,11 @@
 
 use runtail_stream::projection::Part;
 use runtail_stream::{Event, Seq};
+use runtail_testkit::made;
 use runtail_testkit::projected::{project, shown};
 
 fn event(seq: u64, name: &str, data: &str) -> Event {
-    let data = runtail_stream::Data::Json(data.into());
-    Event {
-        seq: Seq(seq),
-        at: jiff::Timestamp::UNIX_EPOCH,
-        conn: 1,
-        replayed: false,
-        name: name.into(),
-        ns: [].into(),
-        id: None,
-        data,
-    }
+    made::event(seq, jiff::Timestamp::UNIX_EPOCH, name, data)
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use runtail_api::{ServerInfo, ServerKind};
 use runtail_core::model::RunCreate;
 use runtail_stream::{Item, Outcome, Record, RunRecord, RunStreamOptions, Target};
-use runtail_testkit::dash::{Dash, demo_like};
+use runtail_testkit::dash::{Dash, demo_thread};
+use runtail_testkit::says::Says;
 
 use runtail_tui::session::msg::{Effect, EffectResult, StreamTarget, SubscriptionId};
 use serde_json::Value;
@@ -22,8 +23,7 @@ fn source_modes(dash: &Dash) -> Vec<String> {
 
 /// Joins a run that was started with these modes.
 fn joined(size: (u16, u16), terms: Option<RunStreamOptions>) -> Dash {
-    let mut dash = demo_like(size);
-    dash.open_thread();
+    let mut dash = demo_thread(size);
     dash.keys("q");
     dash.open_stream(StreamTarget::Join {
         thread: "t-1".into(),
@@ -57,8 +57,7 @@ fn set_server_kind(dash: &mut Dash, kind: ServerKind) {
 #[test]
 fn thread_streams_have_three_modes() {
     for (width, height) in [(80, 24), (140, 40)] {
-        let mut dash = demo_like((width, height));
-        dash.open_thread();
+        let mut dash = demo_thread((width, height));
         dash.capture("agent-updates");
         assert_eq!(source_modes(&dash), ["run_modes", "state_update"]);
         dash.keys("M<Down>");
@@ -68,12 +67,7 @@ fn thread_streams_have_three_modes() {
             source_modes(&dash),
             ["run_modes", "lifecycle", "state_update"]
         );
-        assert!(
-            dash.screen()
-                .contains("Reconnecting at the current position"),
-            "{}",
-            dash.screen()
-        );
+        dash.shows("Reconnecting at the current position");
         // The next stream of a thread has the same modes.
         dash.keys("<Esc><Down><Enter>");
         let shown = dash.modes().len();
@@ -88,33 +82,17 @@ fn run_streams_offer_the_runs_own_modes() {
     dash.keys("M<Down><Down> <Home>");
     insta::assert_snapshot!("run_100x30", dash.screen());
     dash.keys(" ");
-    assert!(
-        dash.screen()
-            .contains("not started with messages-tuple, so its stream can't send it"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("not started with messages-tuple, so its stream can't send it");
     dash.keys("<Enter>");
     assert_eq!(source_modes(&dash), ["updates", "novel"]);
     // Choosing all modes needs no filter.
     dash.keys("M");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("started with updates, values, novel, with subgraphs"),
-        "{screen}"
-    );
-    assert!(
-        screen.contains("[x] updates") && screen.contains("[ ] values"),
-        "{screen}"
-    );
+    dash.shows("started with updates, values, novel, with subgraphs");
+    dash.shows(["[x] updates", "[ ] values"]);
     dash.keys("<Down><Down> <Enter>");
     assert_eq!(source_modes(&dash), [""; 0]);
     dash.keys("M<Down> <Down> <Down><Down><Down><Down><Down><Down><Down> <Enter>");
-    assert!(
-        dash.screen().contains("Choose at least one"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Choose at least one");
     assert_eq!(source_modes(&dash), [""; 0]);
 }
 
@@ -122,11 +100,7 @@ fn run_streams_offer_the_runs_own_modes() {
 fn unknown_run_modes_are_reported_and_all_are_offered() {
     let mut dash = joined((100, 30), None);
     dash.keys("M");
-    assert!(
-        dash.screen().contains("The run's own modes are unknown"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("The run's own modes are unknown");
     dash.keys(" <Enter>");
     assert_eq!(source_modes(&dash).len(), 8, "{:?}", source_modes(&dash));
 }
@@ -141,17 +115,12 @@ fn unsupported_mode_changes_are_refused_without_a_request() {
         let mut dash = joined((100, 30), Some(terms(&["updates", "values"])));
         set_server_kind(&mut dash, kind);
         dash.keys("M<Down> ");
-        assert!(dash.body().contains(why), "{}", dash.screen());
+        assert!(dash.body().contains(why));
         dash.keys("<Enter>");
         assert_eq!(source_modes(&dash), [""; 0]);
-        assert!(
-            dash.screen().contains("modes are unchanged"),
-            "{}",
-            dash.screen()
-        );
+        dash.shows("modes are unchanged");
     }
-    let mut dash = demo_like((100, 30));
-    dash.open_thread();
+    let mut dash = demo_thread((100, 30));
     let body = RunCreate {
         assistant_id: "a".into(),
         stream_mode: vec!["values".into()],
@@ -162,18 +131,12 @@ fn unsupported_mode_changes_are_refused_without_a_request() {
         body: Arc::new(body),
     });
     dash.keys("M<Enter>");
-    assert!(
-        dash.screen()
-            .contains("a stateless run can't be joined again"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("a stateless run can't be joined again");
 }
 
 #[test]
 fn a_page_that_follows_the_thread_of_its_own_run_keeps_its_modes() {
-    let mut dash = demo_like((100, 30));
-    dash.open_thread();
+    let mut dash = demo_thread((100, 30));
     let modes = vec!["values".into(), "updates".into()];
     let body = RunCreate {
         assistant_id: "a".into(),
@@ -185,11 +148,7 @@ fn a_page_that_follows_the_thread_of_its_own_run_keeps_its_modes() {
         body: Arc::new(body),
     });
     dash.keys("M");
-    assert!(
-        dash.body().contains("Reconnects at the current position"),
-        "{}",
-        dash.screen()
-    );
+    dash.body().has("Reconnects at the current position");
     dash.keys("<Esc>");
     let run = RunRecord {
         at: dash.now,
@@ -199,17 +158,9 @@ fn a_page_that_follows_the_thread_of_its_own_run_keeps_its_modes() {
     };
     dash.items(vec![Item::Record(Record::Run(run))]);
     dash.keys("M");
-    assert!(
-        dash.body().contains("the page follows its thread"),
-        "{}",
-        dash.screen()
-    );
+    dash.body().has("the page follows its thread");
     dash.keys("<Down> <Enter>");
-    assert!(
-        dash.screen().contains("The modes are unchanged"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("The modes are unchanged");
 }
 
 #[test]
@@ -221,12 +172,7 @@ fn refused_mode_changes_are_reported() {
         why: "only one reader is allowed".into(),
     }]);
     assert_eq!(source_modes(&dash), [""; 0]);
-    assert!(
-        dash.screen()
-            .contains("The modes are unchanged: only one reader is allowed."),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("The modes are unchanged: only one reader is allowed.");
 }
 
 #[test]
@@ -235,11 +181,7 @@ fn mode_change_after_the_end_reloads_the_stream() {
     let before = dash.stream().unwrap();
     dash.end(Outcome::Success);
     dash.keys("M<Down> ");
-    assert!(
-        dash.body().contains("reloaded from the start"),
-        "{}",
-        dash.screen()
-    );
+    dash.body().has("reloaded from the start");
     dash.keys("<Enter>");
     assert!(dash.stream().unwrap() > before);
     assert_eq!(source_modes(&dash), ["values"]);
@@ -262,23 +204,15 @@ fn mode_change_is_shown_in_runs() {
     };
     dash.items(vec![Item::Record(close), Item::Record(open)]);
     dash.keys("5");
-    assert!(
-        dash.screen()
-            .contains("modes changed: reopened after 1795224332619-0"),
-        "{}",
-        dash.screen()
-    );
-    assert!(
-        dash.screen().contains("(connection 2, 200)"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows([
+        "modes changed: reopened after 1795224332619-0",
+        "(connection 2, 200)",
+    ]);
 }
 
 #[test]
 fn typed_ahead_ctrl_s_does_not_start_a_run() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.assistants();
     let starts = |effects: Vec<Effect>| {
         effects
@@ -290,13 +224,12 @@ fn typed_ahead_ctrl_s_does_not_start_a_run() {
     dash.screen();
     dash.on_drawn();
     assert!(!starts(dash.typed_ahead("<Esc>n<ctrl-s>")));
-    assert!(starts(dash.keys("<ctrl-s>")), "{}", dash.screen());
+    assert!(starts(dash.keys("<ctrl-s>")));
 }
 
 #[test]
 fn composer_offers_every_mode_and_remembers_the_choice() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.assistants();
     let all = [
         "messages-tuple",

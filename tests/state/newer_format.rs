@@ -2,7 +2,8 @@
 //! unknown events are kept and shown raw.
 
 use runtail_stream::projection::{LifecycleKind, Projections};
-use runtail_stream::{Data, Decoder, Event, Frame, Framer, Item, Record, Seq};
+use runtail_stream::{Decoder, Frame, Framer, Item, Record, Seq};
+use runtail_testkit::made;
 
 fn projected(name: &str) -> Projections {
     let path = format!("{}/tests/captures/{name}.sse", env!("CARGO_MANIFEST_DIR"));
@@ -103,16 +104,8 @@ fn run_start_and_end_match_in_both_dialects() {
 
 #[test]
 fn unknown_events_are_kept_and_shown_raw() {
-    let event = |seq, name: &str, data: &str| Event {
-        seq: Seq(seq),
-        at: jiff::Timestamp::UNIX_EPOCH,
-        conn: 1,
-        replayed: false,
-        name: name.into(),
-        ns: [].into(),
-        id: None,
-        data: Data::Json(data.into()),
-    };
+    let event =
+        |seq, name: &str, data: &str| made::event(seq, jiff::Timestamp::UNIX_EPOCH, name, data);
     let mut projections = Projections::default();
     let novel = [
         ("novel", "{\"a\":1}"),

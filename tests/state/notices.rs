@@ -2,7 +2,8 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::style::Modifier;
-use runtail_testkit::dash::{Dash, demo_like};
+use runtail_testkit::dash::{Dash, demo_like, demo_server, demo_thread};
+use runtail_testkit::says::Says;
 
 const SIZES: [(u16, u16); 2] = [(80, 24), (140, 40)];
 
@@ -90,11 +91,9 @@ fn check(mut dash: Dash, name: &str) {
 fn a_long_notice_covers_no_key_and_no_frame() {
     for size in SIZES {
         check(demo_like(size), "deployments");
-        let mut dash = demo_like(size);
-        dash.open_server();
+        let dash = demo_server(size);
         check(dash, "threads");
-        let mut dash = demo_like(size);
-        dash.open_thread();
+        let mut dash = demo_thread(size);
         dash.capture("agent-messages");
         check(dash, "thread");
         let mut dash = crate::inbox::full(size);
@@ -107,12 +106,10 @@ fn a_long_notice_covers_no_key_and_no_frame() {
         dash.record(r#"{"a":{"url":"https://x"},"b":[1,2,3]}"#);
         check(dash, "document");
         check(crate::composer::composer(size, None), "form");
-        let mut dash = demo_like(size);
-        dash.open_server();
+        let mut dash = demo_server(size);
         crate::app::open_card(&mut dash, "<Down>a", "74676f99b80c146053dbeb4fdcab82cf");
         check(dash, "answer");
-        let mut dash = demo_like(size);
-        dash.open_thread();
+        let mut dash = demo_thread(size);
         dash.keys("M");
         check(dash, "modes");
         let mut dash = demo_like(size);
@@ -130,13 +127,10 @@ fn the_longest_notice_leaves_the_confirmation_of_a_preview() {
     for size in [(60, 16), (80, 24), (94, 12)] {
         let (mut dash, _) = crate::changes::deletion(size);
         let before = dash.screen();
-        assert!(before.contains("to confirm"), "{before}");
+        before.has("to confirm");
         dash.notify(LONGEST);
         let after = dash.screen();
-        assert!(
-            after.contains("prod-us › invoice-agent › approval"),
-            "{after}"
-        );
+        after.has("prod-us › invoice-agent › approval");
         let prompt = |screen: &str| {
             screen
                 .lines()
@@ -151,19 +145,11 @@ fn the_longest_notice_leaves_the_confirmation_of_a_preview() {
 fn the_failure_of_a_key_ends_with_the_next_key() {
     let mut dash = crate::composer::composer((140, 40), Some(crate::composer::schema()));
     dash.keys("<Tab><Tab><Tab>ten<ctrl-s>");
-    assert!(
-        dash.screen().contains("Nothing was sent."),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Nothing was sent.");
     dash.keys("<Tab>");
-    assert!(
-        !dash.screen().contains("Nothing was sent."),
-        "{}",
-        dash.screen()
-    );
+    dash.lacks("Nothing was sent.");
     // A failure that no key caused is read first.
     dash.notify_error("The server at prod-eu answered 503.");
     dash.keys("<Tab>");
-    assert!(dash.screen().contains("answered 503"), "{}", dash.screen());
+    dash.shows("answered 503");
 }

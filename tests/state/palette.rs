@@ -1,11 +1,12 @@
 //! The command palette: completion, editing, navigation, searches by id, and messages for unknown targets.
 
-use proptest::prelude::*;
-use runtail_api::{ApiError, Kind, Place};
+use runtail_api::{ApiError, Kind};
 use runtail_core::config::{Mouse, Timestamps};
 use runtail_core::model::Collection;
 use runtail_stream::Seq;
-use runtail_testkit::dash::{Dash, Dialog, demo_like};
+use runtail_testkit::dash::{Dash, Dialog, demo, demo_like, demo_server, demo_thread};
+use runtail_testkit::made;
+use runtail_testkit::says::Says;
 use runtail_tui::app::Pane;
 use runtail_tui::features::palette::{COMMANDS, Group};
 use runtail_tui::features::stream::viewer::View;
@@ -36,43 +37,8 @@ fn rows(dash: &Dash, text: &str, group: Group) -> Vec<(String, String)> {
 }
 
 #[test]
-fn prefix_matches_are_listed_first() {
-    let dash = demo_like((100, 30));
-    let starts = completions(&dash, "re");
-    assert!(
-        ["revisions", "redeploy", "replay"]
-            .iter()
-            .all(|name| starts[..12].contains(&name.to_string())),
-        "{starts:?}"
-    );
-    assert!(
-        completions(&dash, "rvsns").contains(&"revisions".to_string()),
-        "letters in order are enough"
-    );
-    assert_eq!(
-        completions(&dash, "redeploy")[0],
-        "redeploy",
-        "a whole command comes first"
-    );
-    assert!(completions(&dash, "nonsense").is_empty());
-    assert_eq!(
-        dash.no_completion("thme"),
-        "No action matches \"thme\". Did you mean theme?"
-    );
-    assert_eq!(
-        dash.no_completion("canx"),
-        "No action matches \"canx\". Did you mean cancel?"
-    );
-    assert_eq!(
-        dash.no_completion("theme mnoo"),
-        "There is no theme mnoo. Did you mean mono?"
-    );
-}
-
-#[test]
 fn every_action_is_listed_once_with_its_key() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let dash = demo_thread((140, 40));
     let all = dash.offers("");
     for row in BINDINGS
         .iter()
@@ -120,8 +86,7 @@ fn every_action_is_listed_once_with_its_key() {
 
 #[test]
 fn actions_are_found_by_name_description_key_id_and_place() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     let first = |text: &str| completions(&dash, text)[0].clone();
     assert_eq!(first("can"), "stream.cancel");
     assert_eq!(first("cancel roll"), "stream.rollback");
@@ -145,8 +110,7 @@ fn actions_are_found_by_name_description_key_id_and_place() {
 
 #[test]
 fn an_action_of_another_screen_goes_there_and_says_how_to_use_it() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     assert!(dash.command("revisions.build_log").is_empty());
     assert_eq!(
         (dash.focus(), dash.newest_notice()),
@@ -178,17 +142,17 @@ fn selected(screen: &str) -> &str {
 
 #[test]
 fn the_selected_row_works_here_and_enter_runs_it() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.keys(":graph");
     let screen = dash.screen();
     // No stream is shown, so there is no view to show.
-    assert!(!screen.contains("view Graph"), "{screen}");
-    assert!(selected(&screen).contains("graph ASSISTANT"), "{screen}");
+    dash.lacks("view Graph");
+    selected(&screen).has("graph ASSISTANT");
     dash.keys("<Enter>");
-    assert!(dash.has_server(), "{}", dash.newest_notice());
-    assert_eq!(dash.newest_notice(), "Press : and type graph.");
+    assert!(dash.has_server());
+    dash.says("Press : and type graph.");
     // What a read-only profile can't do is not listed as working here.
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     let here = |dash: &Dash| {
         rows(dash, "redeploy", Group::Here)
             .into_iter()
@@ -211,7 +175,7 @@ fn the_selected_row_works_here_and_enter_runs_it() {
 
 #[test]
 fn the_counter_counts_each_match_once() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.keys(":cancel");
     let screen = dash.screen();
     let all = dash.offers("cancel");
@@ -224,15 +188,12 @@ fn the_counter_counts_each_match_once() {
         "only actions match"
     );
     let count = dash.offers("").len();
-    assert!(
-        screen.contains(&format!("{} of {count} · {elsewhere} elsewhere", all.len())),
-        "{screen}"
-    );
+    screen.has(&format!("{} of {count} · {elsewhere} elsewhere", all.len()));
 }
 
 #[test]
 fn actions_with_one_name_are_told_apart() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     for text in ["approve", "interrupt", "cancel", "open", "redeploy", "roll"] {
         let all = dash.offers(text);
         let shown: Vec<(&str, &str)> = all
@@ -261,27 +222,20 @@ fn actions_with_one_name_are_told_apart() {
         );
     }
     dash.keys(":interrupt<Enter>");
-    assert!(dash.has_dialog(Dialog::Confirm), "{}", dash.screen());
+    assert!(dash.has_dialog(Dialog::Confirm));
 }
 
 #[test]
 fn an_action_on_a_thread_opens_the_threads_of_the_selected_deployment() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.command("stream.cancel");
-    assert!(
-        dash.has_server() && dash.focus() == Pane::Stream,
-        "{}",
-        dash.screen()
-    );
-    assert_eq!(
-        dash.newest_notice(),
-        "Press ⏎ to open thread, run or assistant, then x to cancel the run."
-    );
+    assert!(dash.has_server() && dash.focus() == Pane::Stream);
+    dash.says("Press ⏎ to open thread, run or assistant, then x to cancel the run.");
 }
 
 #[test]
 fn actions_are_found_by_words_of_other_tools() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     assert!(completions(&dash, "cancel").contains(&"interrupt".to_string()));
     dash.open_thread();
     let found = completions(&dash, "fork");
@@ -304,41 +258,27 @@ fn actions_are_found_by_words_of_other_tools() {
 
 #[test]
 fn enter_on_a_command_without_its_argument_lists_the_choices() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     let notices = dash.notices().len();
     for command in ["theme", "wrap", "timestamps", "view", "dep", "stream"] {
         dash.keys(&format!(":{command}<Enter>"));
-        let screen = dash.screen();
-        assert!(
-            screen.contains(&format!("> {command} ▏")),
-            "{command}: {screen}"
-        );
+        dash.shows(&format!("> {command} ▏"));
         dash.keys("<Esc>");
     }
-    assert_eq!(dash.notices().len(), notices, "{}", dash.newest_notice());
+    assert_eq!(dash.notices().len(), notices);
     dash.keys(":theme<Enter><Down>");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("auto") && screen.contains("mono"),
-        "{screen}"
-    );
+    dash.shows(["auto", "mono"]);
     // The next Enter chooses.
     dash.keys("<Esc>:wrap<Enter>off<Enter>");
-    assert!(
-        dash.dialog().is_none() && !dash.wraps(),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.dialog().is_none() && !dash.wraps());
     // Commands that work without an argument run.
     dash.keys(":search<Enter>");
-    assert!(!dash.screen().contains("> search ▏"), "{}", dash.screen());
+    dash.lacks("> search ▏");
 }
 
 #[test]
 fn the_last_actions_are_listed_first() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     for line in ["stream.raw", "wrap on", "stream.raw", "view messages"] {
         dash.command(line);
     }
@@ -348,18 +288,15 @@ fn the_last_actions_are_listed_first() {
         .collect();
     assert_eq!(recent, ["view messages", "stream.raw", "wrap on"]);
     dash.keys(":<Up><Up>");
-    assert!(
-        dash.screen().contains("> Show Raw▏"),
-        "an action is recalled by its name: {}",
-        dash.screen()
-    );
+    // An action is recalled by its name.
+    dash.shows("> Show Raw▏");
     dash.keys("<Enter>");
     assert_eq!(dash.view(), View::Raw);
 }
 
 #[test]
 fn dead_keys_say_what_they_do_and_where() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     let notices = dash.notices().len();
     dash.keys("M");
     let does = runtail_tui::input::keymap::binding("stream.modes")
@@ -376,10 +313,7 @@ fn dead_keys_say_what_they_do_and_where() {
         "a repeated one is listed once"
     );
     dash.keys("<ctrl-k>");
-    assert_eq!(
-        dash.newest_notice(),
-        "Ctrl-K has no action. Press ? for keys."
-    );
+    dash.says("Ctrl-K has no action. Press ? for keys.");
     // Not for movement, not in a text field, not while frozen.
     let notices = dash.notices().len();
     dash.keys("<Left><Right><ctrl-Left><Enter><Esc>/M<ctrl-k><Esc>:M<Esc>FM<ctrl-k>F");
@@ -396,7 +330,7 @@ fn dead_keys_say_what_they_do_and_where() {
 
 #[test]
 fn every_action_of_another_screen_says_where_it_works() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     let scopes = |dash: &Dash| {
         let offers = dash
             .offers("")
@@ -452,8 +386,7 @@ fn every_action_of_another_screen_says_where_it_works() {
 
 #[test]
 fn the_mouse_works_in_the_palette_and_in_the_help() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     assert!(!dash.uses_mouse(), "the terminal selects text in streams");
     let row_with = |dash: &mut Dash, text: &str| {
         let screen = dash.screen();
@@ -471,13 +404,10 @@ fn the_mouse_works_in_the_palette_and_in_the_help() {
     let (x, y) = row_with(&mut dash, "Show Raw");
     dash.feed(Msg::Click { x, y });
     let screen = dash.screen();
-    assert!(
-        screen.lines().any(|line| line.contains("▌ Show Raw")),
-        "{screen}"
-    );
+    assert!(screen.lines().any(|line| line.contains("▌ Show Raw")));
     assert_eq!(dash.view(), View::Messages, "a click chooses");
     dash.feed(Msg::Wheel { lines: 3, x, y });
-    assert!(!dash.screen().contains("▌ Show Raw"), "{}", dash.screen());
+    dash.lacks("▌ Show Raw");
     let (x, y) = row_with(&mut dash, "Show Raw");
     dash.feed(Msg::Click { x, y });
     let (x, y) = row_with(&mut dash, "Show Raw");
@@ -488,7 +418,7 @@ fn the_mouse_works_in_the_palette_and_in_the_help() {
     let (x, y) = row_with(&mut dash, "Show Updates");
     dash.feed(Msg::Click { x, y });
     dash.feed(Msg::Wheel { lines: 1, x, y });
-    assert!(dash.screen().contains("▌ 3"), "{}", dash.screen());
+    dash.shows("▌ 3");
     for _ in 0..2 {
         dash.feed(Msg::Click { x, y });
     }
@@ -522,7 +452,7 @@ fn every_action_begins_with_a_verb_and_every_footer_has_at_most_six_keys() {
             .filter(|other| other.context == row.context && other.name() == row.name());
         assert_eq!(same.count(), 1, "{:?}: {}", row.context, row.name());
     }
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     for keys in ["", "<Tab>", "<Esc>i", "<Esc>p", "<Esc>!", "<Esc>"] {
         dash.keys(keys);
         let hints = dash.hints();
@@ -536,46 +466,30 @@ fn every_action_begins_with_a_verb_and_every_footer_has_at_most_six_keys() {
 
 #[test]
 fn help_is_filtered_and_runs_the_selected_line() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.keys("?/raw<Enter>");
     // There is room for the sentences.
-    let screen = dash.screen();
-    assert!(
-        screen.contains("7       Raw: every event as received") && !screen.contains("Updates"),
-        "{screen}"
-    );
+    dash.shows("7       Raw: every event as received");
+    dash.lacks("Updates");
     while !dash.screen().lines().any(|line| line.contains("▌ 7")) {
         dash.keys("<Down>");
     }
     dash.keys("<Enter>");
-    assert!(dash.dialog().is_none(), "{}", dash.screen());
+    assert!(dash.dialog().is_none());
     assert_eq!(dash.view(), View::Raw);
     // Tab shows other contexts, in the order of the table.
     dash.keys("?<Tab>");
-    assert!(
-        dash.screen().contains("Help · Deployments"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Help · Deployments");
     dash.keys("<BackTab>");
-    assert!(
-        dash.screen().contains("Help · thread, Raw"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Help · thread, Raw");
 }
 
 #[test]
 fn help_shows_the_sentences_where_all_of_them_have_room() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.keys("?");
     let screen = dash.screen();
-    assert!(
-        screen.contains("Roll back to the last good ")
-            && screen.contains("revision (preview first) "),
-        "{screen}"
-    );
+    dash.shows(["Roll back to the last good ", "revision (preview first) "]);
     // A click on any row of a line chooses it, and Down goes to the next line.
     let row = screen
         .lines()
@@ -583,15 +497,12 @@ fn help_shows_the_sentences_where_all_of_them_have_room() {
         .unwrap() as u16;
     dash.keys("<Down><Down>");
     dash.feed(runtail_tui::session::msg::Msg::Click { x: 14, y: row });
-    assert!(dash.screen().contains("▌ ⏎ "), "{}", dash.screen());
+    dash.shows("▌ ⏎ ");
     dash.keys("<Down>");
-    assert!(dash.screen().contains("▌ n "), "{}", dash.screen());
+    dash.shows("▌ n ");
     dash.resize(140, 24);
-    let screen = dash.screen();
-    assert!(
-        screen.contains("Roll back to the last good one") && !screen.contains("(preview first)"),
-        "{screen}"
-    );
+    dash.shows("Roll back to the last good one");
+    dash.lacks("(preview first)");
 }
 
 #[test]
@@ -625,8 +536,7 @@ fn a_command_with_an_argument_is_not_guessed() {
 
 #[test]
 fn arguments_are_completed() {
-    let mut dash = demo_like((100, 30));
-    dash.open_server();
+    let mut dash = demo_server((100, 30));
     assert_eq!(completions(&dash, "dep inv"), ["dep invoice-agent"]);
     assert_eq!(
         completions(&dash, "dep supp"),
@@ -656,45 +566,22 @@ fn arguments_are_completed() {
     dash.keys(":dep i");
     insta::assert_snapshot!("palette_arguments_100x30", dash.screen());
     dash.keys("<Tab>");
-    assert!(
-        dash.screen().contains("> dep invoice-agent"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("> dep invoice-agent");
     dash.keys("<Enter>");
     assert_eq!(dash.selected_deployment(), Some("prod-us/d3"));
     assert_eq!(dash.focus(), Pane::Deployments);
     // Tab completes a command, and Down moves to an argument.
     dash.keys(":prof<Tab>");
-    assert!(dash.screen().contains("> profile"), "{}", dash.screen());
+    dash.shows("> profile");
     dash.keys("<Down><Enter>");
     assert!(dash.dialog().is_none() || dash.has_dialog(Dialog::Profiles));
-}
-
-#[test]
-fn command_line_supports_cursor_editing_and_undo() {
-    let mut dash = demo_like((100, 30));
-
-    dash.keys(":theme mono<ctrl-Left><ctrl-w>view <End>x<Backspace>");
-    assert_eq!(dash.command_line(), "view mono");
-    dash.keys("<Left><Left>");
-    assert!(dash.screen().contains("> view mo▏no"), "{}", dash.screen());
-    dash.keys("<ctrl-u>");
-    assert_eq!(dash.command_line(), "no");
-    dash.keys("<alt-u>");
-    assert_eq!(dash.command_line(), "view mono");
-    dash.keys("<ctrl-u><ctrl-k><Backspace>");
-    assert!(
-        dash.dialog().is_none(),
-        "Backspace on an empty line closes it"
-    );
 }
 
 #[test]
 fn filters_support_the_same_editing_keys() {
     let mut dash = demo_like((100, 30));
     dash.keys("/bot agent<ctrl-w><Backspace><Home>support-");
-    assert!(dash.screen().contains("/support-▏bot"), "{}", dash.screen());
+    dash.shows("/support-▏bot");
     assert_eq!(dash.deployments_filter(), "support-bot");
     dash.keys("<alt-u><Enter>");
     assert_eq!(dash.deployments_filter(), "supportbot");
@@ -706,19 +593,11 @@ fn pasted_lines_are_joined_and_control_characters_are_dropped() {
     let pasted = || Msg::Paste("support\u{1b}[31m-\u{7}bot\u{1b}[0m\r\n  prod\u{0}\n".into());
     dash.keys("/");
     dash.feed(pasted());
-    assert!(
-        dash.screen().contains("/support-bot prod▏"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("/support-bot prod▏");
     assert_eq!(dash.deployments_filter(), "support-bot prod");
     dash.keys("<Esc>:dep ");
     dash.feed(pasted());
-    assert!(
-        dash.screen().contains("> dep support-bot prod▏"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("> dep support-bot prod▏");
 }
 
 #[test]
@@ -763,8 +642,7 @@ fn themes_are_previewed_while_typing() {
 
 #[test]
 fn pasted_ids_open_their_target() {
-    let mut dash = demo_like((140, 40));
-    dash.open_server();
+    let mut dash = demo_server((140, 40));
     dash.keys("<Tab>");
     dash.feed(Msg::Paste(format!("  {THREAD}\n")));
     assert_eq!(
@@ -797,8 +675,7 @@ fn pasted_ids_open_their_target() {
 
 #[test]
 fn ids_in_the_stream_select_their_event() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     let run = "01a1fbb5-1351-70df-a8e3-d471c3c0cd66";
     dash.event("custom", "1");
     dash.event("metadata", &format!(r#"{{"run_id":"{run}","attempt":1}}"#));
@@ -820,8 +697,7 @@ fn ids_in_the_stream_select_their_event() {
 
 #[test]
 fn ids_after_a_snapshot_select_their_event() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.snapshot(vec![(
         runtail_stream::SnapshotPart::Runs,
         serde_json::json!([]),
@@ -863,12 +739,7 @@ fn server_named<'s>(sources: &'s [Source], name: &str) -> &'s Source {
 }
 
 fn failure(status: Kind, detail: &str) -> ApiError {
-    ApiError {
-        kind: status,
-        at: Place::default(),
-        detail: detail.into(),
-        hint: None,
-    }
+    made::error(status, detail)
 }
 
 /// Responds to all requests of a search, including later ones, and returns their number.
@@ -893,13 +764,11 @@ fn respond_to_all(
 
 #[test]
 fn unknown_ids_are_searched_on_all_servers() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     // No agent server was opened before.
     let (number, sources) = search_requests(&dash.command(UNKNOWN));
     assert!(
-        dash.newest_notice().starts_with("Searching prod-") && dash.newest_notice().ends_with('…'),
-        "{}",
-        dash.newest_notice()
+        dash.newest_notice().starts_with("Searching prod-") && dash.newest_notice().ends_with('…')
     );
     for profile in ["prod-us", "prod-eu"] {
         assert!(
@@ -927,12 +796,7 @@ fn unknown_ids_are_searched_on_all_servers() {
         (&*page.server.name, page.thread.as_deref()),
         ("triage", Some(UNKNOWN))
     );
-    assert!(
-        dash.newest_notice()
-            .contains("Found thread 99999999…9999 on prod-us › triage"),
-        "{}",
-        dash.newest_notice()
-    );
+    dash.told("Found thread 99999999…9999 on prod-us › triage");
     for late in &others[1..] {
         assert_eq!(
             dash.done(EffectResult::Found(
@@ -948,7 +812,7 @@ fn unknown_ids_are_searched_on_all_servers() {
 
 #[test]
 fn failed_searches_name_the_servers() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     let effects = dash.command(UNKNOWN);
     let mut revisions = 0;
     respond_to_all(&mut dash, effects, |source| match source {
@@ -984,7 +848,7 @@ fn failed_searches_name_the_servers() {
     // Pressing a key stops the search.
     let (number, sources) = search_requests(&dash.command(UNKNOWN));
     dash.keys("<Down>");
-    assert_eq!(dash.newest_notice(), "Stopped searching for 99999999…9999.");
+    dash.says("Stopped searching for 99999999…9999.");
     dash.done(EffectResult::Found(
         number,
         sources[0].clone(),
@@ -1002,16 +866,12 @@ fn failed_searches_name_the_servers() {
         assert_ne!(source.profile(), "prod-us");
         Ok(None)
     });
-    assert!(
-        dash.newest_notice().contains("; prod-us: 401."),
-        "{}",
-        dash.newest_notice()
-    );
+    dash.told("; prod-us: 401.");
 }
 
 #[test]
 fn the_demo_searches_only_simulated_servers() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.set_demo();
     let (_, sources) = search_requests(&dash.command(UNKNOWN));
     let is_control_plane = |source: &Source| matches!(source, Source::Deployments(_));
@@ -1024,7 +884,7 @@ fn the_demo_searches_only_simulated_servers() {
 #[test]
 fn search_results_are_opened() {
     // A deployment that is not in any list.
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     let (number, sources) = search_requests(&dash.command(UNKNOWN));
     let deployments = sources
         .iter()
@@ -1077,19 +937,11 @@ fn search_results_are_opened() {
     );
     let effects = dash.feed(Msg::Paste(studio));
     respond_to_all(&mut dash, effects, |_| Ok(None));
-    assert!(
-        dash.newest_notice()
-            .contains("No profile in use has the agent server https://other.example/"),
-        "{}",
-        dash.newest_notice()
-    );
+    dash.told("No profile in use has the agent server https://other.example/");
     // A run alone can't be found.
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.command(&format!("run {UNKNOWN}"));
-    assert_eq!(
-        dash.newest_notice(),
-        "A run id needs its thread: paste THREAD/RUN or a URL."
-    );
+    dash.says("A run id needs its thread: paste THREAD/RUN or a URL.");
 }
 
 #[test]
@@ -1104,16 +956,12 @@ fn contract_only_servers_open_threads_unchecked() {
         1
     );
     assert_eq!(dash.thread_id(), Some(UNKNOWN));
-    assert!(
-        dash.newest_notice().contains("lab can't search threads"),
-        "{}",
-        dash.newest_notice()
-    );
+    dash.told("lab can't search threads");
 }
 
 #[test]
 fn deployments_are_selected_by_profile_and_name() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     assert_eq!(
         completions(&dash, "dep prod-us/tri"),
         ["dep prod-us/triage"]
@@ -1139,7 +987,7 @@ fn deployments_are_selected_by_profile_and_name() {
 
 #[test]
 fn pasted_urls_open_their_target() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.feed(Msg::Paste(format!(
         "https://support-bot.us.langgraph.app/threads/{THREAD}/runs/{UNKNOWN}/stream"
     )));
@@ -1172,23 +1020,15 @@ fn pasted_urls_open_their_target() {
         ),
     ] {
         dash.feed(Msg::Paste(address.into()));
-        assert!(
-            dash.newest_notice().contains(why),
-            "{address}: {}",
-            dash.newest_notice()
-        );
+        dash.told(why);
     }
 }
 
 #[test]
 fn event_numbers_and_times_select_events() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.command("#3");
-    assert!(
-        dash.newest_notice().contains("No stream is open"),
-        "{}",
-        dash.newest_notice()
-    );
+    dash.told("No stream is open");
     dash.open_thread();
     dash.capture("agent-events");
     dash.command("#3");
@@ -1196,12 +1036,7 @@ fn event_numbers_and_times_select_events() {
     dash.command("view raw");
     assert_eq!(dash.view(), View::Raw);
     dash.command("4000");
-    assert!(
-        dash.newest_notice()
-            .contains("No event 4000 yet. The newest is 42."),
-        "{}",
-        dash.newest_notice()
-    );
+    dash.told("No event 4000 yet. The newest is 42.");
     let (seq, at) = dash
         .events()
         .iter()
@@ -1242,24 +1077,9 @@ fn keys_page_lists_the_current_bindings() {
     insta::assert_snapshot!("keys_120x40", dash.screen());
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
-
-    #[test]
-    fn random_palette_input_never_panics(text in "\\PC{0,30}", word in "(dep|thread|theme|view|stream|wrap|keys|export|tokens) ?\\PC{0,12}") {
-        let mut dash = demo_like((80, 24));
-        dash.open_server();
-        for line in [text, word] {
-            dash.command(&line);
-            dash.screen();
-            dash.keys("<Esc>");
-        }
-    }
-}
-
 #[test]
 fn own_texts_are_not_cut_at_140_columns() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     let mut cut: BTreeSet<String> = BTreeSet::new();
     let mut look = |dash: &mut Dash| {
         let screen = dash.screen();
@@ -1291,7 +1111,7 @@ fn own_texts_are_not_cut_at_140_columns() {
 
 #[test]
 fn the_selected_line_stays_while_others_appear_above_it() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     ":dep "
         .chars()
         .for_each(|c| drop(dash.feed(Msg::Key(Key::char(c)))));
@@ -1321,5 +1141,5 @@ fn the_selected_line_stays_while_others_appear_above_it() {
             .unwrap_or_default()
             .to_string()
     };
-    assert_eq!(name(&line(&mut dash)), name(&before), "{}", dash.screen());
+    assert_eq!(name(&line(&mut dash)), name(&before));
 }

@@ -1,7 +1,7 @@
 //! The pictures of the README and of docs/views.md, drawn from the screens, dark and light. `UPDATE_PICTURE=1 cargo test --test
 //! state pictures` updates them; `tests/pty/tour.rs` records the tour.
 
-use runtail_testkit::dash::{Dash, demo_like};
+use runtail_testkit::dash::{Dash, demo_like, demo_thread};
 use runtail_testkit::picture;
 
 /// The size of the pictures.
@@ -30,8 +30,7 @@ pub fn assert_pictures(dash: &mut Dash, name: &str) {
 
 /// Opens a thread with the run of the demo's support graph.
 fn support(size: (u16, u16)) -> Dash {
-    let mut dash = demo_like(size);
-    dash.open_thread();
+    let mut dash = demo_thread(size);
     dash.run_started_now("support", "01a1fc40-9290-7e84-9637-9e20eb6362d4");
     dash.recording("tests/fixtures/support-run.jsonl");
     dash
@@ -39,8 +38,7 @@ fn support(size: (u16, u16)) -> Dash {
 
 /// Opens a thread with the run of the demo's research graph.
 fn research(size: (u16, u16)) -> Dash {
-    let mut dash = demo_like(size);
-    dash.open_thread();
+    let mut dash = demo_thread(size);
     dash.run_started_now("research", "01a1fede-b95a-7da2-8d5f-2d1c4e853bea");
     dash.recording_at_original_pace("tests/fixtures/research-run.jsonl");
     dash

@@ -1,7 +1,9 @@
 //! Recording from the dashboard: the shown stream from its first event, with failures of the stream and of the file.
 
-use runtail_stream::{Data, End, Event, EventNumber, Item, Outcome, Record, Seq};
-use runtail_testkit::dash::{Dash, demo_like};
+use runtail_stream::{End, EventNumber, Item, Outcome, Record, Seq};
+use runtail_testkit::dash::{Dash, demo, demo_thread};
+use runtail_testkit::made;
+use runtail_testkit::says::Says;
 
 use runtail_tui::session::msg::{Chunk, FileStep};
 use runtail_tui::session::msg::{Effect, EffectResult, Msg, SubscriptionEvent, SubscriptionId};
@@ -68,11 +70,7 @@ impl Disk {
 
 /// Sends items to the shown stream and returns the effects.
 fn receive(dash: &mut Dash, items: Vec<Item>) -> Vec<Effect> {
-    let sub = dash
-        .subscriptions()
-        .into_iter()
-        .find(|sub| matches!(sub.key, SubscriptionId::Stream(_)))
-        .unwrap();
+    let sub = dash.wanted(|key| matches!(key, SubscriptionId::Stream(_)));
     dash.feed(Msg::Subscription {
         key: sub.key,
         epoch: sub.epoch,
@@ -81,28 +79,17 @@ fn receive(dash: &mut Dash, items: Vec<Item>) -> Vec<Effect> {
 }
 
 fn event(dash: &Dash, seq: u64) -> Item {
-    let data = Data::Json(format!("{seq}").into());
-    Item::Record(Record::Event(Event {
-        seq: Seq(seq),
-        at: dash.now,
-        conn: 1,
-        replayed: false,
-        name: "x".into(),
-        ns: [].into(),
-        id: None,
-        data,
-    }))
+    Item::Record(Record::Event(made::event(
+        seq,
+        dash.now,
+        "x",
+        &format!("{seq}"),
+    )))
 }
 
 fn opened() -> Dash {
-    let mut dash = demo_like((120, 40));
-    dash.open_thread();
-    let open = Item::Record(Record::Open {
-        at: dash.now,
-        conn: 1,
-        status: 200,
-        resumed_after: None,
-    });
+    let mut dash = demo_thread((120, 40));
+    let open = made::connected(dash.now);
     let items = std::iter::once(open)
         .chain((1..=3).map(|seq| event(&dash, seq)))
         .collect();
@@ -127,11 +114,7 @@ fn recording_contains_earlier_and_later_events() {
         dash.screen().lines().take(5).collect::<Vec<_>>().join("\n")
     );
     assert!(dash.command("record y").is_empty());
-    assert!(
-        dash.newest_notice().contains("Already"),
-        "{}",
-        dash.newest_notice()
-    );
+    dash.told("Already");
 
     // Only one part is written at a time, and nothing is lost.
     let item = event(&dash, 4);
@@ -152,12 +135,8 @@ fn recording_contains_earlier_and_later_events() {
         disk.finished
             && matches!(disk.records.last(), Some(Record::End(end)) if end.outcome == Outcome::Success)
     );
-    assert!(
-        dash.newest_notice().starts_with("Recorded 5 events"),
-        "{}",
-        dash.newest_notice()
-    );
-    assert!(!dash.screen().contains("REC"));
+    assert!(dash.newest_notice().starts_with("Recorded 5 events"));
+    dash.lacks("REC");
 }
 
 #[test]
@@ -245,15 +224,10 @@ fn recording_ends_when_the_stream_task_panics() {
 
 #[test]
 fn evicted_events_are_counted_and_recorded() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.keep_events(100);
     dash.open_thread();
-    let open = Item::Record(Record::Open {
-        at: dash.now,
-        conn: 1,
-        status: 200,
-        resumed_after: None,
-    });
+    let open = made::connected(dash.now);
     let items = std::iter::once(open)
         .chain((1..=20).map(|seq| event(&dash, seq)))
         .collect();
@@ -271,20 +245,16 @@ fn evicted_events_are_counted_and_recorded() {
     assert_eq!(disk.events(), (1..=newest).collect::<Vec<_>>());
     for view in 1..=8 {
         dash.keys(&view.to_string());
-        assert!(
-            dash.screen().contains("900 evicted  "),
-            "{view}: {}",
-            dash.screen()
-        );
+        dash.shows("900 evicted  ");
     }
     let delivery = dash.screen();
     let line = delivery
         .lines()
         .find(|line| line.contains("evicted") && !line.contains("live"))
         .unwrap();
-    assert!(line.contains("900"), "{line}");
+    line.has("900");
     dash.resize(80, 24);
-    assert!(dash.screen().contains("900 evicted  "), "{}", dash.screen());
+    dash.shows("900 evicted  ");
     // A recording that starts now contains the rest, reports the missing events and counts its own.
     let effects = dash.command("record off");
     disk.run(&mut dash, effects);
@@ -329,9 +299,7 @@ fn file_errors_end_only_the_recording() {
         .is_empty()
     );
     assert!(
-        dash.newest_notice().contains("Couldn't record to") && dash.unfinished_files().is_empty(),
-        "{}",
-        dash.newest_notice()
+        dash.newest_notice().contains("Couldn't record to") && dash.unfinished_files().is_empty()
     );
 
     let effects = dash.command("record y");
@@ -343,12 +311,7 @@ fn file_errors_end_only_the_recording() {
         number,
         Err("no space left on device".into()),
     ));
-    assert!(
-        dash.newest_notice()
-            .contains("the stream continues: no space left"),
-        "{}",
-        dash.newest_notice()
-    );
+    dash.told("the stream continues: no space left");
     let item = event(&dash, 4);
     assert!(receive(&mut dash, vec![item]).is_empty());
     assert_eq!(dash.newest_event(), Seq(4));

@@ -1,8 +1,10 @@
 //! The pages of versions, crons and the store: messages and keys in, text and effects out.
 
-use runtail_api::{ApiError, Kind, Place, PlanError, ResourceIntent};
-use runtail_core::model::{Consent, NewRevision, Note, PlainRequest, Preview};
+use runtail_api::{Kind, PlanError, ResourceIntent};
+use runtail_core::model::{Consent, Note, Preview};
 use runtail_testkit::dash::{Dash, listing};
+use runtail_testkit::made;
+use runtail_testkit::says::Says;
 use runtail_tui::session::msg::{Applied, Described, Effect, EffectResult, Proposal};
 use runtail_tui::session::record_list::RecordQuery;
 use serde_json::{Value, json};
@@ -104,23 +106,10 @@ fn ana(dash: &mut Dash) {
 }
 
 fn preview(title: &str) -> Box<Preview> {
-    let request = PlainRequest {
-        method: "POST".into(),
-        url: "http://h/x".into(),
-        headers: Vec::new(),
-        body: None,
-    };
+    let request = made::request("POST", "http://h/x");
     Box::new(Preview {
-        title: title.into(),
-        profile: "local".into(),
-        target: None,
-        request,
-        then: Vec::new(),
-        changes: Vec::new(),
-        revision: NewRevision::NotAsked,
-        branch: None,
         notes: vec![Note::warning("`context` is probably not restored.")],
-        consent: Consent::Key,
+        ..made::preview(title, "local", request, Consent::Key)
     })
 }
 
@@ -161,11 +150,7 @@ fn a_version_that_was_restored_in_part_says_so() {
     let version = json!({"version": 1, "name": "deep research", "context": {"tone": "neutral"}, "is_current": true,
         "differs": ["context"]});
     answer(&mut dash, asked(&effects)[0].clone(), json!([version]));
-    assert!(
-        dash.screen().contains("current, but not its context"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("current, but not its context");
 }
 
 #[test]
@@ -173,29 +158,18 @@ fn two_versions_are_compared() {
     let mut dash = dash((120, 30));
     versions(&mut dash);
     dash.keys("=");
-    assert!(
-        dash.screen()
-            .contains("Nothing to compare: mark another version"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Nothing to compare: mark another version");
     // The third version is the current one; without a mark it is compared with that.
     dash.keys("<Down><Down>=");
     let title = "Compare versions   A deep research, version 1   B deep research, version 3";
-    assert!(dash.screen().contains(title), "{}", dash.screen());
+    dash.shows(title);
     dash.keys("<Esc><Space><Up>=");
     let screen = dash.screen();
-    assert!(
-        screen.contains("A deep research, version 1   B deep research, version 2"),
-        "{screen}"
-    );
-    assert!(
-        !screen.contains('\u{1b}') && !screen.contains("is_current"),
-        "{screen}"
-    );
+    dash.shows("A deep research, version 1   B deep research, version 2");
+    assert!(!screen.contains('\u{1b}') && !screen.contains("is_current"));
     insta::assert_snapshot!("compare_versions", screen);
     dash.keys("o<Enter>");
-    assert!(dash.screen().contains("tone: neutral"), "{}", dash.screen());
+    dash.shows("tone: neutral");
 }
 
 #[test]
@@ -214,12 +188,7 @@ fn a_version_is_restored_after_a_preview() {
         number,
         Ok((preview("Restore version 1 of deep research"), None)),
     ));
-    assert!(
-        dash.screen()
-            .contains("`context` is probably not restored."),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("`context` is probably not restored.");
     assert_eq!(dash.keys("<Enter>"), [], "only Ctrl-S sends");
     let effects = dash.keys("<ctrl-s>");
     assert!(
@@ -236,11 +205,7 @@ fn a_version_is_restored_after_a_preview() {
             ..Applied::default()
         }),
     ));
-    assert!(
-        dash.screen().contains("But not restored: context"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("But not restored: context");
     assert!(
         matches!(asked(&effects).as_slice(), [(_, RecordQuery::Versions(_))]),
         "the list is read again: {effects:?}"
@@ -260,23 +225,15 @@ fn schemas_are_opened() {
         what.clone(),
         Ok(r#"{"state_schema": {"type": "object"}}"#.into()),
     ));
-    assert!(dash.screen().contains("state_schema"), "{}", dash.screen());
+    dash.shows("state_schema");
     dash.keys("<Esc>");
     let [Effect::Describe(what)] = &dash.keys("d")[..] else {
         panic!("{}", dash.screen())
     };
-    let error = ApiError {
-        kind: Kind::NotFound,
-        at: Place::default(),
-        detail: "no such assistant".into(),
-        hint: None,
-    };
+    let error = made::error(Kind::NotFound, "no such assistant");
     dash.done(EffectResult::Described(what.clone(), Err(error)));
-    assert!(
-        dash.screen().contains("was not found"),
-        "it may never have existed: {}",
-        dash.screen()
-    );
+    // It may never have existed.
+    dash.shows("was not found");
 }
 
 #[test]
@@ -296,17 +253,10 @@ fn a_cron_is_paused_edited_and_deleted() {
         ResourceIntent::DeleteCron { cron: CRON.into() }
     );
     dash.keys("<Esc>u");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("Europe/Warsaw") && !screen.contains("cron_id"),
-        "{screen}"
-    );
+    dash.shows("Europe/Warsaw");
+    dash.lacks("cron_id");
     assert_eq!(dash.keys("<ctrl-r>"), []);
-    assert!(
-        dash.screen().contains("Nothing is changed yet."),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Nothing is changed yet.");
     // The document is edited in an external editor; only the changed setting is sent.
     let edited = r#"{"schedule": "0 10 * * 1", "timezone": "Europe/Warsaw", "end_time": null, "input": {"n": 1},
         "metadata": {"owner": "lea"}, "config": {"configurable": {}}, "on_run_completed": "keep", "enabled": true}"#;
@@ -336,17 +286,9 @@ fn an_item_is_edited_from_the_value_that_was_shown() {
     store(&mut dash);
     ana(&mut dash);
     dash.keys("<Down>u");
-    assert!(
-        dash.screen().contains("The whole value is replaced."),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("The whole value is replaced.");
     dash.feed(runtail_tui::session::msg::Msg::Edited(Ok("[1]".into())));
-    assert!(
-        dash.screen().contains("must be a JSON object"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("must be a JSON object");
     assert_eq!(dash.keys("<ctrl-r>"), [], "an invalid document is not sent");
     dash.feed(runtail_tui::session::msg::Msg::Edited(Ok(
         r#"{"text": "English"}"#.into(),
@@ -369,11 +311,7 @@ fn an_item_is_edited_from_the_value_that_was_shown() {
     );
     let why = "The item has changed since it was opened for editing.".to_string();
     dash.done(EffectResult::Planned(number, Err(PlanError::Unfit(why))));
-    assert!(
-        dash.screen().contains("has changed since it was opened"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("has changed since it was opened");
     dash.keys("<Esc><Esc>");
     assert_eq!(
         planned(&dash.keys("D")).1,
@@ -386,15 +324,9 @@ fn values_that_are_no_objects_are_shown_as_they_are() {
     let mut dash = dash((120, 30));
     store(&mut dash);
     ana(&mut dash);
-    let screen = dash.screen();
-    assert!(
-        screen.contains("only a text") && screen.contains(r#"[1,null,"x"]"#),
-        "{screen}"
-    );
-    assert!(
-        !screen.contains("other"),
-        "an item of a deeper namespace is not listed here: {screen}"
-    );
+    dash.shows(["only a text", r#"[1,null,"x"]"#]);
+    // An item of a deeper namespace is not listed here.
+    dash.lacks("other");
 }
 
 #[test]
@@ -402,24 +334,17 @@ fn a_server_without_crons_says_so() {
     let mut dash = dash((120, 30));
     let effects = dash.keys(":crons<Enter>");
     let (number, query) = asked(&effects).remove(0);
-    let error = ApiError {
-        kind: Kind::NotOffered,
-        at: Place::default(),
-        detail: "this server doesn't offer crons (404: Not Found)".into(),
-        hint: None,
-    };
+    let error = made::error(
+        Kind::NotOffered,
+        "this server doesn't offer crons (404: Not Found)",
+    );
     dash.done(EffectResult::RecordsListed(number, query, Err(error)));
     let screen = dash.screen();
-    assert!(
-        screen.contains("this server doesn't offer crons"),
-        "{screen}"
-    );
-    assert!(!screen.contains("retry"), "{screen}");
+    dash.shows("this server doesn't offer crons");
+    dash.lacks("retry");
     let footer = screen.trim_end().lines().last().unwrap_or_default();
-    assert!(
-        footer.contains("Esc back") && !footer.contains("create") && !footer.contains("pause"),
-        "{footer}"
-    );
+    footer.has("Esc back");
+    footer.lacks(["create", "pause"]);
 }
 
 #[test]
@@ -434,13 +359,13 @@ fn late_responses_to_an_older_request_are_ignored() {
         old,
         json!([{"cron_id": CRON, "schedule": "1 1 1 1 1"}]),
     );
-    assert!(!dash.screen().contains("1 1 1 1 1"), "{}", dash.screen());
+    dash.lacks("1 1 1 1 1");
     answer(
         &mut dash,
         new,
         json!([{"cron_id": CRON, "schedule": "2 2 2 2 2"}]),
     );
-    assert!(dash.screen().contains("2 2 2 2 2"), "{}", dash.screen());
+    dash.shows("2 2 2 2 2");
 }
 
 #[test]
@@ -464,11 +389,7 @@ fn without_a_server_the_commands_say_what_to_do() {
         (120, 30),
     );
     assert_eq!(dash.keys(":crons<Enter>"), []);
-    assert!(
-        dash.screen().contains("No agent server is selected."),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("No agent server is selected.");
 }
 
 #[test]
@@ -501,7 +422,7 @@ fn rows_that_cannot_be_read_are_named_on_their_page() {
         ));
         let said =
             format!("1 row of the list of {list} couldn't be read: a row is not a record: 7");
-        assert!(dash.screen().contains(&said), "{}", dash.screen());
+        dash.shows(&said);
         if list == "namespaces" {
             let (number, query) = asked(&dash.keys("<Enter>")).remove(0);
             let item = json!([{"namespace": ["a"], "key": "language", "value": {}}]);
@@ -510,12 +431,7 @@ fn rows_that_cannot_be_read_are_named_on_their_page() {
                 query,
                 listed("items", item),
             ));
-            let screen = dash.screen();
-            assert!(
-                screen.contains("1 row of the list of items couldn't be")
-                    && screen.contains("language"),
-                "{screen}"
-            );
+            dash.shows(["1 row of the list of items couldn't be", "language"]);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use runtail_api::{ApiError, AuthWaited, Kind, Listing, Place};
 use runtail_core::model::{AuthAnswer, Collection, GithubApp, Intent, Service};
-use runtail_testkit::dash::{Dash, demo_like};
+use runtail_testkit::dash::{Dash, demo_like, listing};
 use runtail_tui::session::msg::{
     Applied, Effect, EffectResult, Proposal, SubscriptionEvent, SubscriptionId,
 };
@@ -24,14 +24,7 @@ fn browse_number(effects: &[Effect]) -> u64 {
 
 pub(crate) fn answer(dash: &mut Dash, number: u64, rows: Value) {
     let items = rows.as_array().unwrap().clone();
-    dash.done(EffectResult::Browsed(
-        number,
-        Ok(Listing {
-            items,
-            incomplete: None,
-            unread: Default::default(),
-        }),
-    ));
+    dash.done(EffectResult::Browsed(number, Ok(listing(items))));
 }
 
 fn error(kind: Kind, detail: &str) -> ApiError {
@@ -73,11 +66,7 @@ fn resource_lists_match_the_snapshots() {
     for size in [(140, 40), (80, 24)] {
         let mut dash = demo_like(size);
         let number = open(&mut dash, "listeners");
-        assert!(
-            dash.screen().contains("Loading listeners of"),
-            "{}",
-            dash.screen()
-        );
+        dash.shows("Loading listeners of");
         answer(&mut dash, number, listeners());
         insta::assert_snapshot!(format!("listeners_{}x{}", size.0, size.1), dash.screen());
         dash.keys("<Esc>");
@@ -110,11 +99,7 @@ fn integrations_open_their_repositories() {
         *number,
         json!([{"id": 7, "owner": "labs", "name": "bot", "url": "https://github.com/labs/bot", "default_branch": "main"}]),
     );
-    let screen = dash.screen();
-    assert!(
-        screen.contains("Repositories") && screen.contains("Repositories · labs in prod-eu"),
-        "{screen}"
-    );
+    dash.shows(["Repositories", "Repositories · labs in prod-eu"]);
     // y copies the URL that a deployment's source uses; Enter shows every field.
     assert_eq!(
         dash.keys("y"),
@@ -122,16 +107,10 @@ fn integrations_open_their_repositories() {
     );
     dash.keys("<Enter>");
     assert!(
-        dash.screen().contains(r#""default_branch""#) || dash.screen().contains("default_branch"),
-        "{}",
-        dash.screen()
+        dash.screen().contains(r#""default_branch""#) || dash.screen().contains("default_branch")
     );
     dash.keys("<Esc><Esc>");
-    assert!(
-        dash.screen().contains("╭ Integrations"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("╭ Integrations");
 }
 
 #[test]
@@ -144,13 +123,10 @@ fn switching_profiles_ignores_late_responses() {
     };
     assert_ne!(&**profile, "prod-eu");
     answer(&mut dash, first, listeners());
-    assert!(
-        !dash.screen().contains("k8s-prod"),
-        "a response for the previous profile: {}",
-        dash.screen()
-    );
+    // A response for the previous profile.
+    dash.lacks("k8s-prod");
     answer(&mut dash, *second, listeners());
-    assert!(dash.screen().contains("k8s-prod"));
+    dash.shows("k8s-prod");
     // An account's repositories belong to one profile.
     let number = open(&mut dash, "integrations");
     answer(
@@ -160,11 +136,7 @@ fn switching_profiles_ignores_late_responses() {
     );
     dash.keys("<Enter>");
     assert_eq!(dash.keys("<Tab>"), []);
-    assert!(
-        dash.screen().contains("other profiles have their own"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("other profiles have their own");
 }
 
 #[test]
@@ -173,27 +145,18 @@ fn filters_failures_and_incomplete_lists_are_shown() {
     let number = open(&mut dash, "listeners");
     answer(&mut dash, number, listeners());
     dash.keys("/EDGE<Enter>");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("1 of 2") && !screen.contains("k8s-prod"),
-        "{screen}"
-    );
+    dash.shows("1 of 2");
+    dash.lacks("k8s-prod");
     dash.keys("<Esc>");
-    assert!(
-        dash.screen().contains("k8s-prod"),
-        "Esc clears the filter first"
-    );
+    // Esc clears the filter first.
+    dash.shows("k8s-prod");
     // Rows that were loaded before stay and are marked as outdated.
     let number = browse_number(&dash.keys("r"));
     dash.done(EffectResult::Browsed(
         number,
         Err(error(Kind::Server(503), "busy")),
     ));
-    let screen = dash.screen();
-    assert!(
-        screen.contains("k8s-prod") && screen.contains("outdated: 503; r retries"),
-        "{screen}"
-    );
+    dash.shows(["k8s-prod", "outdated: 503; r retries"]);
     let number = browse_number(&dash.keys("r"));
     let incomplete = Some(error(Kind::Protocol, "the cursor repeats"));
     dash.done(EffectResult::Browsed(
@@ -204,43 +167,27 @@ fn filters_failures_and_incomplete_lists_are_shown() {
             unread: Default::default(),
         }),
     ));
-    let screen = dash.screen();
-    assert!(
-        screen.contains("No listeners.") && screen.contains("incomplete"),
-        "{screen}"
-    );
+    dash.shows(["No listeners.", "incomplete"]);
     dash.keys("<Esc>");
     let number = open(&mut dash, "tokens github");
     dash.done(EffectResult::Browsed(
         number,
         Err(error(Kind::Forbidden, "no access")),
     ));
-    let screen = dash.screen();
-    assert!(
-        screen.contains("403: no access") && screen.contains("Press r to retry"),
-        "{screen}"
-    );
+    dash.shows(["403: no access", "Press r to retry"]);
 }
 
 /// Fills in, previews and sends an authentication request, and returns its number.
 #[track_caller]
 fn authenticate(dash: &mut Dash) -> u64 {
     dash.keys(":authenticate google<Enter>");
-    assert!(
-        dash.screen().contains("╭ Authenticate"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("╭ Authenticate");
     assert_eq!(
         dash.typed_ahead("<ctrl-r><ctrl-s>"),
         [],
         "nothing is sent before its preview is shown"
     );
-    assert!(
-        dash.screen().contains("Nothing has been sent"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Nothing has been sent");
     assert_eq!(dash.keys("<Enter>"), [], "Enter sends nothing");
     let effects = dash.keys("<ctrl-s>");
     let [Effect::Authenticate(number, profile, request)] = effects.as_slice() else {
@@ -293,11 +240,7 @@ fn sign_in_link_is_opened_copied_and_awaited() {
             |key| matches!(key, SubscriptionId::Wait(_)),
             SubscriptionEvent::WaitTrouble(error(Kind::Server(503), "busy")),
         );
-        assert!(
-            dash.screen().contains("503: busy") && dash.screen().contains("waiting for"),
-            "{}",
-            dash.screen()
-        );
+        dash.shows(["503: busy", "waiting for"]);
         dash.keys("w");
         assert!(wait_subscription(&dash).is_none(), "w stops waiting");
         dash.keys("w");
@@ -307,10 +250,7 @@ fn sign_in_link_is_opened_copied_and_awaited() {
             SubscriptionEvent::Waited(Ok(AuthWaited::Ended(ended))),
         );
         let screen = dash.screen();
-        assert!(
-            screen.contains("● completed") && screen.contains("received (not shown)"),
-            "{screen}"
-        );
+        dash.shows(["● completed", "received (not shown)"]);
         assert!(!screen.contains("canary") && !dash.all_that_is_kept().contains("canary"));
         assert!(wait_subscription(&dash).is_none());
         assert_eq!(dash.keys("o"), [], "a used link is not opened");
@@ -328,24 +268,13 @@ fn each_authentication_status_shows_the_next_step() {
         let mut dash = demo_like((120, 30));
         let number = authenticate(&mut dash);
         respond_to_authentication(&mut dash, number, json!({"status": status}));
-        let screen = dash.screen();
-        assert!(
-            screen.contains(status) && screen.contains(expected),
-            "{screen}"
-        );
+        dash.shows(status);
+        dash.shows(expected);
         dash.keys("w");
-        assert!(
-            dash.screen().contains("Nothing to wait for"),
-            "{}",
-            dash.screen()
-        );
+        dash.shows("Nothing to wait for");
         // Esc returns to the editor.
         dash.keys("<Esc>");
-        assert!(
-            dash.screen().contains("provider = \"google\""),
-            "{}",
-            dash.screen()
-        );
+        dash.shows("provider = \"google\"");
     }
     let mut dash = demo_like((120, 30));
     let number = authenticate(&mut dash);
@@ -354,11 +283,7 @@ fn each_authentication_status_shows_the_next_step() {
         number,
         Err(error(refused, "the server rejected a field")),
     ));
-    assert!(
-        dash.screen().contains("body.scopes: Field required"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("body.scopes: Field required");
     // If the screen was closed meanwhile, a notice shows the result.
     let mut dash = demo_like((120, 30));
     let number = authenticate(&mut dash);
@@ -368,26 +293,18 @@ fn each_authentication_status_shows_the_next_step() {
         number,
         json!({"status": "pending", "auth_id": "a"}),
     );
-    assert!(
-        dash.screen().contains("Authentication: pending"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Authentication: pending");
 }
 
 #[test]
 fn authentication_requests_are_validated_and_refused_when_read_only() {
     let mut dash = demo_like((120, 30));
     dash.keys(":authenticate google<Enter><Down><Down><Home>scops = 3<Enter><ctrl-r>");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("✗ line 3, column 1: unknown field `scops`"),
-        "{screen}"
-    );
+    dash.shows("✗ line 3, column 1: unknown field `scops`");
     let mut dash = demo_like((120, 30));
     dash.seal();
     assert_eq!(dash.keys(":authenticate google<Enter>"), []);
-    assert!(dash.screen().contains("read-only"), "{}", dash.screen());
+    dash.shows("read-only");
     // A profile that becomes read-only during editing sends nothing.
     let mut dash = demo_like((120, 30));
     dash.keys(":authenticate google<Enter><ctrl-r>");
@@ -413,12 +330,10 @@ fn changes_are_edited_then_previewed() {
     let number = open(&mut dash, "listeners");
     answer(&mut dash, number, listeners());
     assert_eq!(dash.keys("u"), []);
-    let screen = dash.screen();
-    assert!(
-        screen.contains("╭ Update")
-            && screen.contains(r#"compute_config.k8s_namespaces = ["agents","batch"]"#),
-        "{screen}"
-    );
+    dash.shows([
+        "╭ Update",
+        r#"compute_config.k8s_namespaces = ["agents","batch"]"#,
+    ]);
     let (_, what) = planned_change(&dash.keys("<ctrl-r>"));
     assert_eq!(
         what,
@@ -428,12 +343,7 @@ fn changes_are_edited_then_previewed() {
     // Creating starts with an example. A mistake is marked at its position, and nothing is planned.
     dash.keys("a<Down><Down><Home>x");
     assert_eq!(dash.keys("<ctrl-r>"), []);
-    assert!(
-        dash.screen()
-            .contains("✗ line 3, column 1: unknown field `xcompute_id`"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("✗ line 3, column 1: unknown field `xcompute_id`");
     dash.keys("<Backspace>");
     assert_eq!(
         planned_change(&dash.keys("<ctrl-r>")).1,
@@ -493,7 +403,7 @@ fn lists_reload_after_a_change() {
         ..Applied::default()
     };
     let again = browse_number(&dash.done(EffectResult::Sent(number, Ok(made))));
-    assert!(dash.screen().contains("loading…"), "{}", dash.screen());
+    dash.shows("loading…");
     answer(&mut dash, again, json!([]));
-    assert!(dash.screen().contains("No listeners."), "{}", dash.screen());
+    dash.shows("No listeners.");
 }

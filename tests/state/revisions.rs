@@ -3,7 +3,8 @@
 use crate::thread_actions::{page, records};
 use runtail_api::{Kind, Revisions, ServerInfo, ServerKind};
 use runtail_core::model::{Evidence, FailureCard, LogEvidence};
-use runtail_testkit::dash::{Dash, Dialog, demo_like};
+use runtail_testkit::dash::{Dash, Dialog, demo, demo_like, demo_server};
+use runtail_testkit::says::Says;
 use runtail_tui::session::msg::{
     Effect, EffectResult, Msg, NextPoll, SubscriptionEvent, SubscriptionId,
 };
@@ -51,8 +52,7 @@ fn runs_name_the_revision_that_ran_them() {
 
 #[test]
 fn the_revision_list_shows_what_the_server_reports() {
-    let mut dash = demo_like((140, 40));
-    dash.open_server();
+    let mut dash = demo_server((140, 40));
     let server = dash.server();
     dash.keys("<Esc>");
     let info = |revision: &str| ServerInfo {
@@ -60,31 +60,19 @@ fn the_revision_list_shows_what_the_server_reports() {
         version: "0.16.7".into(),
         raw: json!({"host": {"host_revision_id": revision}}),
     };
-    assert!(
-        !dash.screen().contains("reported by the server"),
-        "{}",
-        dash.screen()
-    );
+    dash.lacks("reported by the server");
     dash.done(EffectResult::Info(server.clone(), Ok(info(NEWEST))));
-    assert!(
-        dash.screen().contains("reported by the server, 0s ago"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("reported by the server, 0s ago");
     dash.done(EffectResult::Info(
         server,
         Ok(info("99999999-9999-4999-8999-999999999999")),
     ));
-    let screen = dash.screen();
-    assert!(
-        screen.contains("The server reports 99999999…9999, not listed here."),
-        "{screen}"
-    );
+    dash.shows("The server reports 99999999…9999, not listed here.");
 }
 
 #[test]
 fn a_revision_in_progress_counts_from_its_creation() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     // It was created 2m10s before Runtail first saw it.
     let line = |dash: &mut Dash| {
         let screen = dash.screen();
@@ -95,13 +83,12 @@ fn a_revision_in_progress_counts_from_its_creation() {
             .map(str::to_string)
             .unwrap_or_else(|| panic!("{screen}"))
     };
-    assert!(line(&mut dash).contains(" 3m56s"), "{}", line(&mut dash));
-    let screen = dash.screen();
-    assert!(screen.contains("so far   3m56s   queued ≥"), "{screen}");
+    line(&mut dash).has(" 3m56s");
+    dash.shows("so far   3m56s   queued ≥");
     // Without the server's time, only what was observed is known.
     let history = dash.first_history();
     history.revisions[0].created_at = None;
-    assert!(line(&mut dash).contains(" ≥1m46s"), "{}", line(&mut dash));
+    line(&mut dash).has(" ≥1m46s");
 }
 
 /// Sends the explanation of the newest revision, which has this status.
@@ -144,20 +131,12 @@ fn polled(dash: &mut Dash, status: &str) -> Vec<Effect> {
 
 #[test]
 fn an_explanation_follows_its_revision() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.keys("e");
     explained(&mut dash, "BUILDING");
-    assert!(
-        dash.screen().contains("Time: 3m56s so far"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Time: 3m56s so far");
     dash.pass(25);
-    assert!(
-        dash.screen().contains("Time: 4m21s so far"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Time: 4m21s so far");
     assert!(
         dash.next_tick().is_some_and(|tick| tick.as_secs() <= 1),
         "the time advances by itself"
@@ -190,7 +169,7 @@ fn an_explanation_follows_its_revision() {
         "it is being loaded"
     );
     explained(&mut dash, "DEPLOYING");
-    assert!(dash.screen().contains(": DEPLOYING"), "{}", dash.screen());
+    dash.shows(": DEPLOYING");
     assert_eq!(loads(&polled(&mut dash, "DEPLOYING")), None);
     // r loads it again. What was loaded stays if that fails, with its age, and its time stops.
     assert!(loads(&dash.keys("r")).is_some());
@@ -198,20 +177,11 @@ fn an_explanation_follows_its_revision() {
     let error = dash.error("prod-eu", Kind::Server(503));
     dash.done(EffectResult::Card(of, Err(error)));
     dash.pass(10);
-    let screen = dash.screen();
-    assert!(
-        screen.contains("Loaded 10s ago. Loading it again failed.")
-            && screen.contains("4m21s so far"),
-        "{screen}"
-    );
+    dash.shows(["Loaded 10s ago. Loading it again failed.", "4m21s so far"]);
     // A status that is final stops the time.
     assert!(loads(&polled(&mut dash, "DEPLOYED")).is_some());
     explained(&mut dash, "DEPLOYED");
-    assert!(
-        !dash.screen().contains("so far") && !dash.screen().contains("Loaded"),
-        "{}",
-        dash.screen()
-    );
+    dash.lacks(["so far", "Loaded"]);
 }
 
 #[test]
@@ -227,30 +197,27 @@ fn a_status_that_was_first_seen_late_has_no_time_in_the_details() {
         }
         let screen = dash.screen();
         assert!(
-            screen.contains("3m56s") && !screen.contains('≥') && !screen.contains("  building "),
-            "{screen}"
+            screen.contains("3m56s") && !screen.contains('≥') && !screen.contains("  building ")
         );
     }
 }
 
 #[test]
 fn a_revision_in_progress_is_explained_with_the_keys_that_fit_it() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.keys("e");
     explained(&mut dash, "BUILDING");
     let screen = dash.screen();
     // As the list and the tabs name it, and not as the command line does.
-    assert!(
-        screen.contains("eu › support-bot 4444") && !screen.contains("prod-eu/"),
-        "{screen}"
-    );
-    assert!(screen.contains("Time: 3m56s so far"), "{screen}");
+    dash.shows("eu › support-bot 4444");
+    dash.lacks("prod-eu/");
+    dash.shows("Time: 3m56s so far");
     for step in [
         "w  Be notified when it finishes",
         "b  Follow its build log",
         "x  Interrupt it if it should not",
     ] {
-        assert!(screen.contains(step), "{step}: {screen}");
+        dash.shows(step);
     }
     let footer = screen.lines().last().unwrap_or_default();
     let offered = ["b build log", "w notify me", "x interrupt"]
@@ -263,13 +230,11 @@ fn a_revision_in_progress_is_explained_with_the_keys_that_fit_it() {
     dash.keys("w");
     assert_eq!(dash.watches().len(), 1);
     dash.keys("x");
-    assert!(dash.has_dialog(Dialog::Confirm), "{}", dash.screen());
+    assert!(dash.has_dialog(Dialog::Confirm));
     // The pane offers them, too.
     dash.keys("<Esc><Esc><Tab>");
     let screen = dash.screen();
     let footer = screen.lines().last().unwrap_or_default();
-    assert!(
-        footer.contains("x interrupt") && !footer.contains("redeploy"),
-        "{footer}"
-    );
+    footer.has("x interrupt");
+    footer.lacks("redeploy");
 }

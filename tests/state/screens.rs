@@ -2,14 +2,15 @@
 
 use runtail_api::Kind;
 use runtail_testkit::dash;
-use runtail_testkit::dash::demo_like;
+use runtail_testkit::dash::{demo, demo_like, demo_server, demo_thread};
+use runtail_testkit::says::Says;
 use runtail_tui::app::Pane;
 use runtail_tui::session::msg::{Effect, Msg, StreamTarget, SubscriptionId};
 use std::time::Duration;
 
 #[test]
 fn wide_terminals_show_three_panes() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     insta::assert_snapshot!(dash.screen());
 }
 
@@ -26,13 +27,9 @@ fn too_small_terminals_show_a_message() {
     let mut dash = demo_like((60, 12));
     insta::assert_snapshot!("deployments_60x12", dash.screen());
     let mut dash = demo_like((59, 12));
-    assert!(dash.screen().contains("too small"), "{}", dash.screen());
+    dash.shows("too small");
     // The key that it names works while a text is typed.
-    assert!(
-        dash.screen().contains("Press ctrl-c to quit."),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Press ctrl-c to quit.");
     for keys in ["", "/", ":"] {
         let mut dash = demo_like((59, 12));
         dash.keys(&format!("{keys}<ctrl-c>"));
@@ -42,40 +39,27 @@ fn too_small_terminals_show_a_message() {
 
 #[test]
 fn a_notice_of_a_view_ends_with_it() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.keys("w");
-    assert!(
-        dash.screen().contains("Long lines are wrapped."),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Long lines are wrapped.");
     dash.keys("<Esc>");
-    assert!(!dash.screen().contains("Long lines"), "{}", dash.screen());
+    dash.lacks("Long lines");
     dash.keys("!");
-    assert!(
-        dash.screen().contains("Long lines are wrapped."),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Long lines are wrapped.");
     // What was not caused by a key stays.
     dash.keys("<Esc>");
     dash.feed(Msg::Edited(Err("The editor failed.".into())));
     dash.keys("<Down>");
-    assert!(
-        dash.screen().contains("The editor failed."),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("The editor failed.");
 }
 
 #[test]
 fn ascii_option_draws_only_ascii() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.set_ascii(true);
     let screen = dash.screen();
-    assert!(screen.is_ascii(), "{screen}");
-    assert!(screen.contains("x BUILD_FAILED"), "{screen}");
+    assert!(screen.is_ascii());
+    dash.shows("x BUILD_FAILED");
 }
 
 #[test]
@@ -93,8 +77,7 @@ fn footer_keys_are_never_cut() {
 
 #[test]
 fn streamed_tokens_are_shown_in_messages_and_raw() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.capture("agent-messages-tuple");
     insta::assert_snapshot!("messages_140x40", dash.screen());
     dash.keys("7");
@@ -105,34 +88,29 @@ fn streamed_tokens_are_shown_in_messages_and_raw() {
 
 #[test]
 fn scrolling_up_pauses_and_end_follows() {
-    let mut dash = demo_like((100, 24));
-    dash.open_thread();
+    let mut dash = demo_thread((100, 24));
     dash.capture("agent-events");
     dash.keys("7");
-    assert!(
-        dash.screen().contains("● live") && !dash.screen().contains("‖"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("● live");
+    dash.lacks("‖");
     dash.keys("<Up><PageUp>");
-    assert!(dash.screen().contains("‖ paused · G"), "{}", dash.screen());
+    dash.shows("‖ paused · G");
     let paused = dash.body();
     dash.capture("agent-events");
     assert_eq!(dash.body(), paused, "a paused view does not move");
-    assert!(dash.screen().contains("‖ 42 new · G"), "{}", dash.screen());
+    dash.shows("‖ 42 new · G");
     // The other views select the same event, and switching back keeps the position.
     dash.keys("5");
-    assert!(dash.screen().contains("‖"), "{}", dash.screen());
+    dash.shows("‖");
     dash.keys("7");
     assert_eq!(dash.body(), paused);
     dash.keys("<End>");
-    assert!(!dash.screen().contains("‖"), "{}", dash.screen());
+    dash.lacks("‖");
 }
 
 #[test]
 fn views_in_a_split_share_the_cursor() {
-    let mut dash = demo_like((200, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((200, 40));
     dash.capture_now("fanout-many-subgraphs");
     dash.keys("f2|<Tab>7<BackTab><Home><Down><Down>");
     insta::assert_snapshot!("split_200x40", dash.screen());
@@ -140,8 +118,7 @@ fn views_in_a_split_share_the_cursor() {
     assert_eq!(
         dash.screen().matches('▌').count(),
         2,
-        "both views show the cursor: {}",
-        dash.screen()
+        "both views show the cursor"
     );
     // The state view selects the state after the update.
     dash.keys("3");
@@ -153,70 +130,50 @@ fn views_in_a_split_share_the_cursor() {
 
 #[test]
 fn streams_are_shown_in_tabs() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     // Opened twice, the first thread is kept.
     dash.keys("<Esc><Enter><Esc><Up><Enter>");
     insta::assert_snapshot!("tabs_140x40", dash.screen());
     // New events arrive in the first stream.
     dash.capture("agent-messages-tuple");
-    assert!(
-        dash.screen().contains("9775 ◐*"),
-        "the other tab is marked as changed: {}",
-        dash.screen()
-    );
+    // The other tab is marked as changed.
+    dash.shows("9775 ◐*");
     dash.keys("<Esc>");
-    assert!(dash.screen().contains("9775 ◐*"), "{}", dash.screen());
+    dash.shows("9775 ◐*");
     dash.keys("}");
-    assert!(
-        dash.screen().contains("9775 ◐ ") && !dash.screen().contains('*'),
-        "{}",
-        dash.screen()
-    );
+    assert!(!dash.screen().contains('*'));
+    dash.shows("9775 ◐ ");
 }
 
 #[test]
 fn connection_state_is_always_shown() {
-    let mut dash = demo_like((100, 24));
-    dash.open_thread();
-    assert!(dash.screen().contains("connecting"), "{}", dash.screen());
+    let mut dash = demo_thread((100, 24));
+    dash.shows("connecting");
     dash.capture("agent-values");
-    assert!(dash.screen().contains("● live"), "{}", dash.screen());
+    dash.shows("● live");
     dash.retrying(3, 4, "connection reset by peer");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("◐ reconnecting in 4s, attempt 3")
-            && screen.contains("connection reset by peer"),
-        "{screen}"
-    );
+    dash.shows([
+        "◐ reconnecting in 4s, attempt 3",
+        "connection reset by peer",
+    ]);
     dash.capture("approval-interrupt");
     dash.end(runtail_stream::Outcome::Interrupted);
-    let screen = dash.screen();
-    assert!(screen.contains("■ stream ended 14:01:47"), "{screen}");
-    assert!(
-        screen.contains("◆ waiting for you") && screen.contains("a answer"),
-        "{screen}"
-    );
+    dash.shows("■ stream ended 14:01:47");
+    dash.shows(["◆ waiting for you", "a answer"]);
 }
 
 #[test]
 fn composer_shows_json_errors_and_sends_nothing() {
-    let mut dash = demo_like((100, 30));
-    dash.open_server();
+    let mut dash = demo_server((100, 30));
     dash.keys("n");
     dash.keys("weather in Kraków?");
     insta::assert_snapshot!("composer", dash.screen());
     dash.keys("<Home>oops<ctrl-s>");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("✗ line 1, column 1: expected value"),
-        "{screen}"
-    );
-    assert!(screen.contains("Nothing was sent"), "{screen}");
+    dash.shows(["✗ line 1, column 1: expected value", "Nothing was sent"]);
     assert!(!dash.has_stream());
     // Closing the composer keeps the draft.
     dash.keys("<Esc>n");
-    assert!(dash.screen().contains("oops{"), "{}", dash.screen());
+    dash.shows("oops{");
     dash.keys("<Home><Delete><Delete><Delete><Delete><ctrl-s>");
     let StreamTarget::Start { body, .. } = dash.page().target else {
         panic!("{}", dash.screen())
@@ -233,8 +190,7 @@ fn composer_shows_json_errors_and_sends_nothing() {
 
 #[test]
 fn thread_assistant_and_run_lists_match_the_snapshots() {
-    let mut dash = demo_like((140, 40));
-    dash.open_server();
+    let mut dash = demo_server((140, 40));
     insta::assert_snapshot!("threads", dash.screen());
     dash.keys("2");
     insta::assert_snapshot!("assistants", dash.screen());
@@ -245,12 +201,12 @@ fn thread_assistant_and_run_lists_match_the_snapshots() {
 
 #[test]
 fn failing_profile_is_marked_and_keeps_its_rows() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     let before = dash.deployments().len();
     dash.refuse("prod-eu");
     let screen = dash.screen();
     assert_eq!(dash.deployments().len(), before);
-    assert!(screen.contains("eu ✗ 401"), "{screen}");
+    screen.has("eu ✗ 401");
     dash.keys("!");
     insta::assert_snapshot!("notices", dash.screen());
 }
@@ -259,8 +215,7 @@ fn failing_profile_is_marked_and_keeps_its_rows() {
 fn unknown_statuses_are_shown_verbatim() {
     let mut dash = demo_like((160, 40));
     dash.unknown_statuses();
-    let screen = dash.screen();
-    assert!(screen.contains("? NOVEL"), "{screen}");
+    dash.shows("? NOVEL");
 }
 
 #[test]
@@ -272,16 +227,16 @@ fn help_lists_available_keys() {
 
 #[test]
 fn deployments_are_filtered_while_typing() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.keys("/inv");
-    assert!(dash.screen().contains("1 of 5 · /inv"), "{}", dash.screen());
+    dash.shows("1 of 5 · /inv");
     dash.keys("<Enter><Esc>");
-    assert!(!dash.screen().contains("/inv"));
+    dash.lacks("/inv");
 }
 
 #[test]
 fn two_keys_open_a_thread_from_a_cold_start() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     let effects = dash.keys("<Enter>");
     assert!(
         effects
@@ -299,7 +254,7 @@ fn two_keys_open_a_thread_from_a_cold_start() {
 
 #[test]
 fn server_text_cannot_control_the_terminal() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.hostile_names();
     let screen = dash.screen();
     assert!(
@@ -312,8 +267,7 @@ fn server_text_cannot_control_the_terminal() {
 
 #[test]
 fn screens_render_at_any_size() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.capture("fanout-many-subgraphs");
     for overlay in ["", "?", "<Esc>!", "<Esc>n", "<Esc>5<Enter>"] {
         dash.keys(overlay);
@@ -400,7 +354,7 @@ fn sorting_by_any_order_keeps_the_selection() {
 
 #[test]
 fn filter_supports_fields_negation_and_fuzzy_matches() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     for (filter, expected) in [
         ("newest:failed", vec!["us/invoice-agent"]),
         ("region:eu !unused", vec!["eu/support-bot"]),
@@ -414,167 +368,101 @@ fn filter_supports_fields_negation_and_fuzzy_matches() {
         dash.keys(&format!("/<ctrl-u>{filter}<Enter>"));
         assert_eq!(order(&mut dash), expected, "{filter}");
     }
-    let screen = dash.screen();
-    assert!(
-        screen.contains("No match for “nothing-like-it”")
-            && screen.contains("newest:failed filters"),
-        "{screen}"
-    );
+    dash.shows(["No match for “nothing-like-it”", "newest:failed filters"]);
 }
 
 #[test]
 fn logs_of_marked_deployments_are_merged() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.keys("<Home>mm");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("+invoice-agent")
-            && screen.contains("+triage")
-            && screen.contains("2 marked"),
-        "{screen}"
-    );
+    dash.shows(["+invoice-agent", "+triage", "2 marked"]);
     dash.keys("l");
-    assert!(dash.screen().contains("Loading lines"), "{}", dash.screen());
+    dash.shows("Loading lines");
     dash.log_lines();
     insta::assert_snapshot!("logs_merged", dash.screen());
     // The level and the time are filtered by the server, words are filtered here.
     dash.keys("&&T");
-    assert!(
-        dash.screen()
-            .contains("warning and worse   of the last 15m"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("warning and worse   of the last 15m");
     dash.log_lines();
     dash.keys("/!slow level:warn<Enter>");
-    assert!(
-        dash.screen().contains("4 lines, 0 shown"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("4 lines, 0 shown");
     // Esc clears the filter first, then closes the logs.
     dash.keys("<Esc>");
-    assert!(dash.screen().contains("Slow request"), "{}", dash.screen());
+    dash.shows("Slow request");
     dash.keys("<Enter>");
-    assert!(
-        dash.screen().contains("level: ERROR"),
-        "the whole line: {}",
-        dash.screen()
-    );
+    // The whole line.
+    dash.shows("level: ERROR");
     dash.keys("<Esc><Esc>");
     assert!(!dash.has_logs() && dash.focus() == Pane::Deployments);
 }
 
 #[test]
 fn logs_report_new_and_possibly_missing_lines() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.keys("<Home>l");
     dash.log_lines();
-    assert!(
-        !dash.screen().contains("may have more lines"),
-        "{}",
-        dash.screen()
-    );
+    dash.lacks("may have more lines");
     dash.log_is_incomplete(0);
-    assert!(
-        dash.screen()
-            .contains("4 lines   the server may have more lines"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("4 lines   the server may have more lines");
     dash.keys("<Up>");
     dash.log_lines();
-    assert!(dash.screen().contains("‖ 4 new · G"), "{}", dash.screen());
+    dash.shows("‖ 4 new · G");
     dash.keys("/slow<Enter>");
-    assert!(dash.screen().contains("‖ 1 new · G"), "{}", dash.screen());
+    dash.shows("‖ 1 new · G");
     dash.keys("<Esc><End><Up>");
-    assert!(
-        dash.screen().contains("‖ paused · G") && !dash.screen().contains(" new"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("‖ paused · G");
+    dash.lacks(" new");
     // A new level starts a new request.
     dash.keys("&");
-    assert!(
-        !dash.screen().contains("may have more lines"),
-        "{}",
-        dash.screen()
-    );
+    dash.lacks("may have more lines");
     // With several logs, the message names the deployment.
     dash.keys("<Esc><Home>mml");
     dash.log_is_incomplete(1);
-    assert!(
-        dash.screen()
-            .contains("us › triage: the server may have more lines"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("us › triage: the server may have more lines");
 }
 
 #[test]
 fn failed_revision_is_explained_on_one_screen() {
     let mut dash = demo_like((100, 34));
     dash.keys("<Home>e");
-    assert!(
-        dash.screen().contains("Loading its record"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Loading its record");
     dash.card();
     insta::assert_snapshot!("failure_card", dash.screen());
     dash.keys("b");
-    assert!(
-        dash.screen().contains("Build log of us › invoice-agent"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Build log of us › invoice-agent");
 }
 
 #[test]
 fn keys_of_the_failure_card_act_on_the_revision() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.keys("<Home>e");
     dash.card();
-    let screen = dash.screen();
-    assert!(
-        !screen.contains("runtail revisions"),
-        "keys, not commands: {screen}"
-    );
+    // Keys, not commands.
+    dash.lacks("runtail revisions");
     for line in [
         "b  Read the whole build log",
         "z  Roll back to the last good revision",
     ] {
-        assert!(screen.contains(line), "{line}: {screen}");
+        dash.shows(line);
     }
     let planned = |effects: &[Effect]| {
         let planned = effects.iter().find_map(dash::plane_plan);
         planned.map(|(_, _, intent)| format!("{intent:?}"))
     };
     let rollback = planned(&dash.keys("z")).unwrap();
-    assert!(rollback.contains("Rollback"), "{rollback}");
+    rollback.has("Rollback");
     dash.keys("<Esc>");
     let redeploy = planned(&dash.keys("R")).unwrap();
-    assert!(
-        redeploy.contains("Redeploy") && redeploy.contains("d3-r"),
-        "{redeploy}"
-    );
+    redeploy.has(["Redeploy", "d3-r"]);
     dash.keys("<Esc>=");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("Compare revisions   A us › invoice-agent › "),
-        "{screen}"
-    );
+    dash.shows("Compare revisions   A us › invoice-agent › ");
 }
 
 #[test]
 fn watched_revision_alerts_when_it_ends() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.keys("w");
-    assert!(
-        dash.screen().contains("▌»support-bot") && dash.screen().contains("» 1 watched"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows(["▌»support-bot", "» 1 watched"]);
     assert!(dash.watched("DEPLOYING").is_empty());
     // The alert is sent from any screen.
     dash.keys("<Home><Enter>");
@@ -584,23 +472,17 @@ fn watched_revision_alerts_when_it_ends() {
     };
     assert_eq!(title, "eu › support-bot › 44444444…4444");
     assert!(text.starts_with("is DEPLOYED"), "{text}");
-    assert!(
-        dash.watches().is_empty() && dash.screen().contains("is DEPLOYED"),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.watches().is_empty());
+    dash.shows("is DEPLOYED");
     // A revision that has ended can't be watched.
     dash.keys("<Esc><Home>w");
-    assert!(
-        dash.watches().is_empty() && dash.screen().contains("nothing to watch"),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.watches().is_empty());
+    dash.shows("nothing to watch");
 }
 
 #[test]
 fn rejected_key_stops_its_profile_until_a_retry() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     let polls = |dash: &dash::Dash| {
         let of = |key: &SubscriptionId| match key {
             SubscriptionId::Deployments(p)
@@ -626,15 +508,11 @@ fn json_documents_can_be_searched() {
     let mut dash = demo_like((100, 30));
     dash.record(r#"{"a":{"url":"https://x"},"b":[{"Url":"https://y"}]}"#);
     dash.keys("/url");
-    assert!(dash.screen().contains("/url 1 of 2"), "{}", dash.screen());
+    dash.shows("/url 1 of 2");
     dash.keys("<Enter>]");
-    assert!(dash.screen().contains("/url 2 of 2"), "{}", dash.screen());
+    dash.shows("/url 2 of 2");
     dash.keys("y");
-    assert!(
-        dash.screen().contains("Copied https://y"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Copied https://y");
 }
 
 #[test]
@@ -662,9 +540,7 @@ fn header_shows_the_status_of_eight_profiles() {
             .lines()
             .next()
             .unwrap()
-            .contains("p5 ●  p6 ●  p7 ●"),
-        "{}",
-        dash.screen()
+            .contains("p5 ●  p6 ●  p7 ●")
     );
     dash.fails(of(1), Kind::RateLimited(Some(Duration::from_secs(40))));
     dash.fails(of(2), Kind::Server(503));

@@ -2,6 +2,7 @@
 
 use runtail_api::{ServerHealth, ServerLoad};
 use runtail_testkit::dash::{Dash, demo_like};
+use runtail_testkit::says::Says;
 
 use runtail_tui::session::msg::{SubscriptionEvent, SubscriptionId};
 use std::time::Duration;
@@ -39,9 +40,7 @@ fn the_head_of_an_agent_server_shows_its_queue() {
     report(&mut dash, load(12));
     assert!(
         line(&mut dash, 1)
-            .ends_with("● healthy · 3 running · 12 pending, oldest 40s · workers 8/10"),
-        "{}",
-        dash.screen()
+            .ends_with("● healthy · 3 running · 12 pending, oldest 40s · workers 8/10")
     );
     // The strip has the closed buckets only, so it appears later, without moving a row.
     let row = |dash: &mut Dash| {
@@ -50,37 +49,25 @@ fn the_head_of_an_agent_server_shows_its_queue() {
             .position(|line| line.contains("WHAT IT NEEDS"))
     };
     let before = row(&mut dash);
-    assert!(!line(&mut dash, 2).contains("pending"), "{}", dash.screen());
+    line(&mut dash, 2).lacks("pending");
     dash.pass(10);
     report(&mut dash, load(3));
     dash.pass(20);
     report(&mut dash, load(0));
-    assert!(
-        line(&mut dash, 2).ends_with("pending ▇▃╌ 30s, at most 12"),
-        "{}",
-        dash.screen()
-    );
+    assert!(line(&mut dash, 2).ends_with("pending ▇▃╌ 30s, at most 12"));
     assert_eq!(row(&mut dash), before);
     // On every list of the server, and in little room the queue is left.
     dash.keys("2");
-    assert!(
-        line(&mut dash, 1).contains("● healthy · 3 running · workers 8/10"),
-        "{}",
-        dash.screen()
-    );
+    line(&mut dash, 1).has("● healthy · 3 running · workers 8/10");
     report(&mut dash, load(12));
     dash.resize(80, 24);
-    assert!(
-        line(&mut dash, 1).contains("● 3 running · 12 pending, oldest 40s"),
-        "{}",
-        dash.screen()
-    );
+    line(&mut dash, 1).has("● 3 running · 12 pending, oldest 40s");
 }
 
 #[test]
 fn health_is_polled_only_while_the_page_of_the_server_is_shown() {
     let mut dash = demo_like((140, 24));
-    let is_polled = |dash: &Dash| dash.subscriptions().iter().any(|sub| is_health(&sub.key));
+    let is_polled = |dash: &Dash| dash.wants(is_health);
     assert!(!is_polled(&dash));
     dash.open_server();
     assert!(is_polled(&dash));
@@ -94,20 +81,8 @@ fn a_server_without_health_is_no_fault() {
     dash.keys("f");
     dash.open_server();
     report(&mut dash, Some(ServerHealth::default()));
-    assert!(
-        line(&mut dash, 1).ends_with("health not offered"),
-        "{}",
-        dash.screen()
-    );
+    assert!(line(&mut dash, 1).ends_with("health not offered"));
     report(&mut dash, None);
-    assert!(
-        line(&mut dash, 1).ends_with("? health unknown"),
-        "{}",
-        dash.screen()
-    );
-    assert!(
-        !dash.screen().contains('✗') || !line(&mut dash, 1).contains('✗'),
-        "{}",
-        dash.screen()
-    );
+    assert!(line(&mut dash, 1).ends_with("? health unknown"));
+    assert!(!dash.screen().contains('✗') || !line(&mut dash, 1).contains('✗'));
 }

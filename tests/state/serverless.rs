@@ -58,10 +58,10 @@ fn a_serverless_deployment_is_asked_only_while_it_is_open() {
                 .unwrap_or_default()
                 .to_string()
         };
-        assert!(row("night-bot").contains("▌ night-bot z "), "{screen}");
+        assert!(row("night-bot").contains("▌ night-bot z "));
         assert!(
             !row("night-bot").contains('…') && row("support-bot").contains('…'),
-            "no counts are awaited: {screen}"
+            "no counts are awaited"
         );
         let list =
             json!([{"id": "r1", "status": "DEPLOYED", "created_at": "2026-11-20T13:00:00Z"}]);
@@ -72,13 +72,9 @@ fn a_serverless_deployment_is_asked_only_while_it_is_open() {
         };
         let event = SubscriptionEvent::Revisions(Ok(list), NextPoll::Stopped);
         dash.answer(|key| matches!(key, SubscriptionId::Revisions(..)), event);
-        assert!(dash.screen().contains("erverless"), "{}", dash.screen());
+        dash.shows("erverless");
         dash.keys("i");
-        assert!(
-            dash.words().contains("only while open: us › night-bot"),
-            "{}",
-            dash.words()
-        );
+        dash.reads("only while open: us › night-bot");
         dash.keys("<Esc>");
         // Opening it is asking, and the page says so.
         let effects = dash.keys("<Enter>");
@@ -88,21 +84,11 @@ fn a_serverless_deployment_is_asked_only_while_it_is_open() {
                 .any(|effect| matches!(effect, Effect::FetchInfo(of) if &*of.name == "night-bot"))
         );
         assert_eq!(asked(&mut dash), ["night-bot", "support-bot"]);
-        assert!(
-            dash.screen()
-                .contains("serverless, kept awake by this page"),
-            "{}",
-            dash.screen()
-        );
+        dash.shows("serverless, kept awake by this page");
         dash.threads();
         dash.keys("<Enter>");
         assert_eq!(asked(&mut dash), ["night-bot", "support-bot"]);
-        assert!(
-            dash.words()
-                .contains("This page keeps a serverless deployment awake."),
-            "{}",
-            dash.words()
-        );
+        dash.reads("This page keeps a serverless deployment awake.");
         // Once everything of it is closed, it may sleep, also when the rest is refreshed.
         dash.keys("qqq");
         assert_eq!(asked(&mut dash), ["support-bot"]);
@@ -122,13 +108,8 @@ fn a_profile_without_polling_asks_its_servers_only_while_they_are_open() {
     let toml = "[profiles.lab]\npoll = false\nagent_server = { a = \"http://127.0.0.1:1\", b = \"http://127.0.0.1:2\" }\n";
     let mut dash = Dash::new(toml, (140, 40));
     assert_eq!(asked(&mut dash), [""; 0]);
-    assert!(dash.screen().contains("○ not asked"), "{}", dash.screen());
-    assert!(
-        dash.words()
-            .contains("Not asked, because of `poll = false`."),
-        "{}",
-        dash.words()
-    );
+    dash.shows("○ not asked");
+    dash.reads("Not asked, because of `poll = false`.");
     dash.keys("<Enter>");
     assert_eq!(asked(&mut dash), ["a"]);
     // It may concern one server only.
@@ -138,10 +119,5 @@ fn a_profile_without_polling_asks_its_servers_only_while_they_are_open() {
     );
     assert_eq!(asked(&mut dash), ["a"]);
     dash.keys("j");
-    assert!(
-        dash.words()
-            .contains("Not asked, because of `poll = false`."),
-        "{}",
-        dash.words()
-    );
+    dash.reads("Not asked, because of `poll = false`.");
 }

@@ -36,16 +36,12 @@ fn a_server_shows_what_needs_a_person_in_place_of_revisions() {
     dash.keys("/invoice<Enter>");
     insta::assert_snapshot!("server_pane", dash.screen());
     dash.keys("<Esc>/triage<Enter>");
-    let screen = dash.screen();
-    assert!(screen.contains("Nothing needs you here."), "{screen}");
+    dash.shows("Nothing needs you here.");
     // Unknown isn't nothing.
     inbox::answer(&mut dash, &inbox::support(), Err(Kind::Unauthorized));
     dash.keys("<Esc>/support<Enter>");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("is not known") && !screen.contains("Nothing needs you"),
-        "{screen}"
-    );
+    dash.shows("is not known");
+    dash.lacks("Nothing needs you");
 }
 
 #[test]
@@ -60,11 +56,8 @@ fn more_rows_than_fit_are_counted() {
     dash.keys("/support<Enter>");
     let screen = dash.screen();
     let shown = screen.matches("Approve this payment?").count();
-    assert!(
-        shown > 4 && screen.contains(&format!("… {} more", 40 - shown)),
-        "{screen}"
-    );
-    assert!(screen.contains("i inbox"), "{screen}");
+    assert!(shown > 4 && screen.contains(&format!("… {} more", 40 - shown)));
+    dash.shows("i inbox");
 }
 
 #[test]
@@ -77,10 +70,6 @@ fn a_list_that_fails_on_every_profile_says_all_of_it() {
             Kind::NotFound,
         );
     }
-    let screen = dash.screen();
-    assert!(
-        screen.contains("a: ") && screen.contains("b: ") && screen.contains("Press r to retry"),
-        "{screen}"
-    );
-    assert!(!screen.contains("No deployment selected"), "{screen}");
+    dash.shows(["a: ", "b: ", "Press r to retry"]);
+    dash.lacks("No deployment selected");
 }

@@ -9,10 +9,12 @@ use runtail_api::{
     StartError, StartFailure, Started, ThreadIntent,
 };
 use runtail_core::model::{
-    Consent, NewRevision, Note, PlainRequest, Preview, RunFacts, StateFacts, ThreadFacts,
+    Consent, Note, PlainRequest, Preview, RunFacts, StateFacts, ThreadFacts,
 };
 use runtail_stream::{Item, Loaded, Record, SnapshotPart, ThreadSnapshot};
-use runtail_testkit::dash::{Dash, demo_like, thread_plan};
+use runtail_testkit::dash::{Dash, demo_server, demo_thread, thread_plan};
+use runtail_testkit::made;
+use runtail_testkit::says::Says;
 use runtail_tui::session::msg::{Effect, EffectResult, Msg, ServerRef, StreamTarget, ThreadRef};
 use serde_json::{Value, json};
 
@@ -69,8 +71,13 @@ pub(crate) fn run(id: &str, status: &str) -> Value {
            "assistant_id": "a-support", "kwargs": {"input": {"n": 1}}})
 }
 
+/// [`records`] of a thread with one run.
+pub(crate) fn after_run(status: &str, case: &str, run_status: &str) -> Records {
+    records(status, case, json!([run("r1", run_status)]))
+}
+
 pub(crate) fn waiting(case: &str) -> Records {
-    records("interrupted", case, json!([run("r1", "success")]))
+    after_run("interrupted", case, "success")
 }
 
 /// A thread that waits with this question.
@@ -111,8 +118,7 @@ pub(crate) fn snapshot(dash: &mut Dash, records: &Records) {
 
 /// Opens the page of a thread with these records.
 pub(crate) fn page(size: (u16, u16), records: &Records) -> Dash {
-    let mut dash = demo_like(size);
-    dash.open_thread();
+    let mut dash = demo_thread(size);
     snapshot(&mut dash, records);
     dash
 }
@@ -148,25 +154,28 @@ fn planned(effects: &[Effect]) -> Option<(u64, ThreadIntent)> {
 
 /// Returns a preview of an action.
 fn preview(title: &str, consent: Consent) -> Box<Preview> {
+    let server = "https://support-bot.us.langgraph.app";
+    let url = format!("{server}/threads/{THREAD}/runs/{RUN}/cancel?wait=0&action=interrupt");
     Box::new(Preview {
-        title: title.into(),
-        profile: "prod-us".into(),
-        target: None,
-        request: PlainRequest {
-            method: "POST".into(),
-            url: format!(
-                "https://support-bot.us.langgraph.app/threads/{THREAD}/runs/{RUN}/cancel?wait=0&action=interrupt"
-            ),
-            headers: Vec::new(),
-            body: None,
-        },
-        then: Vec::new(),
-        changes: Vec::new(),
-        revision: NewRevision::NotAsked,
-        branch: None,
         notes: vec![Note::fact("Finished steps are kept.")],
-        consent,
+        ..made::preview(title, "prod-us", made::request("POST", &url), consent)
     })
+}
+
+fn run_started(was_found: bool) -> Acted {
+    let run_id = "r2".into();
+    Acted::Started(Started { run_id, was_found })
+}
+
+/// Sends the result of an action.
+fn acted(dash: &mut Dash, number: u64, result: Result<Acted, StartError>) -> Vec<Effect> {
+    dash.done(EffectResult::Acted(number, thread(), result))
+}
+
+/// Sends the preview of an action that has one key.
+fn preview_of(dash: &mut Dash, number: u64, title: &str) {
+    let plan = Ok((preview(title, Consent::Key), None));
+    dash.done(EffectResult::Planned(number, plan));
 }
 
 fn failed(failure: StartFailure, kind: Kind) -> StartError {
@@ -179,10 +188,8 @@ fn failed(failure: StartFailure, kind: Kind) -> StartError {
     StartError {
         failure,
         error: ApiError {
-            kind,
             at,
-            detail: "no response in time".into(),
-            hint: None,
+            ..made::error(kind, "no response in time")
         },
     }
 }
@@ -227,22 +234,11 @@ fn batches_of_javascript_get_a_decision_for_each_action() {
     let records = waiting_agent("fixtures/cases/14-hitl-camel-case/state");
     for size in [(140, 40), (80, 24)] {
         let mut dash = page(size, &records);
-        assert!(
-            dash.screen()
-                .contains("◆ Approve 2 actions: send_email(to=x@example.com"),
-            "{}",
-            dash.screen()
-        );
+        dash.shows("◆ Approve 2 actions: send_email(to=x@example.com");
         dash.keys("a");
-        let screen = dash.screen();
-        assert!(
-            screen.contains("1 approve   ( ) 2 edit   ( ) 3 reject"),
-            "{screen}"
-        );
-        assert!(
-            screen.contains("( ) 1 approve   ( ) 3 reject"),
-            "an edit isn't allowed: {screen}"
-        );
+        dash.shows("1 approve   ( ) 2 edit   ( ) 3 reject");
+        // An edit isn't allowed.
+        dash.shows("( ) 1 approve   ( ) 3 reject");
         dash.keys("2z<Down><Down>1");
         let (_, body) = started(&dash.keys("<ctrl-s>")).expect("a run");
         let resume = body["command"]["resume"]
@@ -259,9 +255,9 @@ fn batches_of_javascript_get_a_decision_for_each_action() {
     let mut dash = page((140, 40), &records);
     dash.keys("a1<Down>3no");
     let text = "JavaScript servers may drop the approved actions of an answer that rejects others.";
-    assert!(dash.screen().contains(text), "{}", dash.screen());
+    dash.shows(text);
     dash.keys("<ctrl-n>1<Down>1");
-    assert!(!dash.screen().contains(text), "{}", dash.screen());
+    dash.lacks(text);
 }
 
 #[test]
@@ -275,12 +271,7 @@ fn calls_with_a_question_each_share_a_card_and_are_sent_together() {
         started(&dash.keys("<ctrl-s>")).map(|(_, body)| body["command"]["resume"].clone())
     };
     let mut dash = page((140, 40), &records);
-    assert!(
-        dash.screen()
-            .contains("◆ Approve 2 actions: send_email(to=ann@example.com"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("◆ Approve 2 actions: send_email(to=ann@example.com");
     assert!(dash.keys("A").is_empty());
     insta::assert_snapshot!("answer_calls_140x40", dash.screen());
     let (yes, no) = (
@@ -296,57 +287,31 @@ fn calls_with_a_question_each_share_a_card_and_are_sent_together() {
     // A decision that is taken back leaves the call open, too.
     let mut dash = page((140, 40), &records);
     dash.keys("a1<Down>1<Backspace>");
-    assert!(
-        dash.screen()
-            .contains("1 of 2 answered; the other stays open."),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("1 of 2 answered; the other stays open.");
     assert_eq!(resume(&mut dash), Some(json!({ mail: yes })));
     // Problems name the action by its number in the list, and arguments are checked by the call's schema.
     let mut dash = page((140, 40), &records);
     dash.keys("a4 <ctrl-s>");
-    assert_eq!(
-        dash.newest_notice(),
-        "Nothing was sent. Action 1 needs the text of the response."
-    );
+    dash.says("Nothing was sent. Action 1 needs the text of the response.");
     let mut records = waiting_agent("captures/agents/aegra-percall-state");
     let tasks = records.state["tasks"].as_array_mut().unwrap();
     tasks.reverse();
     let mut dash = page((140, 40), &records);
     dash.keys("a1<Down>4<ctrl-s>");
-    assert_eq!(
-        dash.newest_notice(),
-        "Nothing was sent. Action 2 needs the text of the response."
-    );
-    assert!(
-        dash.screen()
-            .contains("The server doesn't say which decisions and arguments the graph allows"),
-        "{}",
-        dash.screen()
-    );
+    dash.says("Nothing was sent. Action 2 needs the text of the response.");
+    dash.shows("The server doesn't say which decisions and arguments the graph allows");
 }
 
 #[test]
 fn an_approval_of_an_unknown_shape_is_shown_as_json_and_takes_only_json() {
     let value = json!({"type": "tool_review", "toolCall": {"name": "f", "args": {"n": 1}}, "description": "Review f"});
     let mut dash = page((140, 40), &asking(value));
-    assert!(!dash.screen().contains("A approve"), "{}", dash.screen());
+    dash.lacks("A approve");
     dash.keys("a");
-    let screen = dash.screen();
-    assert!(
-        screen.contains(r#""toolCall": {"#) && !screen.contains("Answer as"),
-        "{screen}"
-    );
-    assert!(
-        screen.contains("is not understood (it looks like an approval, in an unknown format)"),
-        "{screen}"
-    );
-    assert!(
-        started(&dash.keys("approve<ctrl-s>")).is_none(),
-        "{}",
-        dash.screen()
-    );
+    dash.shows(r#""toolCall": {"#);
+    dash.lacks("Answer as");
+    dash.shows("is not understood (it looks like an approval, in an unknown format)");
+    assert!(started(&dash.keys("approve<ctrl-s>")).is_none());
     dash.keys("<ctrl-n>");
     let (_, body) = started(&dash.keys("{\"ok\": true}<ctrl-s>")).expect("a run");
     let answers: Vec<&Value> = body["command"]["resume"]
@@ -373,48 +338,28 @@ fn the_answer_card_shows_what_is_approved_in_full() {
     let mut dash = page((80, 24), &records);
     dash.keys("a");
     let screen = dash.screen();
-    assert!(
-        (1..=12).all(|n| screen.contains(&format!(" line {n}."))),
-        "{screen}"
-    );
-    assert!(
-        screen.contains("ann@example.com") && !screen.contains("more"),
-        "{screen}"
-    );
+    assert!((1..=12).all(|n| screen.contains(&format!(" line {n}."))));
+    dash.shows("ann@example.com");
+    dash.lacks("more");
     // What has no room is a page away, and the frame says so.
     records.state["tasks"][0]["interrupts"][0]["value"] = question(lines(30));
     let mut dash = page((80, 24), &records);
     dash.keys("a");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("ctrl-s send")
-            && screen.contains("1 approve")
-            && screen.contains(" more PageDown ")
-            && !screen.contains(" line 30."),
-        "{screen}"
-    );
+    dash.shows(["ctrl-s send", "1 approve", " more PageDown "]);
+    dash.lacks(" line 30.");
     dash.keys("<PageDown>");
-    let screen = dash.screen();
-    assert!(
-        screen.contains(" line 30.") && screen.contains(" more PageUp "),
-        "{screen}"
-    );
+    dash.shows([" line 30.", " more PageUp "]);
     // The form of a question without actions shows its fields in full, too.
     records.state["tasks"][0]["interrupts"][0]["value"] =
         json!({"question": "Send it?", "body": lines(12)});
     let mut dash = page((140, 40), &records);
     dash.keys("a");
-    assert!(dash.screen().contains(" line 12."), "{}", dash.screen());
+    dash.shows(" line 12.");
     // The size of a value is limited.
     records.state["tasks"][0]["interrupts"][0]["value"] = question(lines(400));
     let mut dash = page((140, 40), &records);
     dash.keys("a<PageDown><PageDown><PageDown>");
-    assert!(
-        dash.screen()
-            .contains("cut here; :state on the thread's page shows the rest"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("cut here; :state on the thread's page shows the rest");
 }
 
 #[test]
@@ -445,7 +390,7 @@ fn only_calls_that_the_question_names_are_marked_as_waiting() {
         .map(str::trim)
         .collect();
     let (waiting, open) = ("└ ◆ waiting for you", "└ ◌ no result yet");
-    assert_eq!(shown, [open, open, waiting, waiting], "{screen}");
+    assert_eq!(shown, [open, open, waiting, waiting]);
 }
 
 #[test]
@@ -480,18 +425,14 @@ fn only_ctrl_s_sends_an_answer() {
         started(&dash.keys("<ctrl-s><ctrl-s>")).is_none(),
         "the answer is sent only once"
     );
-    let acted = Acted::Started(Started {
-        run_id: "r2".into(),
-        was_found: false,
-    });
-    dash.done(EffectResult::Acted(number, thread(), Ok(acted)));
-    assert_eq!(dash.newest_notice(), "Answer sent. Following run 2.");
+    acted(&mut dash, number, Ok(run_started(false)));
+    dash.says("Answer sent. Following run 2.");
     assert!(dash.dialog().is_none());
     assert_eq!(dash.tabs().len(), 1, "no second tab");
     assert!(dash.is_read_again());
     // A sent answer is no longer a draft.
     dash.keys("a");
-    assert!(!dash.screen().contains("approved"), "{}", dash.screen());
+    dash.lacks("approved");
 }
 
 #[test]
@@ -499,11 +440,7 @@ fn typed_ahead_ctrl_s_does_not_send_an_answer() {
     let mut dash = page((140, 40), &waiting("question"));
     assert!(started(&dash.typed_ahead("aapproved<ctrl-s>")).is_none());
     dash.later(2000);
-    assert!(
-        started(&dash.keys("<ctrl-s>")).is_some(),
-        "{}",
-        dash.screen()
-    );
+    assert!(started(&dash.keys("<ctrl-s>")).is_some());
 }
 
 #[test]
@@ -512,10 +449,8 @@ fn answer_drafts_survive_closing_and_rejections() {
     dash.keys("aapproved<Esc>");
     assert!(dash.dialog().is_none());
     dash.keys("a");
-    assert!(
-        dash.screen().contains("approved")
-            && dash.newest_notice().contains("Restored your earlier draft")
-    );
+    dash.told("Restored your earlier draft");
+    dash.shows("approved");
     for (failure, message) in [
         (
             StartFailure::Answered,
@@ -532,71 +467,51 @@ fn answer_drafts_survive_closing_and_rejections() {
         ),
     ] {
         let (number, _) = started(&dash.keys("<ctrl-s>")).expect("a run");
-        dash.done(EffectResult::Acted(
-            number,
-            thread(),
-            Err(failed(failure, Kind::Conflict)),
-        ));
-        let screen = dash.screen();
-        assert!(
-            screen.contains(message) && screen.contains("approved"),
-            "{screen}"
-        );
+        acted(&mut dash, number, Err(failed(failure, Kind::Conflict)));
+        dash.shows(message);
+        dash.shows("approved");
     }
     let (number, _) = started(&dash.keys("<ctrl-s>")).expect("a run");
-    dash.done(EffectResult::Acted(
+    acted(
+        &mut dash,
         number,
-        thread(),
         Err(failed(StartFailure::Unknown, Kind::Timeout)),
-    ));
+    );
     insta::assert_snapshot!("answer_unknown_140x40", dash.screen());
     assert!(
         started(&dash.keys("x<ctrl-s>")).is_none(),
         "an answer that may have been received is not sent again"
     );
-    assert!(dash.newest_notice().contains("may have been received"));
+    dash.told("may have been received");
     dash.keys("<ctrl-n><Esc>a");
-    assert!(!dash.screen().contains("approved"), "Ctrl-N starts over");
+    // Ctrl-N starts over.
+    dash.lacks("approved");
 }
 
 #[test]
 fn open_answer_card_says_that_its_question_was_closed() {
     let mut dash = page((140, 40), &waiting("question"));
     dash.keys("aapproved");
-    assert!(dash.screen().contains("asked "), "{}", dash.screen());
+    dash.shows("asked ");
     snapshot(
         &mut dash,
         &records("busy", "finished-state", json!([run("r2", "running")])),
     );
-    let screen = dash.screen();
-    assert!(
-        screen.contains("no longer open") && screen.contains("a run is active on the thread"),
-        "{screen}"
-    );
-    assert!(screen.contains("approved"), "{screen}");
+    dash.shows([
+        "no longer open",
+        "a run is active on the thread",
+        "approved",
+    ]);
     snapshot(
         &mut dash,
         &records("idle", "finished-state", json!([run("r2", "success")])),
     );
-    let screen = dash.screen();
-    assert!(
-        screen.contains("This question is no longer open: the thread's status is now “idle”."),
-        "{screen}"
-    );
+    dash.shows("This question is no longer open: the thread's status is now “idle”.");
     // Records that show it again, as after a failed run.
     snapshot(&mut dash, &waiting("question"));
-    assert!(
-        !dash.screen().contains("no longer open"),
-        "{}",
-        dash.screen()
-    );
+    dash.lacks("no longer open");
     snapshot(&mut dash, &waiting("question-hitl"));
-    assert!(
-        dash.screen()
-            .contains("the thread asks another question now"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("the thread asks another question now");
 }
 
 #[test]
@@ -614,12 +529,10 @@ fn answer_card_names_the_questions_that_stay_open() {
     tasks[first]["interrupts"] = json!([]);
     tasks[first]["result"] = json!({});
     snapshot(&mut dash, &both);
-    let screen = dash.screen();
-    assert!(
-        screen.contains("1 of the 3 questions is no longer open. The answer leaves out"),
-        "{screen}"
-    );
-    assert!(screen.contains("· 1 of 3 no longer open"), "{screen}");
+    dash.shows([
+        "1 of the 3 questions is no longer open. The answer leaves out",
+        "· 1 of 3 no longer open",
+    ]);
     // The draft of the closed question is not sent.
     assert!(
         started(&dash.keys("<ctrl-s>")).is_none()
@@ -639,7 +552,7 @@ fn answer_card_names_the_questions_that_stay_open() {
 fn starting_over_can_be_undone() {
     let mut dash = page((140, 40), &waiting("question"));
     dash.keys("aapproved<ctrl-n>");
-    assert!(!dash.screen().contains("approved"), "{}", dash.screen());
+    dash.lacks("approved");
     dash.keys("<alt-u>");
     let (_, body) = started(&dash.keys("<ctrl-s>")).expect("a run");
     assert!(
@@ -649,17 +562,13 @@ fn starting_over_can_be_undone() {
     // An argument, and an answer as JSON.
     let mut dash = page((140, 40), &waiting("question-hitl"));
     dash.keys("a2bob<ctrl-t>x<ctrl-n>");
-    assert!(!dash.screen().contains("combob"), "{}", dash.screen());
+    dash.lacks("combob");
     dash.keys("2<alt-u>");
-    assert!(
-        dash.screen().contains("ann@example.combob"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("ann@example.combob");
     dash.keys("<ctrl-n><ctrl-t>");
-    assert!(!dash.screen().contains("}x"), "{}", dash.screen());
+    dash.lacks("}x");
     dash.keys("<alt-u>");
-    assert!(dash.screen().contains("}x"), "{}", dash.screen());
+    dash.shows("}x");
 }
 
 #[test]
@@ -675,10 +584,7 @@ fn approve_all_opens_the_card_and_sends_nothing() {
     assert_eq!(answers, [&json!([{"type": "accept", "args": null}])]);
     let mut dash = page((140, 40), &waiting("question-hitl"));
     dash.keys("A");
-    assert_eq!(
-        dash.newest_notice(),
-        "Not every question can be approved. Answer the rest yourself."
-    );
+    dash.says("Not every question can be approved. Answer the rest yourself.");
     assert!(started(&dash.keys("<ctrl-s>")).is_none());
 }
 
@@ -691,15 +597,15 @@ fn answer_key_without_a_question_suggests_other_actions() {
             "No question is open. Press n to start a run.",
         ),
         (
-            records("error", "failed", json!([run("r1", "error")])),
+            after_run("error", "failed", "error"),
             "The last run failed. Press R to retry, e to explain.",
         ),
         (
-            records("error", "poisoned", json!([run("r1", "error")])),
+            after_run("error", "poisoned", "error"),
             "The step failed with its answer, which the server keeps. Press R to ask again.",
         ),
         (
-            records("busy", "finished-state", json!([run("r1", "running")])),
+            after_run("busy", "finished-state", "running"),
             "A run is active. Press x to cancel it.",
         ),
         (
@@ -718,10 +624,7 @@ fn answer_key_without_a_question_suggests_other_actions() {
         } else {
             "success"
         };
-        let mut dash = page(
-            (140, 40),
-            &records("interrupted", case, json!([run("r1", status)])),
-        );
+        let mut dash = page((140, 40), &after_run("interrupted", case, status));
         let (_, intent) = planned(&dash.keys("a")).expect("a plan");
         assert_eq!(
             intent,
@@ -746,14 +649,13 @@ fn answer_key_works_in_time_travel() {
 
 #[test]
 fn answering_from_the_list_loads_the_thread_first() {
-    let mut dash = demo_like((140, 40));
-    dash.open_server();
+    let mut dash = demo_server((140, 40));
     let effects = dash.keys("a");
     let [Effect::LoadThread(number, target)] = effects.as_slice() else {
         panic!("{effects:?}")
     };
     assert_eq!(*target, thread());
-    assert!(dash.screen().contains("Loading the thread's questions…"));
+    dash.shows("Loading the thread's questions…");
     // The key was pressed before the card was shown.
     assert!(started(&dash.keys("<ctrl-s>")).is_none());
     dash.done(EffectResult::ThreadLoaded(
@@ -763,11 +665,7 @@ fn answering_from_the_list_loads_the_thread_first() {
     assert!(started(&dash.keys("ok<ctrl-s>")).is_none());
     dash.later(2000);
     let (number, _) = started(&dash.keys("<ctrl-s>")).expect("a run");
-    let acted = Acted::Started(Started {
-        run_id: "r2".into(),
-        was_found: true,
-    });
-    dash.done(EffectResult::Acted(number, thread(), Ok(acted)));
+    acted(&mut dash, number, Ok(run_started(true)));
     assert_eq!(
         dash.page().target,
         StreamTarget::Tail {
@@ -775,16 +673,13 @@ fn answering_from_the_list_loads_the_thread_first() {
         },
         "the page of the thread"
     );
-    assert!(
-        dash.newest_notice()
-            .contains("The server's reply was lost, but the run was started.")
-    );
+    dash.told("The server's reply was lost, but the run was started.");
     // Threads without a question and threads that fail to load are reported.
     dash.keys("<Esc>");
     let Some(Effect::LoadThread(number, _)) = dash.keys("a").pop() else {
         panic!()
     };
-    let idle = records("idle", "finished-state", json!([run("r1", "success")]));
+    let idle = after_run("idle", "finished-state", "success");
     dash.done(EffectResult::ThreadLoaded(
         number,
         Ok(Box::new(idle.loaded())),
@@ -805,12 +700,7 @@ fn answering_from_the_list_loads_the_thread_first() {
         number,
         Err(failed(StartFailure::Unchecked, Kind::Forbidden).error),
     ));
-    assert!(
-        dash.screen()
-            .contains("Couldn't load the thread's questions. Nothing was sent."),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("Couldn't load the thread's questions. Nothing was sent.");
 }
 
 #[test]
@@ -824,7 +714,7 @@ fn a_question_that_only_the_stream_knows_is_awaited() {
             r#"{"__interrupt__":[{"id":"i1","value":"send 5 EUR?"}]}"#,
         );
         dash.end(runtail_stream::Outcome::Interrupted);
-        assert!(dash.screen().contains("◆ send 5 EUR?"), "{}", dash.screen());
+        dash.shows("◆ send 5 EUR?");
         let effects = dash.keys("a");
         let [Effect::LoadWaitingThread(number, target)] = effects.as_slice() else {
             panic!("{effects:?}")
@@ -894,32 +784,23 @@ fn cancel_is_previewed_tracked_and_reported() {
         was_active: true,
         error: None,
     };
-    let effects = dash.done(EffectResult::Acted(
+    let effects = acted(
+        &mut dash,
         number,
-        thread(),
         Ok(Acted::Cancelling(vec![target.clone()])),
-    ));
+    );
     assert_eq!(
         effects,
         [Effect::FollowCancel(thread(), vec![target.clone()])]
     );
     dash.pass(3);
-    assert!(
-        dash.screen().contains("◐ cancelling, asked 3s ago"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("◐ cancelling, asked 3s ago");
     dash.event("custom", "{}");
-    assert!(
-        dash.screen()
-            .contains("cancelling, asked 3s ago, still sending events"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("cancelling, asked 3s ago, still sending events");
     target.state = CancelState::Stopped;
     dash.done(EffectResult::CancelFollowed(thread(), vec![target.clone()]));
-    assert_eq!(dash.newest_notice(), "Run 1 was cancelled.");
-    assert!(!dash.screen().contains("cancelling"));
+    dash.says("Run 1 was cancelled.");
+    dash.lacks("cancelling");
     // A cancellation that can't be verified is reported with its request.
     target.state = CancelState::Stopping;
     target.error = Some(failed(StartFailure::Unchecked, Kind::Timeout).error);
@@ -929,10 +810,7 @@ fn cancel_is_previewed_tracked_and_reported() {
         message.starts_with("Couldn't verify that run 1 stopped: no response in time."),
         "{message}"
     );
-    assert!(
-        message.contains(&format!("POST /threads/{THREAD}/runs/{RUN}/cancel")),
-        "{message}"
-    );
+    message.has(&format!("POST /threads/{THREAD}/runs/{RUN}/cancel"));
 }
 
 #[test]
@@ -981,15 +859,9 @@ fn cancel_outcomes_are_reported() {
         )),
     ));
     assert!(dash.dialog().is_none());
-    assert_eq!(
-        dash.newest_notice(),
-        "No run is active. To end the thread, press e, then x."
-    );
+    dash.says("No run is active. To end the thread, press e, then x.");
     // A thread that has nothing to end.
-    let mut dash = page(
-        (140, 40),
-        &records("idle", "finished-state", json!([run("r1", "success")])),
-    );
+    let mut dash = page((140, 40), &after_run("idle", "finished-state", "success"));
     let (number, _) = planned(&dash.keys("x")).expect("a plan");
     dash.done(EffectResult::Planned(
         number,
@@ -997,14 +869,11 @@ fn cancel_outcomes_are_reported() {
             "No run is active on this thread.".into(),
         )),
     ));
-    assert_eq!(dash.newest_notice(), "No run is active on this thread.");
+    dash.says("No run is active on this thread.");
     // A server without rollback.
     let mut dash = page((140, 40), &running);
     let (number, _) = planned(&dash.keys("X")).expect("a plan");
-    dash.done(EffectResult::Planned(
-        number,
-        Ok((preview("Cancel and roll back run 1", Consent::Key), None)),
-    ));
+    preview_of(&mut dash, number, "Cancel and roll back run 1");
     dash.keys("<ctrl-s>");
     let error = Some(failed(StartFailure::Refused, Kind::Invalid(Vec::new())).error);
     let target = CancelTarget {
@@ -1014,18 +883,8 @@ fn cancel_outcomes_are_reported() {
         was_active: true,
         error,
     };
-    dash.done(EffectResult::Acted(
-        number,
-        thread(),
-        Ok(Acted::Cancelling(vec![target])),
-    ));
-    let screen = dash.screen();
-    assert!(
-        screen.contains(
-            "The server refused to roll back run 1. x cancels it and keeps finished steps."
-        ),
-        "{screen}"
-    );
+    acted(&mut dash, number, Ok(Acted::Cancelling(vec![target])));
+    dash.shows("The server refused to roll back run 1. x cancels it and keeps finished steps.");
 }
 
 #[test]
@@ -1052,22 +911,19 @@ fn deleting_a_thread_requires_its_id() {
     assert!(dash.keys("<ctrl-s>01a1fb<ctrl-s><Enter>").is_empty());
     assert_eq!(dash.keys("b5<ctrl-s>"), [Effect::Act(number, thread())]);
     dash.resize(140, 40);
-    dash.done(EffectResult::Acted(number, thread(), Ok(Acted::Deleted)));
+    acted(&mut dash, number, Ok(Acted::Deleted));
     assert!(!dash.has_stream(), "its tab is closed");
-    assert_eq!(dash.newest_notice(), "Thread 01a1fbb5…9775 was deleted.");
+    dash.says("Thread 01a1fbb5…9775 was deleted.");
     let screen = dash.screen();
     let has_row = screen
         .lines()
         .any(|line| line.contains("01a1fbb5…9775") && !line.contains("was deleted"));
-    assert!(!has_row, "its row is removed: {screen}");
+    assert!(!has_row, "its row is removed");
 }
 
 #[test]
 fn retry_after_the_recursion_limit_offers_a_higher_limit() {
-    let mut dash = page(
-        (140, 40),
-        &records("error", "failed", json!([run("r1", "error")])),
-    );
+    let mut dash = page((140, 40), &after_run("error", "failed", "error"));
     let (number, intent) = planned(&dash.keys("R")).expect("a plan");
     assert_eq!(
         intent,
@@ -1107,24 +963,19 @@ fn retry_after_the_recursion_limit_offers_a_higher_limit() {
         plan("Retry thread 01a1fbb5…9775", 100),
     ));
     assert_eq!(dash.keys("<ctrl-s>"), [Effect::Act(number, thread())]);
-    dash.done(EffectResult::Acted(
+    acted(
+        &mut dash,
         number,
-        thread(),
         Err(failed(StartFailure::Busy, Kind::Conflict)),
-    ));
-    assert!(
-        dash.screen()
-            .contains("Another run is active on the thread, so the server refused.")
     );
+    dash.shows("Another run is active on the thread, so the server refused.");
 }
 
 #[test]
 fn new_run_on_a_waiting_thread_warns_and_reuses_its_tab() {
     let mut dash = page((140, 40), &waiting("question"));
     dash.keys("n");
-    assert!(dash.screen().contains(
-        "Starting a run drops the open question. Press Esc, then a to answer it instead."
-    ));
+    dash.shows("Starting a run drops the open question. Press Esc, then a to answer it instead.");
     dash.keys("hi");
     let (_, body) = started(&dash.keys("<ctrl-s>")).expect("a run");
     assert_eq!(body["input"]["messages"][0]["content"], "hi");
@@ -1158,5 +1009,5 @@ fn no_sentence_of_the_composer_is_cut_at_80_columns() {
         .collect::<Vec<_>>()
         .join(" ");
     let whole = "control character (\\u0000-\\u001F) found while parsing a string";
-    assert!(said.contains(whole), "{screen}");
+    assert!(said.contains(whole));
 }

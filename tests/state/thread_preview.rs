@@ -4,7 +4,8 @@ use crate::inbox_details::{read, tick};
 use jiff::Timestamp;
 use runtail_api::{Kind, ServerInbox};
 use runtail_core::model::{InboxCause, InboxThread, Question, ThreadStatus};
-use runtail_testkit::dash::{Dash, demo_like};
+use runtail_testkit::dash::{Dash, demo_server};
+use runtail_testkit::says::Says;
 use runtail_tui::session::msg::{
     EffectResult, InboxTarget, RowDetail, SubscriptionEvent, SubscriptionId, ThreadsRead,
     WantedStatus,
@@ -12,8 +13,7 @@ use runtail_tui::session::msg::{
 use serde_json::json;
 
 fn opened(size: (u16, u16)) -> Dash {
-    let mut dash = demo_like(size);
-    dash.open_server();
+    let mut dash = demo_server(size);
     dash.screen();
     dash
 }
@@ -56,12 +56,7 @@ fn the_selected_thread_is_read_once_it_stays_selected() {
     let of = read(&tick(&mut dash, 200)).expect("the thread is read");
     let error = dash.error("prod-us", Kind::Timeout);
     dash.done(EffectResult::RowRead(of, Err(error)));
-    assert!(
-        dash.screen()
-            .contains("── the details couldn't be read (timeout) ──"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("── the details couldn't be read (timeout) ──");
 }
 
 #[test]
@@ -69,7 +64,7 @@ fn small_terminals_other_lists_and_dialogs_have_no_preview() {
     for size in [(80, 24), (139, 40), (140, 20)] {
         let mut dash = opened(size);
         assert_eq!(read(&tick(&mut dash, 1000)), None, "{size:?}");
-        assert!(!dash.screen().contains("changed "), "{}", dash.screen());
+        dash.lacks("changed ");
     }
     let mut dash = opened((140, 40));
     dash.keys("2");
@@ -88,25 +83,11 @@ fn small_terminals_other_lists_and_dialogs_have_no_preview() {
 fn the_keys_of_the_preview_write_only_where_writing_is_allowed() {
     let mut dash = opened((140, 40));
     dash.keys("<Home><Down>");
-    assert!(
-        dash.screen()
-            .contains("A approve   a answer   ⏎ open the thread"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("A approve   a answer   ⏎ open the thread");
     dash.keys("<Home>");
-    assert!(
-        dash.screen()
-            .contains("e explain   R retry   ⏎ open the thread"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("e explain   R retry   ⏎ open the thread");
     dash.seal();
-    assert!(
-        dash.screen().contains("e explain   ⏎ open the thread"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("e explain   ⏎ open the thread");
 }
 
 const RUNNING: &str = "01a1fbb5-173d-77d7-b93d-09bf6dcc9775";
@@ -157,29 +138,17 @@ fn keys_of_a_question_and_a_breakpoint_suit_them() {
         },
     );
     select(&mut dash, WAITING);
-    let screen = dash.screen();
-    assert!(
-        screen.contains("│ a answer   ⏎ open the thread"),
-        "a question that A can't approve:\n{screen}"
-    );
+    // A question that A can't approve.
+    dash.shows("│ a answer   ⏎ open the thread");
     let paused = ThreadStatus::Paused {
         since: None,
         next: vec!["write_ledger".into()],
         after: false,
     };
     load_status(&mut dash, WAITING, paused);
-    assert!(
-        dash.screen()
-            .contains("│ a continue   e explain   ⏎ open the thread"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("│ a continue   e explain   ⏎ open the thread");
     dash.seal();
-    assert!(
-        dash.screen().contains("│ e explain   ⏎ open the thread"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("│ e explain   ⏎ open the thread");
 }
 
 #[test]
@@ -189,11 +158,8 @@ fn the_time_since_the_request_is_not_called_the_duration_of_the_run() {
     let (began, ended) = (time("2026-11-21T13:59:00Z"), time("2026-11-21T13:59:02.5Z"));
     load_status(&mut dash, IDLE, ThreadStatus::Idle { ended, began });
     select(&mut dash, IDLE);
-    let screen = dash.screen();
-    assert!(
-        screen.contains(" ago, 2.5s after its request") && !screen.contains("took"),
-        "{screen}"
-    );
+    dash.shows(" ago, 2.5s after its request");
+    dash.lacks("took");
 }
 
 #[test]
@@ -229,8 +195,7 @@ fn stuck_threads_have_the_words_of_the_inbox() {
                 began: None,
             },
         );
-        let row = dash.screen();
-        assert!(!row.contains("? stuck"), "{row}");
+        dash.lacks("? stuck");
     }
 }
 
@@ -286,10 +251,7 @@ fn the_preview_has_the_rows_that_a_short_list_leaves_free() {
     let mut dash = opened((140, 40));
     select(&mut dash, IDLE);
     let screen = read_state(&mut dash, 12, 3);
-    assert!(
-        screen.contains("value 11") && screen.contains(" +3 more"),
-        "{screen}"
-    );
+    screen.has(["value 11", " +3 more"]);
     // A long list keeps its rows.
     let threads: Vec<_> = (0..60)
         .map(|n| json!({"thread_id": format!("thread-{n:04}"), "status": "idle"}))
@@ -301,17 +263,13 @@ fn the_preview_has_the_rows_that_a_short_list_leaves_free() {
     );
     dash.keys("<Home>");
     let screen = read_state(&mut dash, 12, 0);
-    assert!(
-        screen.contains("value 4") && !screen.contains("value 11"),
-        "{screen}"
-    );
+    screen.has("value 4");
+    screen.lacks("value 11");
     let shown = (0..12)
         .filter(|n| screen.contains(&format!("value {n}")))
         .count();
-    assert!(
-        screen.contains(&format!(" +{} more", 12 - shown)) && !screen.contains(" …"),
-        "{screen}"
-    );
+    screen.has(&format!(" +{} more", 12 - shown));
+    screen.lacks(" …");
 }
 
 #[test]
@@ -336,12 +294,7 @@ fn a_cut_value_and_values_that_are_not_shown_have_different_marks() {
         .lines()
         .rfind(|line| line.contains("A long letter"))
         .unwrap();
-    assert!(
-        letter.trim_end_matches([' ', '│']).ends_with(" …"),
-        "{screen}"
-    );
-    assert!(
-        screen.contains(" +1 more") && !screen.contains("amount"),
-        "{screen}"
-    );
+    assert!(letter.trim_end_matches([' ', '│']).ends_with(" …"));
+    dash.shows(" +1 more");
+    dash.lacks("amount");
 }

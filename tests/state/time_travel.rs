@@ -2,8 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use runtail_stream::{Data, Event, Item, Outcome, Reader, Record, Seq, SnapshotPart, write_record};
-use runtail_testkit::dash::{Dash, demo_like};
+use runtail_stream::{Item, Outcome, Reader, Record, Seq, SnapshotPart, write_record};
+use runtail_testkit::dash::{Dash, demo_like, demo_thread};
+use runtail_testkit::made;
 use runtail_tui::features::stream::viewer::{Playhead, VIEWS, View};
 use runtail_tui::session::msg::Msg;
 use serde_json::json;
@@ -14,8 +15,7 @@ fn opened(capture: &str) -> Dash {
 }
 
 fn opened_in(size: (u16, u16), capture: &str) -> Dash {
-    let mut dash = demo_like(size);
-    dash.open_thread();
+    let mut dash = demo_thread(size);
     dash.capture_now(capture);
     dash
 }
@@ -47,8 +47,7 @@ fn stopped_at(capture: &str, position: usize) -> Vec<String> {
     let mut events = whole.events();
     events.truncate(position);
     let (_, open) = whole.connections().swap_remove(0);
-    let mut dash = demo_like((120, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((120, 40));
     // Before the first event there is no connection either.
     let mut items = if position > 0 {
         vec![Item::Record(open)]
@@ -102,7 +101,7 @@ fn time_travel_is_shown_in_the_header() {
     assert_eq!(playhead(&dash).at, at + 1);
     dash.keys("G");
     assert_eq!(dash.playhead(), None);
-    assert!(!dash.screen().contains("PAST"));
+    dash.lacks("PAST");
 }
 
 #[test]
@@ -119,7 +118,7 @@ fn live_view_is_unaffected_by_time_travel() {
         dash.end(Outcome::Success);
     }
     assert_eq!(playhead(&dash).at, at, "new events don't move the playhead");
-    assert!(dash.screen().contains("PAST"));
+    dash.shows("PAST");
     dash.keys("G");
     assert_eq!(views(&mut dash), views(&mut plain));
 }
@@ -188,7 +187,7 @@ fn later_events_are_hidden_in_time_travel() {
     viewer_at(&mut dash, 10);
     let marked = |dash: &Dash| dash.marks(View::Raw);
     dash.screen();
-    assert_eq!(marked(&dash), 1, "{}", dash.screen());
+    assert_eq!(marked(&dash), 1);
     dash.keys("\"");
     dash.screen();
     assert_eq!(dash.position(), Some(Seq(5)));
@@ -198,7 +197,7 @@ fn later_events_are_hidden_in_time_travel() {
         Some(Seq(5)),
         "there is no later mark at this position"
     );
-    assert!(dash.screen().contains("No later mark"), "{}", dash.screen());
+    dash.shows("No later mark");
     dash.keys("G");
     dash.screen();
     assert_eq!(marked(&dash), 2);
@@ -250,8 +249,7 @@ fn slider(dash: &mut Dash) -> (u16, std::ops::Range<u16>) {
 
 #[test]
 fn slider_follows_the_mouse() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     dash.items(many(10_000));
     dash.keys("<");
     finish(&mut dash);
@@ -336,26 +334,20 @@ fn span(dash: &Dash) -> (Seq, Seq) {
 fn many(count: u64) -> Vec<Item> {
     let at: Timestamp = "2026-11-21T14:00:00Z".parse().unwrap();
     let event = |seq: u64| {
-        let data = Data::Json(format!(r#"{{"n":{seq}}}"#).into());
         let at = at + SignedDuration::from_micros(seq as i64);
-        Item::Record(Record::Event(Event {
-            seq: Seq(seq),
+        Item::Record(Record::Event(made::event(
+            seq,
             at,
-            conn: 1,
-            replayed: false,
-            name: "custom".into(),
-            ns: [].into(),
-            id: None,
-            data,
-        }))
+            "custom",
+            &format!(r#"{{"n":{seq}}}"#),
+        )))
     };
     (1..=count).map(event).collect()
 }
 
 #[test]
 fn distant_seeks_take_few_ticks() {
-    let mut dash = demo_like((120, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((120, 40));
     dash.items(many(60_000));
     dash.screen();
     for target in [30_001, 59_999, 1, 45_000, 44_999, 44_990, 60_000, 0] {
@@ -454,33 +446,20 @@ fn recordings_offer_no_server_actions() {
         r#"{"__interrupt__":[{"id":"i1","value":"send 5 EUR?"}]}"#,
     );
     live.end(Outcome::Interrupted);
-    assert!(live.screen().contains("d details"), "{}", live.screen());
+    live.shows("d details");
     let mut dash = demo_like((120, 40));
     dash.open_recording("a.jsonl".into());
     dash.keys("e");
-    assert!(
-        dash.screen()
-            .contains("No run in the recording at this point."),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("No run in the recording at this point.");
     dash.keys("<Esc>");
     dash.items(recorded(&live));
-    let screen = dash.screen();
-    assert!(
-        screen.contains("◆ send 5 EUR?") && !screen.contains("d details"),
-        "{screen}"
-    );
-    assert!(
-        !screen.contains("a answer") && screen.contains("R play"),
-        "{screen}"
-    );
+    dash.shows("◆ send 5 EUR?");
+    dash.lacks("d details");
+    dash.shows("R play");
+    dash.lacks("a answer");
     dash.keys("e");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("This is a recording.") && !screen.contains("as the server has them"),
-        "{screen}"
-    );
+    dash.shows("This is a recording.");
+    dash.lacks("as the server has them");
 }
 
 #[test]
@@ -532,15 +511,13 @@ fn checkpoints_stay_within_the_memory_budget() {
     dash.keep_bytes(4 << 20);
     dash.open_thread();
     for n in 0..400_u64 {
-        let custom = |i| Event {
-            seq: Seq(n * 100 + i + 1),
-            at: dash.now,
-            conn: 1,
-            replayed: false,
-            name: "custom".into(),
-            ns: [].into(),
-            id: None,
-            data: Data::Json(format!(r#"{{"i":{i}}}"#).into()),
+        let custom = |i| {
+            made::event(
+                n * 100 + i + 1,
+                dash.now,
+                "custom",
+                &format!(r#"{{"i":{i}}}"#),
+            )
         };
         let items = (0..100)
             .map(|i| Item::Record(Record::Event(custom(i))))
@@ -566,17 +543,13 @@ fn checkpoints_stay_within_the_memory_budget() {
 
 #[test]
 fn a_stream_without_events_has_no_time_to_travel_in() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     let state = json!({"values": {"a": 1}, "next": [], "tasks": []});
     dash.snapshot(vec![(SnapshotPart::State, state)]);
     for key in [",", "<Space>", "."] {
         dash.keys(key);
-        let screen = dash.screen();
-        assert!(
-            screen.contains("no events to go back to") && !screen.contains("PAST"),
-            "{screen}"
-        );
+        dash.shows("no events to go back to");
+        dash.lacks("PAST");
         // Nothing of Delivery is known either, so its tab is as dim as the others without content.
         let buffer = dash.buffer();
         let row: String = (0..140)
@@ -591,9 +564,6 @@ fn a_stream_without_events_has_no_time_to_travel_in() {
     }
     dash.keys("3");
     // The time of this state is unknown.
-    let screen = dash.screen();
-    assert!(
-        screen.contains("state 1 of 1 · ") && !screen.contains("–"),
-        "{screen}"
-    );
+    dash.shows("state 1 of 1 · ");
+    dash.lacks("–");
 }

@@ -3,7 +3,8 @@
 use crate::inbox::{answer, approval, listed};
 use ratatui::style::{Color, Modifier};
 use runtail_api::{Kind, ServerInfo, ServerKind};
-use runtail_testkit::dash::{Dash, demo_like};
+use runtail_testkit::dash::{Dash, demo, demo_like};
+use runtail_testkit::says::Says;
 
 use runtail_tui::session::msg::{
     EffectResult, NextPoll, ServerRef, SubscriptionEvent, SubscriptionId,
@@ -47,48 +48,27 @@ fn row(dash: &mut Dash, name: &str) -> String {
 
 #[test]
 fn a_tile_is_not_idle_while_its_threads_are_unknown() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     dash.keys("PP");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("? support-bot us") && screen.contains("asking…"),
-        "{screen}"
-    );
-    assert!(!screen.contains("idle"), "{screen}");
+    dash.shows(["? support-bot us", "asking…"]);
+    dash.lacks("idle");
     fail_all(&mut dash);
-    let screen = dash.screen();
-    assert!(
-        screen.contains("? support-bot us") && screen.contains("threads not read: "),
-        "{screen}"
-    );
-    assert!(
-        !screen.contains("idle") && !screen.contains("● support-bot us"),
-        "{screen}"
-    );
-    assert!(
-        screen.contains("BUILD_FAILED"),
-        "what the control plane reports stays: {screen}"
-    );
+    dash.shows(["? support-bot us", "threads not read: "]);
+    dash.lacks(["idle", "● support-bot us"]);
+    // What the control plane reports stays.
+    dash.shows("BUILD_FAILED");
     let us = servers(&dash)
         .into_iter()
         .find(|one| &*one.profile == "prod-us" && &*one.name == "support-bot")
         .unwrap();
     answer(&mut dash, &us, listed(Vec::new()));
-    let screen = dash.screen();
-    assert!(
-        screen.contains("● support-bot us") && screen.contains("idle"),
-        "{screen}"
-    );
+    dash.shows(["● support-bot us", "idle"]);
 }
 
 #[test]
 fn unknown_counts_are_not_blank_and_have_a_reason() {
-    let mut dash = demo_like((140, 40));
-    assert!(
-        row(&mut dash, "invoice-agent us").contains('…'),
-        "{}",
-        dash.screen()
-    );
+    let mut dash = demo();
+    assert!(row(&mut dash, "invoice-agent us").contains('…'));
     let invoice = server(&dash, "invoice-agent");
     answer(&mut dash, &invoice, listed(Vec::new()));
     let known = row(&mut dash, "invoice-agent us");
@@ -98,23 +78,10 @@ fn unknown_counts_are_not_blank_and_have_a_reason() {
     );
     let triage = server(&dash, "triage");
     answer(&mut dash, &triage, Err(Kind::Network));
-    assert_eq!(
-        row(&mut dash, "triage        us").matches('?').count(),
-        3,
-        "{}",
-        dash.screen()
-    );
-    let screen = dash.screen();
-    assert!(
-        screen.contains("us › triage: threads not read ("),
-        "{screen}"
-    );
+    assert_eq!(row(&mut dash, "triage        us").matches('?').count(), 3);
+    dash.shows("us › triage: threads not read (");
     dash.resize(80, 24);
-    assert!(
-        dash.screen().contains("us › triage: threads not read ("),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("us › triage: threads not read (");
     let notices = dash
         .notices()
         .into_iter()
@@ -130,7 +97,7 @@ fn unknown_counts_are_not_blank_and_have_a_reason() {
 
 #[test]
 fn header_counters_are_qualified_until_every_server_was_read() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     let row = approval(&dash);
     let invoice = server(&dash, "invoice-agent");
     answer(&mut dash, &invoice, listed(vec![row]));
@@ -138,19 +105,12 @@ fn header_counters_are_qualified_until_every_server_was_read() {
         answer(&mut dash, &other, Err(Kind::Network));
     }
     let shown = header(&mut dash);
-    assert!(
-        shown.contains("◆ 1+ waiting   ✗ 1+ failed   ? 4 not checked"),
-        "{shown}"
-    );
+    shown.has("◆ 1+ waiting   ✗ 1+ failed   ? 4 not checked");
     dash.resize(80, 24);
-    assert!(
-        header(&mut dash).contains("◆ 1+  ✗ 1+"),
-        "{}",
-        header(&mut dash)
-    );
+    header(&mut dash).has("◆ 1+  ✗ 1+");
     let mut dash = crate::inbox::dash((80, 24));
     fail_all(&mut dash);
-    assert!(header(&mut dash).contains("◆ ?"), "{}", header(&mut dash));
+    header(&mut dash).has("◆ ?");
 }
 
 /// Returns the modifiers and colors of a text in the first line.
@@ -166,33 +126,21 @@ fn header_style(dash: &mut Dash, text: &str) -> (Color, Modifier) {
 
 #[test]
 fn any_failed_request_marks_the_profile_at_once() {
-    let mut dash = demo_like((140, 40));
-    assert!(
-        header(&mut dash).ends_with("us ●  eu ●"),
-        "{}",
-        header(&mut dash)
-    );
+    let mut dash = demo();
+    assert!(header(&mut dash).ends_with("us ●  eu ●"));
     let triage = server(&dash, "triage");
     answer(&mut dash, &triage, Err(Kind::Network));
-    assert!(
-        header(&mut dash).ends_with("us ✗ 1 server  eu ●"),
-        "{}",
-        header(&mut dash)
-    );
+    assert!(header(&mut dash).ends_with("us ✗ 1 server  eu ●"));
     answer(&mut dash, &triage, listed(Vec::new()));
-    assert!(
-        header(&mut dash).ends_with("us ●  eu ●"),
-        "{}",
-        header(&mut dash)
-    );
+    assert!(header(&mut dash).ends_with("us ●  eu ●"));
     // Revisions of prod-eu are polled more often than its list.
     let revisions = |key: &SubscriptionId| matches!(key, SubscriptionId::Revisions(..));
     let error = dash.error("prod-eu", Kind::Network);
     let next = NextPoll::At(dash.now + jiff::SignedDuration::from_secs(9));
     dash.answer(revisions, SubscriptionEvent::Revisions(Err(error), next));
     let screen = dash.screen();
-    assert!(header(&mut dash).contains("eu ✗ no connection"), "{screen}");
-    assert!(screen.contains("eu: no connection, as of "), "{screen}");
+    header(&mut dash).has("eu ✗ no connection");
+    screen.has("eu: no connection, as of ");
     let buffer = dash.buffer();
     let below: Vec<_> = buffer
         .content
@@ -202,17 +150,12 @@ fn any_failed_request_marks_the_profile_at_once() {
     assert!(
         below
             .iter()
-            .all(|cell| cell.fg == Color::Reset && cell.modifier.contains(Modifier::DIM)),
-        "{screen}"
+            .all(|cell| cell.fg == Color::Reset && cell.modifier.contains(Modifier::DIM))
     );
     // The control plane answers again, even with an error.
     let error = dash.error("prod-eu", Kind::NotFound);
     dash.answer(revisions, SubscriptionEvent::Revisions(Err(error), next));
-    assert!(
-        header(&mut dash).ends_with("us ●  eu ●"),
-        "{}",
-        header(&mut dash)
-    );
+    assert!(header(&mut dash).ends_with("us ●  eu ●"));
 }
 
 #[test]
@@ -225,27 +168,15 @@ fn an_agent_server_that_stops_answering_is_not_up() {
         raw: serde_json::Value::Null,
     };
     dash.done(EffectResult::Info(lab.clone(), Ok(info)));
-    assert!(
-        row(&mut dash, "lab           lab").contains("● up"),
-        "{}",
-        dash.screen()
-    );
+    row(&mut dash, "lab           lab").has("● up");
     answer(&mut dash, &lab, Err(Kind::Network));
-    assert!(
-        row(&mut dash, "lab           lab").contains("✗ down"),
-        "{}",
-        dash.screen()
-    );
-    assert!(
-        header(&mut dash).contains("lab ✗ no connection"),
-        "{}",
-        header(&mut dash)
-    );
+    row(&mut dash, "lab           lab").has("✗ down");
+    header(&mut dash).has("lab ✗ no connection");
 }
 
 #[test]
 fn counters_with_outdated_rows_are_dim() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     let waiting = approval(&dash);
     for server in servers(&dash) {
         let rows = if &*server.name == "triage" {
@@ -256,11 +187,7 @@ fn counters_with_outdated_rows_are_dim() {
         answer(&mut dash, &server, listed(rows));
     }
     assert_eq!(header_style(&mut dash, "1 waiting").0, Color::Yellow);
-    assert!(
-        header(&mut dash).contains("✗ 1 failed"),
-        "{}",
-        header(&mut dash)
-    );
+    header(&mut dash).has("✗ 1 failed");
     fail_all(&mut dash);
     for profile in ["prod-us", "prod-eu"] {
         dash.fails(
@@ -270,22 +197,13 @@ fn counters_with_outdated_rows_are_dim() {
     }
     let expected = (Color::Reset, Modifier::DIM);
     assert_eq!(header_style(&mut dash, "1? waiting"), expected);
-    assert_eq!(
-        header_style(&mut dash, "1? failed"),
-        expected,
-        "{}",
-        header(&mut dash)
-    );
-    assert!(
-        header(&mut dash).contains("? 5 not checked"),
-        "{}",
-        header(&mut dash)
-    );
+    assert_eq!(header_style(&mut dash, "1? failed"), expected);
+    header(&mut dash).has("? 5 not checked");
 }
 
 #[test]
 fn a_request_that_takes_long_is_shown() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     for server in servers(&dash) {
         answer(&mut dash, &server, listed(Vec::new()));
     }
@@ -297,26 +215,14 @@ fn a_request_that_takes_long_is_shown() {
     };
     dash.pass(15);
     dash.answer(inbox, overdue);
-    assert!(
-        header(&mut dash).contains("us ◐ asking 15s"),
-        "{}",
-        header(&mut dash)
-    );
-    assert!(
-        header(&mut dash).contains("? 1 not checked"),
-        "{}",
-        header(&mut dash)
-    );
+    header(&mut dash).has("us ◐ asking 15s");
+    header(&mut dash).has("? 1 not checked");
     assert!(
         dash.next_tick()
             .is_some_and(|tick| tick <= std::time::Duration::from_secs(1))
     );
     answer(&mut dash, &triage, listed(Vec::new()));
-    assert!(
-        header(&mut dash).contains("us ●  eu ●"),
-        "{}",
-        header(&mut dash)
-    );
+    header(&mut dash).has("us ●  eu ●");
     let list = |key: &SubscriptionId| *key == SubscriptionId::Deployments("prod-eu".into());
     let overdue = SubscriptionEvent::Overdue {
         server: None,
@@ -324,16 +230,12 @@ fn a_request_that_takes_long_is_shown() {
     };
     dash.pass(12);
     dash.answer(list, overdue);
-    assert!(
-        header(&mut dash).contains("eu ◐ asking 12s"),
-        "{}",
-        header(&mut dash)
-    );
+    header(&mut dash).has("eu ◐ asking 12s");
 }
 
 #[test]
 fn outdated_tiles_keep_their_last_state() {
-    let mut dash = demo_like((140, 40));
+    let mut dash = demo();
     for server in servers(&dash) {
         answer(&mut dash, &server, listed(Vec::new()));
     }
@@ -343,22 +245,15 @@ fn outdated_tiles_keep_their_last_state() {
         |key| *key == SubscriptionId::Deployments("prod-us".into()),
         Kind::Network,
     );
-    let screen = dash.screen();
-    assert!(
-        screen.contains("? invoice-agent us") && screen.contains("BUILD_FAILED 41m · as of 14:00"),
-        "{screen}"
-    );
-    assert!(
-        screen.contains("? support-bot us") && screen.contains("idle · as of 14:00"),
-        "{screen}"
-    );
-    assert!(!screen.contains("not up to date"), "{screen}");
+    dash.shows(["? invoice-agent us", "BUILD_FAILED 41m · as of 14:00"]);
+    dash.shows(["? support-bot us", "idle · as of 14:00"]);
+    dash.lacks("not up to date");
     let buffer = dash.buffer();
     let filled = buffer
         .content
         .iter()
         .filter(|cell| cell.symbol() == "B" && cell.modifier.contains(Modifier::REVERSED));
-    assert_eq!(filled.count(), 0, "an outdated tile is dim: {screen}");
+    assert_eq!(filled.count(), 0, "an outdated tile is dim");
 }
 
 #[test]
@@ -369,28 +264,16 @@ fn a_tile_of_an_agent_server_has_a_word() {
     );
     let local = server(&dash, "local");
     dash.keys("P");
-    assert!(
-        dash.screen().contains("? local ") && dash.screen().contains("asking…"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows(["? local ", "asking…"]);
     answer(&mut dash, &local, listed(Vec::new()));
     let screen = dash.screen();
-    assert!(
-        screen.contains("● local ") && screen.contains("   up ") && !screen.contains("local local"),
-        "{screen}"
-    );
+    dash.shows(["● local ", "   up "]);
+    dash.lacks("local local");
     let footer = screen.trim_end().lines().last().unwrap_or_default();
-    assert!(
-        footer.contains("P back") && !footer.contains("at a glance"),
-        "{footer}"
-    );
+    footer.has("P back");
+    footer.lacks("at a glance");
     answer(&mut dash, &local, Err(Kind::Network));
-    assert!(
-        dash.screen().contains("up · as of 14:00"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("up · as of 14:00");
 }
 
 #[test]
@@ -400,12 +283,9 @@ fn labels_of_counts_are_whole_or_left_away() {
         answer(&mut dash, &server, listed(Vec::new()));
     }
     dash.keys("P");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("At a glance") && !screen.contains("W…") && !screen.contains("WA…"),
-        "{screen}"
-    );
-    assert!(screen.contains("FAILED"), "{screen}");
+    dash.shows("At a glance");
+    dash.lacks(["W…", "WA…"]);
+    dash.shows("FAILED");
 }
 
 #[test]
@@ -419,10 +299,7 @@ fn profiles_that_fail_keep_their_names_in_the_header() {
         );
     }
     let shown = header(&mut dash);
-    assert!(
-        shown.contains("prod-us ✗ no connection  prod-eu ✗ no connection"),
-        "{shown}"
-    );
+    shown.has("prod-us ✗ no connection  prod-eu ✗ no connection");
 }
 
 #[test]
@@ -449,15 +326,9 @@ fn a_missing_key_is_named_and_nothing_was_refused() {
     };
     dash.answer(|key| matches!(key, SubscriptionId::Deployments(_)), event);
     let screen = dash.screen();
-    assert!(header(&mut dash).contains("us ✗ no key"), "{screen}");
-    assert!(
-        screen.contains("prod-us: K1 isn't set; set it and start Runtail again."),
-        "{screen}"
-    );
-    assert!(
-        !screen.contains("refused") && !screen.contains("Press r to retry"),
-        "{screen}"
-    );
+    header(&mut dash).has("us ✗ no key");
+    screen.has("prod-us: K1 isn't set; set it and start Runtail again.");
+    screen.lacks(["refused", "Press r to retry"]);
 }
 
 #[test]
@@ -468,25 +339,14 @@ fn the_inbox_names_what_was_not_checked_and_cuts_no_count() {
     answer(&mut dash, &bot, listed(vec![waiting]));
     dash.keys("i");
     let title = |dash: &mut Dash| dash.screen().lines().nth(2).unwrap_or_default().to_string();
-    assert!(
-        title(&mut dash).contains("Inbox · 1 waiting, 0 failed · asking lab, us…"),
-        "{}",
-        dash.screen()
-    );
+    title(&mut dash).has("Inbox · 1 waiting, 0 failed · asking lab, us…");
     let (lab, invoice) = (server(&dash, "lab"), server(&dash, "invoice-agent"));
     answer(&mut dash, &lab, Err(Kind::Unauthorized));
     let said = title(&mut dash);
-    assert!(
-        said.contains("1 waiting, 0 failed · asking us…")
-            && said.contains("lab: not checked (401)"),
-        "{said}"
-    );
+    said.has(["1 waiting, 0 failed · asking us…", "lab: not checked (401)"]);
     answer(&mut dash, &invoice, Err(Kind::Server(503)));
     let triage = server(&dash, "triage");
     answer(&mut dash, &triage, listed(Vec::new()));
     let said = title(&mut dash);
-    assert!(
-        said.contains("not checked: lab (401), us › invoice-agent (503)"),
-        "{said}"
-    );
+    said.has("not checked: lab (401), us › invoice-agent (503)");
 }

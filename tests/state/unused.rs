@@ -2,6 +2,7 @@
 
 use runtail_api::{ServerInfo, ServerKind};
 use runtail_testkit::dash::{Dash, listed};
+use runtail_testkit::says::Says;
 use runtail_tui::session::msg::{
     EffectResult, NextPoll, ServerRef, SubscriptionEvent, SubscriptionId,
 };
@@ -55,63 +56,43 @@ fn an_unused_deployment_is_explained_and_not_said_to_serve() {
         .lines()
         .find(|line| line.contains("nightly-etl "))
         .unwrap_or_default();
-    assert!(
-        row.contains("■ unused") && row.contains("newest?"),
-        "{screen}"
-    );
-    assert!(
-        screen.contains("serving?") && !screen.contains("serving "),
-        "{screen}"
-    );
+    row.has(["■ unused", "newest?"]);
+    dash.shows("serving?");
+    dash.lacks("serving ");
     insta::assert_snapshot!("unused_140x40", screen);
     dash.keys("<Enter>");
     let said = &dash.newest_notice();
-    assert!(
-        said.contains("no agent server to open") && said.contains("counts the deployment as idle"),
-        "{said}"
-    );
+    said.has(["no agent server to open", "counts the deployment as idle"]);
     dash.keys("PP");
-    assert!(
-        dash.screen().contains("unused, no URL"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("unused, no URL");
 }
 
 #[test]
 fn little_room_keeps_the_explanation_of_an_unused_deployment() {
     let mut dash = dash((80, 24), "UNUSED", None);
-    let screen = dash.screen();
-    assert!(screen.contains("── nightly-etl · unused ──"), "{screen}");
+    dash.shows("── nightly-etl · unused ──");
     let sentence = "Unused: the control plane counts the deployment as idle, and doesn't report whether its server runs. \
                     It has no URL, so there is no agent server to open.";
-    assert!(dash.words().contains(sentence), "{screen}");
+    dash.reads(sentence);
     dash.keys("<Tab>");
     let screen = dash.screen();
-    assert!(
-        dash.words().contains(sentence) && screen.contains("serving?"),
-        "{screen}"
-    );
+    assert!(dash.words().contains(sentence) && screen.contains("serving?"));
 }
 
 #[test]
 fn a_deployment_that_is_deleted_is_not_said_to_serve() {
     let mut dash = dash((140, 40), "AWAITING_DELETE", Some(URL));
-    let screen = dash.screen();
-    assert!(
-        screen.contains("◐ deleting") && screen.contains("newest?") && screen.contains("serving?"),
-        "{screen}"
-    );
-    assert!(!screen.contains("no URL"), "{screen}");
+    dash.shows(["◐ deleting", "newest?", "serving?"]);
+    dash.lacks("no URL");
     dash.resize(80, 24);
     let sentence = "Deleting: the control plane is removing the deployment, and doesn't report whether its server runs.";
-    assert!(dash.words().contains(sentence), "{}", dash.screen());
+    dash.reads(sentence);
 }
 
 #[test]
 fn an_agent_server_that_responds_shows_that_the_revision_serves() {
     let mut dash = dash((140, 40), "UNUSED", Some(URL));
-    assert!(dash.screen().contains("newest?"), "{}", dash.screen());
+    dash.shows("newest?");
     let server = ServerRef {
         profile: "prod-us".into(),
         name: "nightly-etl".into(),
@@ -123,15 +104,7 @@ fn an_agent_server_that_responds_shows_that_the_revision_serves() {
         raw: json!({}),
     };
     dash.done(EffectResult::Info(server, Ok(info)));
-    let screen = dash.screen();
-    assert!(
-        !screen.contains("newest?") && !screen.contains("serving?"),
-        "{screen}"
-    );
+    dash.lacks(["newest?", "serving?"]);
     dash.resize(80, 24);
-    assert!(
-        dash.words()
-            .contains("counts the deployment as idle, but its agent server responds"),
-        "{screen}"
-    );
+    dash.reads("counts the deployment as idle, but its agent server responds");
 }

@@ -2,24 +2,24 @@
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use runtail_api::{ApiError, Kind, Place};
-use runtail_stream::{Data, Event, Item, Record, Seq};
-use runtail_testkit::dash::{Dash, demo_like};
+use runtail_api::Kind;
+use runtail_stream::{Item, Record, Seq};
+use runtail_testkit::dash::{Dash, demo_thread};
+use runtail_testkit::made;
+use runtail_testkit::says::Says;
 use runtail_tui::features::stream::viewer::View;
 use runtail_tui::session::msg::{Effect, EffectResult, Msg};
 
 /// Creates events with these texts, 1.5s apart.
 fn events(from: u64, texts: &[String]) -> Vec<Item> {
     let start: Timestamp = "2026-11-21T14:00:00Z".parse().unwrap();
-    let event = |(n, text): (usize, &String)| Event {
-        seq: Seq(from + n as u64),
-        at: start + SignedDuration::from_millis(1_500 * (from as i64 + n as i64)),
-        conn: 1,
-        replayed: false,
-        name: "custom".into(),
-        ns: Vec::new().into(),
-        id: None,
-        data: Data::Json(serde_json::to_string(text).unwrap().into()),
+    let event = |(n, text): (usize, &String)| {
+        made::event(
+            from + n as u64,
+            start + SignedDuration::from_millis(1_500 * (from as i64 + n as i64)),
+            "custom",
+            &serde_json::to_string(text).unwrap(),
+        )
     };
     texts
         .iter()
@@ -30,26 +30,24 @@ fn events(from: u64, texts: &[String]) -> Vec<Item> {
 }
 
 fn with_events(size: (u16, u16), texts: &[String]) -> Dash {
-    let mut dash = demo_like(size);
-    dash.open_thread();
+    let mut dash = demo_thread(size);
     dash.items(events(1, texts));
     dash
 }
 
 #[test]
 fn timestamps_toggle_between_absolute_relative_and_delta() {
-    let mut dash = demo_like((120, 30));
-    dash.open_thread();
+    let mut dash = demo_thread((120, 30));
     dash.capture("agent-messages-tuple");
     dash.keys("7<Home>T");
     insta::assert_snapshot!("raw_relative_120x30", dash.screen());
     dash.keys("T");
     insta::assert_snapshot!("raw_delta_120x30", dash.screen());
     dash.keys("1");
-    assert!(dash.screen().contains('+'), "{}", dash.screen());
-    assert!(!dash.screen().contains("14:01:4"), "{}", dash.screen());
+    assert!(dash.screen().contains('+'));
+    dash.lacks("14:01:4");
     dash.keys("T");
-    assert!(dash.screen().contains("14:01:4"), "{}", dash.screen());
+    dash.shows("14:01:4");
 }
 
 #[test]
@@ -106,15 +104,12 @@ fn frozen_screen_does_not_change_while_data_arrives() {
     assert_eq!(dash.newest_event(), Seq(20), "events are still received");
     assert!(!dash.has_ended() && dash.next_tick().is_none());
     dash.keys("F");
-    let resumed = dash.screen();
-    assert!(
-        resumed.contains("event 9") && resumed.contains("    20 "),
-        "{resumed}"
-    );
+    dash.shows(["event 9", "    20 "]);
     // Resizing unfreezes the screen, because the frozen frame no longer fits.
     dash.keys("F");
     dash.resize(80, 24);
-    assert!(!dash.is_frozen() && !dash.screen().contains("FROZEN"));
+    assert!(!dash.is_frozen());
+    dash.lacks("FROZEN");
 }
 
 #[test]
@@ -185,11 +180,11 @@ fn mouse_selects_entries_tabs_and_split_halves() {
     assert_eq!(dash.view(), shown[other]);
     // With several streams, a click on the tab of one shows it.
     dash.keys("|<Esc><Down><Enter>");
-    assert_eq!(dash.tab(), Some(1), "{}", dash.screen());
+    assert_eq!(dash.tab(), Some(1));
     let tabs = dash.screen().lines().next().unwrap_or_default().to_string();
     let x = runtail_core::text::width(tabs.split_once("9775").unwrap().0) as u16;
     dash.feed(Msg::Click { x, y: 0 });
-    assert_eq!(dash.tab(), Some(0), "{}", dash.screen());
+    assert_eq!(dash.tab(), Some(0));
 }
 
 /// Wide, combining, right-to-left and hostile text.
@@ -253,16 +248,12 @@ proptest! {
 
 #[test]
 fn thread_opens_in_the_browser_and_its_url_opens_the_thread() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     let effects = dash.keys("o");
     let [Effect::OpenLink(link)] = effects.as_slice() else {
         panic!("{effects:?}")
     };
-    assert!(
-        link.contains("smith.langchain.com/studio/?baseUrl=https%3A%2F%2F"),
-        "{link}"
-    );
+    link.has("smith.langchain.com/studio/?baseUrl=https%3A%2F%2F");
     assert!(
         dash.newest_notice().contains(link),
         "the notice shows the link"
@@ -287,7 +278,7 @@ fn thread_opens_in_the_browser_and_its_url_opens_the_thread() {
         [],
         "only web links are offered"
     );
-    assert!(!dash.newest_notice().contains("javascript"));
+    dash.newest_notice().lacks("javascript");
 }
 
 #[test]
@@ -297,12 +288,7 @@ fn local_server_is_named_once_and_its_state_fits_the_column() {
         (140, 40),
     );
     let server = dash.selected_server();
-    let error = ApiError {
-        kind: Kind::Network,
-        at: Place::default(),
-        detail: "refused".into(),
-        hint: None,
-    };
+    let error = made::error(Kind::Network, "refused");
     dash.done(EffectResult::Info(server, Err(error)));
     // With one server its threads are shown first.
     dash.focus_on(runtail_tui::app::Pane::Deployments);
@@ -321,9 +307,5 @@ fn local_server_is_named_once_and_its_state_fits_the_column() {
     dash.threads();
     dash.keys("n");
     let head = dash.screen().lines().nth(1).map(str::to_string);
-    assert!(
-        head.is_some_and(|head| head.starts_with("╭ New run · lab ─")),
-        "{}",
-        dash.screen()
-    );
+    assert!(head.is_some_and(|head| head.starts_with("╭ New run · lab ─")));
 }

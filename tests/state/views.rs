@@ -3,8 +3,10 @@
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 use runtail_stream::projection::Role;
-use runtail_stream::{Event, Item, Outcome, Record, SnapshotPart};
-use runtail_testkit::dash::{Dash, demo_like};
+use runtail_stream::{Event, Outcome, SnapshotPart};
+use runtail_testkit::dash::{Dash, demo_thread};
+use runtail_testkit::made;
+use runtail_testkit::says::Says;
 use runtail_tui::features::stream::viewer::{VIEWS, View};
 use runtail_tui::session::msg::Msg;
 use serde_json::json;
@@ -17,15 +19,9 @@ const THREAD: [&str; 4] = [
     "broken-values",
 ];
 pub(crate) fn thread(size: (u16, u16)) -> Dash {
-    let mut dash = demo_like(size);
-    dash.open_thread();
+    let mut dash = demo_thread(size);
     let at = dash.now;
-    dash.items(vec![Item::Record(Record::Open {
-        at,
-        conn: 1,
-        status: 200,
-        resumed_after: None,
-    })]);
+    dash.items(vec![made::connected(at)]);
     for capture in THREAD {
         dash.continue_capture_now(capture);
         dash.run_done();
@@ -95,8 +91,7 @@ fn scenes() -> Vec<(&'static str, Dash)> {
         dash.end(outcome);
         scenes.push((name, dash));
     }
-    let mut empty = demo_like((120, 36));
-    empty.open_thread();
+    let empty = demo_thread((120, 36));
     scenes.push(("empty", empty));
     scenes
 }
@@ -129,8 +124,8 @@ fn style(cell: &Cell) -> String {
     words.join(" ")
 }
 
-/// Returns the styled text in a stream's pane below the tabs: for each line, its stretches of one style.
-fn styles(buffer: &Buffer) -> String {
+/// Returns the styled text without these lines above and two below: for each line, its stretches of one style.
+pub(crate) fn styles(buffer: &Buffer, above: usize) -> String {
     let mut out = String::new();
     let (width, height) = (
         usize::from(buffer.area.width),
@@ -141,7 +136,7 @@ fn styles(buffer: &Buffer) -> String {
         .chunks(width)
         .enumerate()
         .take(height - 2)
-        .skip(3)
+        .skip(above)
     {
         let mut runs: Vec<(String, String)> = Vec::new();
         for cell in row {
@@ -180,9 +175,9 @@ fn view_styles_match_the_snapshots_with_and_without_color() {
     for (key, name) in views() {
         dash.keys(&key);
         let colored = dash.buffer();
-        insta::assert_snapshot!(format!("{name}_styles"), styles(&colored));
+        insta::assert_snapshot!(format!("{name}_styles"), styles(&colored, 3));
         dash.color = false;
-        insta::assert_snapshot!(format!("{name}_styles_no_color"), styles(&dash.buffer()));
+        insta::assert_snapshot!(format!("{name}_styles_no_color"), styles(&dash.buffer(), 3));
         dash.color = true;
     }
 }
@@ -315,8 +310,7 @@ fn test_thread_has_entries_in_every_view() {
 fn empty_streams_have_no_cursor_in_any_view() {
     for view in VIEWS.map(View::digit) {
         for keys in ["g", "j", "k", "G"] {
-            let mut dash = demo_like((120, 30));
-            dash.open_thread();
+            let mut dash = demo_thread((120, 30));
             dash.keys(&format!("{view}{keys}"));
             dash.screen();
             assert_eq!(dash.position(), None, "view {view}, key {keys}");
@@ -326,19 +320,13 @@ fn empty_streams_have_no_cursor_in_any_view() {
 
 #[test]
 fn runs_without_events_are_listed_in_the_order_of_the_runs() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 40));
     let run = |n: u64, minute: u64| {
         let at = format!("2026-11-21T13:{minute:02}:00Z");
         serde_json::json!({"run_id": format!("01a1fc40-0000-7000-8000-00000000000{n}"), "status": "success",
                            "created_at": at, "updated_at": at})
     };
-    dash.items(vec![Item::Record(Record::Open {
-        at: dash.now,
-        conn: 1,
-        status: 200,
-        resumed_after: None,
-    })]);
+    dash.items(vec![made::connected(dash.now)]);
     dash.event(
         "metadata",
         r#"{"run_id":"01a1fc40-0000-7000-8000-000000000002","attempt":1}"#,
@@ -364,7 +352,7 @@ fn runs_without_events_are_listed_in_the_order_of_the_runs() {
         });
         rows.filter(char::is_ascii_digit).collect::<String>()
     };
-    assert_eq!(listed(&mut dash), "12234", "{}", dash.screen());
+    assert_eq!(listed(&mut dash), "12234");
     // The cursor stays on its run while newer events arrive and the list grows.
     dash.keys("gjjj");
     let under_cursor = |dash: &mut Dash| {
@@ -373,7 +361,7 @@ fn runs_without_events_are_listed_in_the_order_of_the_runs() {
         line.expect("a cursor").trim().to_string()
     };
     let before = under_cursor(&mut dash);
-    assert!(before.contains("run 2 finished"), "{before}");
+    before.has("run 2 finished");
     dash.event(
         "metadata",
         r#"{"run_id":"01a1fc40-0000-7000-8000-000000000005","attempt":1}"#,
@@ -384,7 +372,7 @@ fn runs_without_events_are_listed_in_the_order_of_the_runs() {
         serde_json::json!(runs),
     )]);
     assert_eq!(under_cursor(&mut dash), before);
-    assert_eq!(listed(&mut dash), "1223456", "{}", dash.screen());
+    assert_eq!(listed(&mut dash), "1223456");
 }
 
 #[test]
@@ -393,8 +381,7 @@ fn ended_threads_are_not_said_to_continue() {
     let run = json!({"run_id": "r1", "thread_id": "t", "assistant_id": "a", "status": "success", "created_at": at,
         "updated_at": at});
     for (runs, is_over) in [(json!([run]), true), (json!([]), false)] {
-        let mut dash = demo_like((140, 40));
-        dash.open_thread();
+        let mut dash = demo_thread((140, 40));
         dash.snapshot(vec![
             (
                 SnapshotPart::Thread,
@@ -413,14 +400,10 @@ fn ended_threads_are_not_said_to_continue() {
         ] {
             dash.keys(key);
             let screen = dash.screen();
-            assert!(
-                screen.contains(what) && screen.contains(" yet") != is_over,
-                "{screen}"
-            );
+            assert!(screen.contains(what) && screen.contains(" yet") != is_over);
             assert_eq!(
                 screen.contains("the page was opened after the runs"),
-                is_over,
-                "{screen}"
+                is_over
             );
         }
     }
@@ -430,15 +413,10 @@ fn ended_threads_are_not_said_to_continue() {
 fn runs_without_messages_say_where_to_look() {
     let mut dash =
         crate::thread_actions::page((100, 30), &crate::thread_actions::waiting("question"));
-    let screen = dash.screen();
-    assert!(
-        screen.contains("── run 1") && screen.contains("No messages"),
-        "{screen}"
-    );
-    let mut dash = demo_like((100, 30));
-    dash.open_thread();
+    dash.shows(["── run 1", "No messages"]);
+    let mut dash = demo_thread((100, 30));
     dash.capture("agent-messages-tuple");
-    assert!(!dash.screen().contains("No messages"), "{}", dash.screen());
+    dash.lacks("No messages");
 }
 
 #[test]
@@ -458,16 +436,13 @@ fn the_whole_question_is_shown_where_there_are_no_messages() {
             "ann@example.com",
             "No messages",
         ];
-        assert!(
-            fields.iter().all(|field| screen.contains(field)),
-            "{screen}"
-        );
+        assert!(fields.iter().all(|field| screen.contains(field)));
         // Messages leave no room for it, and the other views have rows of their own.
         dash.keys("5");
-        assert!(!dash.screen().contains("Kind regards"), "{}", dash.screen());
+        dash.lacks("Kind regards");
     }
     // What has no room is cut with a mark.
     let value = json!({"question": "Send this?", "body": "line\n".repeat(60)});
     let mut dash = crate::thread_actions::page((80, 24), &crate::thread_actions::asking(value));
-    assert!(dash.screen().contains("line …"), "{}", dash.screen());
+    dash.shows("line …");
 }

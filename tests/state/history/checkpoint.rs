@@ -3,7 +3,8 @@
 use super::{capture, cursor, id, line, opened, requests, response, serve};
 use runtail_api::Kind;
 use runtail_stream::SnapshotPart;
-use runtail_testkit::dash::{Dash, Dialog, demo_like};
+use runtail_testkit::dash::{Dash, Dialog, demo_thread};
+use runtail_testkit::says::Says;
 use runtail_tui::features::stream::viewer::View;
 use runtail_tui::session::checkpoints::{CheckpointDetails, HistoryRequest};
 use runtail_tui::session::msg::{Msg, SubscriptionEvent, SubscriptionId};
@@ -49,37 +50,22 @@ fn enter_shows_a_checkpoint_in_all_views() {
     serve(&mut dash, &history);
     assert_eq!(dash.view(), View::State);
     let screen = dash.screen();
-    assert!(
-        screen.contains("at step 2 · G") && screen.contains("4 Timeline"),
-        "{screen}"
-    );
-    assert!(
-        screen.contains("\"n\": 2") || screen.contains("n: 2") || screen.contains("n  2"),
-        "{screen}"
-    );
+    dash.shows(["at step 2 · G", "4 Timeline"]);
+    assert!(screen.contains("\"n\": 2") || screen.contains("n: 2") || screen.contains("n  2"));
     insta::assert_snapshot!("checkpoint_state_140x40", screen);
     dash.keys("1");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("Message number 2.") && !screen.contains("Message number 3."),
-        "{screen}"
-    );
+    dash.shows("Message number 2.");
+    dash.lacks("Message number 3.");
     // New events of the stream are kept for the present.
     dash.event(
         "values",
         &json!({"messages": [{"id": "m9", "type": "ai", "content": "Newest."}]}).to_string(),
     );
-    let screen = dash.screen();
-    assert!(
-        !screen.contains("Newest.") && screen.contains("Message number 2."),
-        "{screen}"
-    );
+    dash.shows("Message number 2.");
+    dash.lacks("Newest.");
     dash.keys("G");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("Newest.") && !screen.contains("at step 2"),
-        "{screen}"
-    );
+    dash.shows("Newest.");
+    dash.lacks("at step 2");
     assert!(dash.shown_checkpoint().is_none());
 }
 
@@ -101,14 +87,11 @@ fn escape_returns_from_a_checkpoint_to_the_history() {
     // Another checkpoint replaces the first.
     dash.keys("<Down><Enter>");
     serve(&mut dash, &history);
-    assert!(dash.screen().contains("at step 2"), "{}", dash.screen());
+    dash.shows("at step 2");
     dash.keys("0<Down><Enter>");
     serve(&mut dash, &history);
-    assert!(
-        dash.screen().contains("at step 1") && dash.view() == View::State,
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.view() == View::State);
+    dash.shows("at step 1");
     // Time travel moves among the events, which are those of the stream again.
     dash.event("updates", r#"{"chat": {}}"#);
     let newest = dash.newest_event();
@@ -135,11 +118,7 @@ fn a_state_that_arrives_late_changes_nothing() {
                 event,
             });
         }
-        assert!(
-            dash.shown_checkpoint().is_none(),
-            "{leave}: {}",
-            dash.screen()
-        );
+        assert!(dash.shown_checkpoint().is_none(), "{leave}");
     }
 }
 
@@ -166,11 +145,8 @@ fn details_have_the_state_of_a_waiting_subgraph() {
         SubscriptionEvent::CheckpointDetails(Ok(Some(details))),
     );
     let screen = dash.screen();
-    assert!(dash.has_dialog(Dialog::Inspect), "{screen}");
-    assert!(
-        screen.contains("inner") && screen.contains("subgraph side from 127.0.0.1"),
-        "{screen}"
-    );
+    assert!(dash.has_dialog(Dialog::Inspect));
+    screen.has(["inner", "subgraph side from 127.0.0.1"]);
     for (answer, says) in [
         (
             Some(complete),
@@ -187,7 +163,7 @@ fn details_have_the_state_of_a_waiting_subgraph() {
             |known| *known == key,
             SubscriptionEvent::CheckpointDetails(Ok(answer)),
         );
-        assert!(dash.screen().contains(says), "{}", dash.screen());
+        dash.shows(says);
     }
     dash.keys("<Esc>d");
     let (key, _) = requests(&dash).into_iter().next_back().unwrap();
@@ -195,12 +171,7 @@ fn details_have_the_state_of_a_waiting_subgraph() {
         |known| *known == key,
         SubscriptionEvent::CheckpointDetails(Ok(None)),
     );
-    assert!(
-        dash.screen()
-            .contains("The server no longer has this checkpoint."),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("The server no longer has this checkpoint.");
     // Whoever moves on doesn't want them any more.
     dash.keys("d<Down>");
     assert!(
@@ -215,18 +186,14 @@ fn one_key_compares_two_branches() {
     let history = capture("fork-history");
     for size in [(140, 40), (80, 24)] {
         let mut dash = opened(size, &history);
-        assert!(
-            size.0 < 100 || dash.screen().contains("compare branches"),
-            "{}",
-            dash.screen()
-        );
+        assert!(size.0 < 100 || dash.screen().contains("compare branches"));
         dash.keys("=");
         serve(&mut dash, &history);
         let screen = dash.screen();
         let name = format!("branches_{}x{}", size.0, size.1);
         insta::assert_snapshot!(name, screen);
         assert_eq!(cursor(&dash), id(&history[0]), "the tip of the branch");
-        assert!(screen.contains("State · A step "), "{screen}");
+        screen.has("State · A step ");
         // Each press shows the next of the other branches, then the first again.
         let base = |dash: &mut Dash| {
             let screen = dash.screen();
@@ -254,14 +221,9 @@ fn one_key_compares_two_branches() {
     }
     let history = line(4);
     let mut dash = opened((140, 40), &history);
-    assert!(!dash.screen().contains("compare branches"));
+    dash.lacks("compare branches");
     dash.keys("=");
-    assert!(
-        dash.screen()
-            .contains("No other branch begins at this checkpoint or before it."),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("No other branch begins at this checkpoint or before it.");
 }
 
 #[test]
@@ -269,12 +231,9 @@ fn keys_that_cannot_work_are_not_offered() {
     let footer = |dash: &mut Dash| dash.screen().lines().last().unwrap_or_default().to_string();
     let history = line(3);
     let mut dash = opened((140, 24), &history);
-    assert!(
-        footer(&mut dash).contains("run again from here") && footer(&mut dash).contains("go there")
-    );
+    footer(&mut dash).has(["run again from here", "go there"]);
     // A server with only the calls of the contract.
-    let mut dash = demo_like((140, 24));
-    dash.open_thread();
+    let mut dash = demo_thread((140, 24));
     dash.keys("f0");
     let error = runtail_api::ApiError {
         detail: "not found".into(),
@@ -285,10 +244,7 @@ fn keys_that_cannot_work_are_not_offered() {
         SubscriptionEvent::Checkpoints(Err(error)),
     );
     let screen = dash.screen();
-    assert!(
-        screen.contains("not offered by this server, so there are no checkpoints to"),
-        "{screen}"
-    );
+    dash.shows("not offered by this server, so there are no checkpoints to");
     for label in [
         "run again",
         "update",
@@ -318,10 +274,7 @@ fn keys_that_cannot_work_are_not_offered() {
         );
     }
     let screen = dash.screen();
-    assert!(
-        screen.contains("doesn't have the state at a checkpoint"),
-        "{screen}"
-    );
+    dash.shows("doesn't have the state at a checkpoint");
     for label in ["run again", "set A", "go there"] {
         assert!(!footer(&mut dash).contains(label), "{label}: {screen}");
     }
@@ -334,10 +287,6 @@ fn a_state_of_50_mb_is_not_opened_in_the_editor() {
     let mut dash = opened((80, 24), &history);
     dash.keys("u");
     serve(&mut dash, &history);
-    let screen = dash.screen();
-    assert!(
-        screen.contains("The state has 52.4 MB; the editor takes up to 1.0 MB."),
-        "{screen}"
-    );
-    assert!(dash.dialog().is_none(), "{screen}");
+    dash.shows("The state has 52.4 MB; the editor takes up to 1.0 MB.");
+    assert!(dash.dialog().is_none());
 }

@@ -4,6 +4,7 @@ use super::{capture, opened, serve};
 use runtail_api::{Choice, ForkChange, Plan, PlanError, StateEdit, ThreadIntent, Writer};
 use runtail_testkit::common::{Server, json as respond};
 use runtail_testkit::dash::{Dash, thread_plan};
+use runtail_testkit::says::Says;
 use runtail_tui::session::msg::{Effect, EffectResult, Msg};
 use serde_json::{Value, json};
 
@@ -110,7 +111,7 @@ async fn an_edit_lists_the_nodes_in_whose_name_it_can_write() {
         .map(|_| ())
     {
         Err(PlanError::NeedsNode(why, listed)) => {
-            assert!(why.contains("Name the node in whose name to edit"), "{why}");
+            why.has("Name the node in whose name to edit");
             assert_eq!(listed, nodes);
         }
         other => panic!("{other:?}"),
@@ -160,11 +161,7 @@ async fn nodes_that_the_graph_no_longer_has_are_named() {
         let again = plan(&server, fork("mid", ForkChange::Nothing))
             .await
             .unwrap();
-        assert!(
-            !notes(&again).contains("no longer lists"),
-            "{}",
-            notes(&again)
-        );
+        notes(&again).lacks("no longer lists");
     }
 }
 
@@ -222,7 +219,7 @@ async fn the_node_of_an_edit_is_chosen_in_its_preview() {
     for size in [(140, 40), (80, 24)] {
         let mut dash = opened(size, &history);
         let (number, node) = planned(&preview(&mut dash, &history));
-        assert_eq!(node, None, "{}", dash.screen());
+        assert_eq!(node, None);
         let answer = |as_node: Option<String>| {
             let intent = ThreadIntent::EditState {
                 thread: THREAD.into(),
@@ -249,11 +246,7 @@ async fn the_node_of_an_edit_is_chosen_in_its_preview() {
             ));
             if let Some(node) = &node {
                 dash.keys("<End>");
-                assert!(
-                    dash.screen().contains(&format!("● {node}")),
-                    "{}",
-                    dash.screen()
-                );
+                dash.shows(&format!("● {node}"));
             }
             seen.push(node);
         }
@@ -269,10 +262,6 @@ async fn the_node_of_an_edit_is_chosen_in_its_preview() {
         number,
         Err(PlanError::NeedsNode(why, nodes)),
     ));
-    let screen = dash.screen();
-    assert!(
-        screen.contains("ctrl-t choose the node") && screen.contains("Next: act"),
-        "{screen}"
-    );
+    dash.shows(["ctrl-t choose the node", "Next: act"]);
     assert_eq!(planned(&dash.keys("<ctrl-t>")).1.as_deref(), Some("plan"));
 }

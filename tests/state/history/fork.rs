@@ -7,7 +7,8 @@ use runtail_core::model::{
     Branch, BranchStep, BranchStepKind as Kind, Change, Consent, FROM_FIRST, NewRevision, Note,
     PlainRequest, Preview, RepeatedCalls,
 };
-use runtail_testkit::dash::{Dash, thread_plan};
+use runtail_testkit::dash::{Dash, forgotten, thread_plan};
+use runtail_testkit::says::Says;
 use runtail_tui::features::stream::viewer::View;
 use runtail_tui::session::msg::{Effect, EffectResult, Msg};
 use serde_json::{Value, json};
@@ -158,18 +159,12 @@ fn a_run_from_a_checkpoint_is_previewed_step_by_step() {
 fn runs_have_their_numbers_and_requests_fold() {
     let (mut dash, _) = forking((140, 40));
     let screen = dash.screen();
-    assert!(
-        screen.contains("Run again from step 6 · eu › support-bot › support 9775"),
-        "{screen}"
-    );
-    assert!(
-        screen.contains("as in run 1") && screen.contains("were called in run 1 and"),
-        "{screen}"
-    );
+    dash.shows("Run again from step 6 · eu › support-bot › support 9775");
+    dash.shows(["as in run 1", "were called in run 1 and"]);
     // The page doesn't know this run.
-    assert!(screen.contains("as in run gone"), "{screen}");
+    dash.shows("as in run gone");
     let body = |screen: &str| screen.contains(r#""multitask_strategy":"reject""#);
-    assert!(screen.contains("▾ Request ") && body(&screen), "{screen}");
+    assert!(screen.contains("▾ Request ") && body(&screen));
     let lines = |screen: &str| screen.lines().filter(|line| line.starts_with('│')).count();
     let before = lines(&screen);
     dash.keys("c");
@@ -190,18 +185,9 @@ fn runs_have_their_numbers_and_requests_fold() {
 #[test]
 fn the_state_can_be_edited_before_the_run() {
     let (mut dash, history) = forking((140, 40));
-    assert!(
-        dash.screen().contains("(x) none   ( ) edit state first"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("(x) none   ( ) edit state first");
     let effects = dash.keys("u");
-    assert!(
-        effects
-            .iter()
-            .any(|effect| matches!(effect, Effect::Forget(_))),
-        "{effects:?}"
-    );
+    assert!(forgotten(&effects) > 0, "{effects:?}");
     serve(&mut dash, &history);
     let document = dash.document().replacen("\"in\"", "\"other\"", 1);
     dash.feed(Msg::Edited(Ok(document)));
@@ -227,18 +213,14 @@ fn the_state_can_be_edited_before_the_run() {
         number,
         Ok((preview(Some(change)), None)),
     ));
-    let screen = dash.screen();
-    assert!(
-        screen.contains("( ) none   (x) edit state first: log[0]: in → other"),
-        "{screen}"
-    );
-    assert!(
-        screen.contains("▾ Requests     1  POST") && screen.contains(FROM_FIRST),
-        "{screen}"
-    );
+    dash.shows([
+        "( ) none   (x) edit state first: log[0]: in → other",
+        "▾ Requests     1  POST",
+    ]);
+    dash.shows(FROM_FIRST);
     // The same key returns to the editor, which keeps the edit.
     dash.keys("u");
-    assert!(dash.document().contains("\"other\""));
+    dash.document().has("\"other\"");
 }
 
 #[test]
@@ -269,12 +251,7 @@ fn an_edit_of_the_newest_state_runs_if_it_was_opened_from_the_preview_of_a_run()
 fn the_checkpoint_is_shown_on_the_graph() {
     let (mut dash, history) = forking((140, 40));
     let effects = dash.keys("g");
-    assert!(
-        effects
-            .iter()
-            .any(|effect| matches!(effect, Effect::Forget(_))),
-        "{effects:?}"
-    );
+    assert!(forgotten(&effects) > 0, "{effects:?}");
     serve(&mut dash, &history);
     assert!(dash.dialog().is_none());
     assert_eq!(dash.view(), View::Graph);
@@ -289,7 +266,8 @@ fn a_long_body_can_be_read_to_its_end() {
     long.request.body =
         Some(json!({"values": {"text": "word ".repeat(5_000), "last": "the-last-key"}}));
     dash.done(EffectResult::Planned(number, Ok((long, None))));
-    assert!(dash.screen().contains("more lines below") && !dash.screen().contains("the-last-key"));
+    dash.shows("more lines below");
+    dash.lacks("the-last-key");
     dash.keys("<End>");
     let screen = dash.screen();
     // The last key may be broken at the edge of the screen.
@@ -297,8 +275,6 @@ fn a_long_body_can_be_read_to_its_end() {
         .lines()
         .map(|line| line.trim_matches(['│', ' ']))
         .collect();
-    assert!(
-        text.contains("the-last-key") && !text.contains("more lines below"),
-        "{screen}"
-    );
+    text.has("the-last-key");
+    text.lacks("more lines below");
 }

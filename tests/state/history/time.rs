@@ -3,6 +3,7 @@
 use super::{id, opened, requests, serve};
 use runtail_stream::SnapshotPart;
 use runtail_testkit::dash::{Dash, Dialog, thread_plan};
+use runtail_testkit::says::Says;
 use runtail_tui::session::checkpoints::HistoryRequest;
 use serde_json::{Value, json};
 
@@ -97,7 +98,7 @@ fn body(dash: &mut Dash, key: &str) -> String {
 fn a_run_that_continued_is_running_at_its_checkpoint() {
     // Step 5 of run 3: `draft` is next, and ran later.
     let mut dash = at_step(&approval(), runs(), 5);
-    assert!(dash.screen().contains("at step 5"), "{}", dash.screen());
+    dash.shows("at step 5");
     let runs_view = body(&mut dash, "5");
     for wanted in [
         "run 1 paused to ask in ask",
@@ -106,10 +107,7 @@ fn a_run_that_continued_is_running_at_its_checkpoint() {
     ] {
         assert!(runs_view.contains(wanted), "{runs_view}");
     }
-    assert!(
-        !runs_view.contains("run 4") && !runs_view.contains("paused before"),
-        "{runs_view}"
-    );
+    runs_view.lacks(["run 4", "paused before"]);
     let timeline = body(&mut dash, "4");
     let of_run_3 = timeline.split("run 3 · ").nth(1).unwrap();
     assert!(
@@ -121,10 +119,8 @@ fn a_run_that_continued_is_running_at_its_checkpoint() {
         "{timeline}"
     );
     let messages = body(&mut dash, "1");
-    assert!(
-        messages.contains("run 2 finished") && !messages.contains("run 3"),
-        "{messages}"
-    );
+    messages.has("run 2 finished");
+    messages.lacks("run 3");
     for key in ["2", "6", "8"] {
         let view = body(&mut dash, key);
         assert!(
@@ -139,14 +135,10 @@ fn a_run_has_ended_at_its_last_checkpoint() {
     // Step 6, the last one of run 3, asks; run 4 answered it.
     let mut dash = at_step(&approval(), runs(), 6);
     let runs_view = body(&mut dash, "5");
-    assert!(
-        runs_view.contains("run 3 paused to ask in ask") && !runs_view.contains("run 4"),
-        "{runs_view}"
-    );
-    assert!(
-        !runs_view.contains("waiting for your answer"),
-        "the question was answered: {runs_view}"
-    );
+    runs_view.has("run 3 paused to ask in ask");
+    runs_view.lacks("run 4");
+    // The question was answered.
+    runs_view.lacks("waiting for your answer");
     let timeline = body(&mut dash, "4");
     let of_run_3 = timeline.split("run 3 · ").nth(1).unwrap();
     assert!(
@@ -162,10 +154,7 @@ fn runs_have_the_numbers_of_the_thread() {
     history[1]["parent_checkpoint"]["checkpoint_id"] = json!("00000002");
     let mut dash = at_step(&history, runs(), 7);
     let runs_view = body(&mut dash, "5");
-    assert!(
-        runs_view.contains("◐ run 4 running at this checkpoint"),
-        "{runs_view}"
-    );
+    runs_view.has("◐ run 4 running at this checkpoint");
     // A list that has not all runs doesn't show which number a run has, even if few of them are older.
     let more = (0..50).map(|nth| {
         json!({"run_id": format!("later-{nth}"), "assistant_id": "a", "status": "success",
@@ -174,10 +163,7 @@ fn runs_have_the_numbers_of_the_thread() {
     let all: Vec<Value> = more.chain(runs().as_array().unwrap().clone()).collect();
     let mut dash = at_step(&approval(), json!(all), 5);
     let runs_view = body(&mut dash, "5");
-    assert!(
-        runs_view.contains("run 3 here running at this checkpoint"),
-        "{runs_view}"
-    );
+    runs_view.has("run 3 here running at this checkpoint");
 }
 
 #[test]
@@ -186,10 +172,7 @@ fn a_run_that_had_not_begun_is_queued_at_a_checkpoint() {
     all[0]["created_at"] = json!(time(30.2));
     let mut dash = at_step(&approval(), all, 6);
     let runs_view = body(&mut dash, "5");
-    assert!(
-        runs_view.contains("◌ run 4 queued at this checkpoint"),
-        "{runs_view}"
-    );
+    runs_view.has("◌ run 4 queued at this checkpoint");
 }
 
 #[test]
@@ -216,15 +199,11 @@ fn keys_act_on_the_shown_checkpoint() {
     }
     dash.keys("d");
     serve(&mut dash, &history);
-    assert!(dash.has_dialog(Dialog::Inspect), "{}", dash.screen());
-    assert!(
-        dash.screen().contains("step 5 · checkpoint 00000006"),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.has_dialog(Dialog::Inspect));
+    dash.shows("step 5 · checkpoint 00000006");
     dash.keys("<Esc>u");
     serve(&mut dash, &history);
-    assert!(dash.has_dialog(Dialog::Edit), "{}", dash.screen());
+    assert!(dash.has_dialog(Dialog::Edit));
     // Back in the present, `d` is about the thread again.
     dash.keys("<Esc>Gd");
     let is_details = |request: &HistoryRequest| matches!(request, HistoryRequest::Details { .. });

@@ -2,7 +2,8 @@
 
 use super::*;
 use runtail_api::{ServerInfo, ServerKind, StartFailure, WriteKind, Written};
-use runtail_testkit::dash::Dialog;
+use runtail_testkit::dash::{Dialog, demo};
+use runtail_testkit::says::Says;
 use runtail_tui::session::subject::Subject;
 
 fn runs_of(assistants: &[&str]) -> Value {
@@ -16,35 +17,24 @@ fn runs_of(assistants: &[&str]) -> Value {
 }
 
 fn stuck() -> Records {
-    records("busy", "finished-state", json!([run("r1", "success")]))
+    after_run("busy", "finished-state", "success")
 }
 
 #[test]
 fn the_card_calls_a_run_that_stopped_early_paused() {
     let mut dash = page((140, 40), &waiting("question"));
     dash.keys("e");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("run      r1 · paused (the server's status: success)"),
-        "{screen}"
-    );
+    dash.shows("run      r1 · paused (the server's status: success)");
     // A run that finished has nothing to add.
-    let mut dash = page(
-        (140, 40),
-        &records("idle", "finished-state", json!([run("r1", "success")])),
-    );
+    let mut dash = page((140, 40), &after_run("idle", "finished-state", "success"));
     dash.keys("e");
-    assert!(
-        dash.screen().contains("run      r1 · success "),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("run      r1 · success ");
 }
 
 /// Opens the card and presses a key.
 fn on_card(dash: &mut Dash, key: &str) -> Vec<Effect> {
     dash.keys("e");
-    assert!(dash.has_dialog(Dialog::Why), "{}", dash.screen());
+    assert!(dash.has_dialog(Dialog::Why));
     dash.keys(key)
 }
 
@@ -69,10 +59,7 @@ fn a_stuck_thread_is_released_after_a_preview() {
         );
         assert!(!sends(&dash.keys("<ctrl-s>")), "there is no preview yet");
         dash.later(2000);
-        dash.done(EffectResult::Planned(
-            number,
-            Ok((preview("Release thread 01a1fbb5…9775", Consent::Key), None)),
-        ));
+        preview_of(&mut dash, number, "Release thread 01a1fbb5…9775");
         assert!(!sends(&dash.keys("<Enter>y")));
         assert_eq!(dash.keys("<ctrl-s>"), [Effect::Act(number, thread())]);
         assert!(!sends(&dash.keys("<ctrl-s>")), "it is sent once");
@@ -83,13 +70,10 @@ fn a_stuck_thread_is_released_after_a_preview() {
                 status: Some(status.into()),
             })
         };
-        dash.done(EffectResult::Acted(number, thread(), Ok(written("idle"))));
-        assert_eq!(
-            dash.newest_notice(),
-            "The thread was released. Its status is idle."
-        );
+        acted(&mut dash, number, Ok(written("idle")));
+        dash.says("The thread was released. Its status is idle.");
         assert!(dash.dialog().is_none() && dash.is_read_again());
-        dash.done(EffectResult::Acted(number, thread(), Ok(written("busy"))));
+        acted(&mut dash, number, Ok(written("busy")));
         let expected = "The server accepted the update, but the thread is still busy. n starts a run, which also releases it.";
         assert_eq!(dash.newest_notice(), expected);
     }
@@ -110,42 +94,23 @@ fn the_key_that_cancels_a_run_ends_a_thread_that_stopped() {
             },
             "{case}"
         );
-        dash.done(EffectResult::Planned(
-            number,
-            Ok((preview("End thread 01a1fbb5…9775", Consent::Key), None)),
-        ));
+        preview_of(&mut dash, number, "End thread 01a1fbb5…9775");
         assert_eq!(dash.keys("<ctrl-s>"), [Effect::Act(number, thread())]);
         let ended = Written {
             kind: WriteKind::End,
             checkpoint: None,
             status: Some("interrupted".into()),
         };
-        dash.done(EffectResult::Acted(
-            number,
-            thread(),
-            Ok(Acted::Written(ended)),
-        ));
-        assert!(
-            dash.newest_notice()
-                .contains("The server still lists it as interrupted."),
-            "{}",
-            dash.newest_notice()
-        );
+        acted(&mut dash, number, Ok(Acted::Written(ended)));
+        dash.told("The server still lists it as interrupted.");
     }
     // A run that is active is cancelled, and where nothing is left to run there is nothing to end.
     let running = records("busy", "finished-state", json!([run(RUN, "running")]));
     let (_, intent) = planned(&on_card(&mut page((140, 40), &running), "x")).expect("a plan");
     assert!(matches!(intent, ThreadIntent::Cancel { .. }), "{intent:?}");
-    let mut dash = page(
-        (140, 40),
-        &records("idle", "finished-state", json!([run("r1", "success")])),
-    );
+    let mut dash = page((140, 40), &after_run("idle", "finished-state", "success"));
     dash.keys("e");
-    assert!(
-        !dash.screen().contains("end the thread"),
-        "{}",
-        dash.screen()
-    );
+    dash.lacks("end the thread");
 }
 
 #[test]
@@ -159,11 +124,7 @@ fn a_run_of_another_assistant_is_shown_and_can_be_repaired() {
         ),
     );
     dash.keys("e");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("z run the earlier assistant again, from its newest checkpoint"),
-        "{screen}"
-    );
+    dash.shows("z run the earlier assistant again, from its newest checkpoint");
     let (_, intent) = planned(&dash.keys("z")).expect("a plan");
     assert_eq!(
         intent,
@@ -180,11 +141,7 @@ fn a_run_of_another_assistant_is_shown_and_can_be_repaired() {
         ),
     );
     dash.keys("e");
-    assert!(
-        !dash.screen().contains("earlier assistant"),
-        "{}",
-        dash.screen()
-    );
+    dash.lacks("earlier assistant");
 }
 
 /// Opens the card of a thread of a server of this kind.
@@ -202,8 +159,8 @@ fn card_of(kind: ServerKind, records: &Records) -> Dash {
 
 #[test]
 fn banner_and_footer_offer_only_what_the_server_can_do() {
-    let breakpoint = || records("interrupted", "breakpoint", json!([run("r1", "success")]));
-    let failed = || records("error", "failed", json!([run("r1", "error")]));
+    let breakpoint = || after_run("interrupted", "breakpoint", "success");
+    let failed = || after_run("error", "failed", "error");
     for (kind, records, offered, hidden) in [
         (ServerKind::Python, breakpoint(), "a continue", "n new run"),
         (
@@ -220,14 +177,14 @@ fn banner_and_footer_offer_only_what_the_server_can_do() {
         let screen = dash.screen();
         let footer = screen.lines().last().unwrap_or_default();
         assert!(footer.contains(offered), "{kind:?}: {offered}: {screen}");
-        assert!(!screen.contains(hidden), "{kind:?}: {hidden}: {screen}");
+        dash.lacks(hidden);
     }
 }
 
 #[test]
 fn only_actions_that_the_server_offers_are_listed() {
-    let next = |case: &str| records("interrupted", case, json!([run("r1", "success")]));
-    let failed = || records("error", "failed", json!([run("r1", "error")]));
+    let next = |case: &str| after_run("interrupted", case, "success");
+    let failed = || after_run("error", "failed", "error");
     for (kind, records, offered, hidden) in [
         (
             ServerKind::Python,
@@ -298,23 +255,20 @@ fn only_actions_that_the_server_offers_are_listed() {
     // The recommended action is one that is offered.
     let effects = card_of(ServerKind::JavaScript, &stuck()).keys("<Enter>");
     assert!(planned(&effects).is_none(), "{effects:?}");
-    let rejected = records("error", "poisoned", json!([run("r1", "error")]));
+    let rejected = after_run("error", "poisoned", "error");
     assert!(
         card_of(ServerKind::Python, &rejected)
             .screen()
             .contains("R ask again")
     );
     let screen = card_of(ServerKind::EarlyAegra, &rejected).screen();
-    assert!(
-        !screen.contains("R ask again") && !screen.contains("R run"),
-        "{screen}"
-    );
+    screen.lacks(["R ask again", "R run"]);
 }
 
 #[test]
 fn a_server_with_only_the_contracts_calls_offers_what_it_has() {
     let with_parts = |loaded: &dyn Fn(SnapshotPart) -> Loaded| {
-        let mut dash = demo_like((140, 40));
+        let mut dash = demo();
         dash.open_thread();
         let parts = [
             SnapshotPart::Thread,
@@ -334,21 +288,12 @@ fn a_server_with_only_the_contracts_calls_offers_what_it_has() {
         dash
     };
     let screen = with_parts(&|_| Loaded::NotOffered).words();
-    assert!(
-        screen.contains("thread, state, history, runs: not offered by this server"),
-        "{screen}"
-    );
-    assert!(
-        screen.contains("n new run") && !screen.contains("d details"),
-        "{screen}"
-    );
+    screen.has("thread, state, history, runs: not offered by this server");
+    screen.has("n new run");
+    screen.lacks("d details");
     // Nothing can be done with a deleted thread, so the footer has no key for the first action.
     let mut deleted = with_parts(&|_| Loaded::Failed("404: thread not found".into()));
-    assert!(
-        !deleted.screen().contains("⏎ first action"),
-        "{}",
-        deleted.screen()
-    );
+    deleted.lacks("⏎ first action");
     assert!(deleted.keys("<Enter>").is_empty() && deleted.has_dialog(Dialog::Why));
 }
 
@@ -363,20 +308,14 @@ fn a_paused_thread_can_be_edited_or_run_again_from_an_earlier_step() {
         "0 run again from an earlier step",
     ];
     let rows = actions.map(|action| screen.lines().position(|line| line.contains(action)));
-    assert!(
-        rows.iter().all(Option::is_some) && rows.is_sorted(),
-        "{screen}"
-    );
+    assert!(rows.iter().all(Option::is_some) && rows.is_sorted());
     // `0` shows the checkpoints; `u` also opens the state of the newest one, once it is loaded.
     dash.keys("0");
-    assert!(
-        dash.dialog().is_none() && dash.screen().contains("Loading the history"),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.dialog().is_none());
+    dash.shows("Loading the history");
     let mut dash = page((140, 40), &waiting("breakpoint"));
     on_card(&mut dash, "u");
-    assert_eq!(dash.newest_notice(), "Loading the state…");
+    dash.says("Loading the state…");
     // The state may arrive before the history, which shows that it is the newest.
     crate::history::serve_states(&mut dash, &[waiting("breakpoint").state]);
     let editor = dash.editor();
@@ -385,11 +324,7 @@ fn a_paused_thread_can_be_edited_or_run_again_from_an_earlier_step() {
         "{:?}",
         editor.subject
     );
-    assert!(
-        !dash.screen().contains("Loading the state"),
-        "{}",
-        dash.screen()
-    );
+    dash.lacks("Loading the state");
 }
 
 #[test]
@@ -404,51 +339,31 @@ fn an_answer_that_the_server_keeps_is_shown_with_what_is_wrong_with_it() {
     let one = json!({"decisions": [{"type": "approve"}]});
     let mut by_id = resumed(json!({"698663bf1fb603bd105ce36ea3bf3a3b": one}));
     for dash in [&mut resumed(one), &mut by_id] {
-        let screen = dash.words();
-        assert!(
-            screen.contains("✗ the answer broke the question, "),
-            "{screen}"
-        );
-        assert!(
-            screen.contains(r#"sent {"decisions":[{"type":"approve"}]}"#),
-            "{screen}"
-        );
-        assert!(
-            screen.contains("must have 3 decisions, one for each action, and has 1"),
-            "{screen}"
-        );
+        dash.reads("✗ the answer broke the question, ");
+        dash.reads(r#"sent {"decisions":[{"type":"approve"}]}"#);
+        dash.reads("must have 3 decisions, one for each action, and has 1");
     }
     insta::assert_snapshot!("why_answer_refused_80x24", by_id.screen());
     // An answer of the right form doesn't explain the failure.
     let three = json!({"decisions": [{"type": "approve"}, {"type": "approve"}, {"type": "respond", "message": "Monday"}]});
     let screen = resumed(three).words();
-    assert!(
-        screen.contains("It failed with the answer.") && !screen.contains("broke the question"),
-        "{screen}"
-    );
+    screen.has("It failed with the answer.");
+    screen.lacks("broke the question");
 }
 
 #[test]
 fn the_copy_of_a_waiting_thread_can_be_answered() {
     let mut dash = page((140, 40), &records("idle", "question", json!([])));
-    assert!(
-        dash.screen().contains("waiting for you"),
-        "{}",
-        dash.screen()
-    );
+    dash.shows("waiting for you");
     dash.keys("e");
-    let screen = dash.words();
-    assert!(
-        screen.contains("It is the copy of a waiting thread, so the server lists it as idle"),
-        "{screen}"
-    );
+    dash.reads("It is the copy of a waiting thread, so the server lists it as idle");
     assert!(dash.keys("<Enter>").is_empty());
-    assert!(dash.has_dialog(Dialog::Answer), "{}", dash.screen());
+    assert!(dash.has_dialog(Dialog::Answer));
 }
 
 #[test]
 fn a_run_that_reached_its_limit_continues_with_a_higher_one() {
-    let mut limited = records("error", "finished-state", json!([run("r1", "error")]));
+    let mut limited = after_run("error", "finished-state", "error");
     limited.runs[0]["kwargs"] = json!({"input": {"n": 1}, "config": {"recursion_limit": 5}});
     limited.state["next"] = json!(["chat"]);
     limited.state["tasks"] =
@@ -456,15 +371,8 @@ fn a_run_that_reached_its_limit_continues_with_a_higher_one() {
     limited.state["metadata"] = json!({"source": "loop", "step": 5, "run_id": "r1"});
     // JavaScript's records have no error.
     let mut dash = card_of(ServerKind::JavaScript, &limited);
-    let screen = dash.words();
-    assert!(
-        screen.contains("most likely reached its limit of 5 steps"),
-        "{screen}"
-    );
-    assert!(
-        screen.contains("R continue with a limit of 10 steps"),
-        "{screen}"
-    );
+    dash.reads("most likely reached its limit of 5 steps");
+    dash.reads("R continue with a limit of 10 steps");
     let (_, intent) = planned(&dash.keys("<Enter>")).expect("a plan");
     assert_eq!(
         intent,
@@ -476,14 +384,8 @@ fn a_run_that_reached_its_limit_continues_with_a_higher_one() {
     let message = "Recursion limit of 5 reached without hitting a stop condition.";
     limited.thread["error"] = json!({"error": "GraphRecursionError", "message": message});
     let screen = card_of(ServerKind::Python, &limited).words();
-    assert!(
-        screen.contains("Run 1 reached its limit of 5 steps. Its finished steps are saved."),
-        "{screen}"
-    );
-    assert!(
-        screen.contains("R continue with a limit of 10 steps"),
-        "{screen}"
-    );
+    screen.has("Run 1 reached its limit of 5 steps. Its finished steps are saved.");
+    screen.has("R continue with a limit of 10 steps");
 }
 
 #[test]
@@ -510,55 +412,40 @@ fn both_requests_of_an_edit_are_shown_and_half_a_change_is_reported() {
     );
     dash.done(EffectResult::Planned(number, Ok((preview, None))));
     let screen = dash.screen();
-    assert!(
-        screen.contains("Requests     1  POST") && screen.contains("(from 1)"),
-        "{screen}"
-    );
+    dash.shows(["Requests     1  POST", "(from 1)"]);
     assert!(
         screen
             .lines()
-            .any(|line| line.trim_start_matches(['│', ' ']).starts_with("2  POST")),
-        "{screen}"
+            .any(|line| line.trim_start_matches(['│', ' ']).starts_with("2  POST"))
     );
     dash.keys("<ctrl-s>");
-    dash.done(EffectResult::Acted(
+    acted(
+        &mut dash,
         number,
-        thread(),
         Err(failed(StartFailure::AfterEdit, Kind::Conflict)),
-    ));
-    assert!(
-        dash.screen().contains("Only a part was done."),
-        "{}",
-        dash.screen()
     );
+    dash.shows("Only a part was done.");
 }
 
 #[test]
 fn nothing_is_opened_while_an_action_has_no_result() {
     let mut dash = page((140, 40), &stuck());
     let (number, _) = planned(&on_card(&mut dash, "U")).expect("a plan");
-    dash.done(EffectResult::Planned(
-        number,
-        Ok((preview("Release thread", Consent::Key), None)),
-    ));
+    preview_of(&mut dash, number, "Release thread");
     dash.screen();
     assert!(sends(&dash.keys("<ctrl-s>")));
     // Closing the dialog doesn't recall the request: the server may still receive it.
     dash.keys("<Esc>");
     for key in ["U", "x"] {
         assert!(planned(&on_card(&mut dash, key)).is_none(), "{key}");
-        assert!(
-            dash.newest_notice().contains("has no result yet"),
-            "{key}: {}",
-            dash.newest_notice()
-        );
+        dash.told("has no result yet");
         dash.keys("<Esc>");
     }
-    dash.done(EffectResult::Acted(
+    acted(
+        &mut dash,
         number,
-        thread(),
         Err(failed(StartFailure::Refused, Kind::Conflict)),
-    ));
+    );
     assert!(planned(&on_card(&mut dash, "U")).is_some());
 }
 
@@ -569,47 +456,22 @@ fn a_sent_answer_can_not_be_sent_again_before_its_result() {
     dash.screen();
     let (number, _) = started(&dash.keys("<ctrl-s>")).expect("a sent answer");
     dash.keys("<Esc>");
-    assert!(
-        dash.keys("A").is_empty() && dash.dialog().is_none(),
-        "{}",
-        dash.screen()
-    );
-    assert!(
-        dash.newest_notice().contains("has no result yet"),
-        "{}",
-        dash.newest_notice()
-    );
-    dash.done(EffectResult::Acted(
+    assert!(dash.keys("A").is_empty() && dash.dialog().is_none());
+    dash.told("has no result yet");
+    acted(
+        &mut dash,
         number,
-        thread(),
         Err(failed(StartFailure::Busy, Kind::Conflict)),
-    ));
+    );
     dash.keys("A");
-    assert!(dash.has_dialog(Dialog::Answer), "{}", dash.screen());
+    assert!(dash.has_dialog(Dialog::Answer));
 }
 
 #[test]
 fn the_explanation_of_a_thread_is_centered_on_a_wide_screen() {
-    for (width, expected) in [(140, Some(35)), (81, Some(0)), (80, Some(0))] {
-        let mut dash = page((width, 40), &waiting("question-hitl"));
+    for width in [140, 81] {
+        let mut dash = page((width, 30), &waiting("question-hitl"));
         dash.keys("e");
-        let screen = dash.screen();
-        let top = screen
-            .lines()
-            .find(|line| line.contains("╭ Why it isn't moving"));
-        let columns = top.map(|line| line.chars().take_while(|c| *c == ' ').count());
-        assert_eq!(columns, expected, "{screen}");
-        let frame = top.map(|line| line.trim().chars().count());
-        assert_eq!(
-            frame,
-            Some(if width == 140 { 70 } else { width.into() }),
-            "{screen}"
-        );
-        // What was below it isn't drawn beside it.
-        let beside = screen.lines().nth(3).unwrap_or_default();
-        assert!(
-            width < 140 || beside.starts_with(&" ".repeat(35)),
-            "{screen}"
-        );
+        insta::assert_snapshot!(format!("why_{width}x30"), dash.screen());
     }
 }

@@ -9,6 +9,7 @@ use runtail_core::model::{
     BranchStepKind, Consent, GivenAnswer, Question, Reply, RunCreate, resume,
 };
 use runtail_testkit::common::{Server, json as respond};
+use runtail_testkit::says::Says;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
@@ -138,6 +139,11 @@ async fn serve(state: &Shared) -> Server {
     .await
 }
 
+async fn planned_at(server: &Server, intent: &ThreadIntent) -> runtail_api::Plan {
+    let plan = server.agent().plan_on_thread(intent).await;
+    plan.unwrap()
+}
+
 /// Returns the write requests as method and path with query.
 fn writes(server: &Server) -> Vec<String> {
     let seen = server
@@ -200,11 +206,7 @@ async fn queued_runs_are_cancelled_newest_first_and_verified() {
     });
     let state = state("busy", "finished-state", runs.to_vec());
     let server = serve(&state).await;
-    let plan = server
-        .agent()
-        .plan_on_thread(&cancel(None, CancelAction::Interrupt, false))
-        .await
-        .unwrap();
+    let plan = planned_at(&server, &cancel(None, CancelAction::Interrupt, false)).await;
     assert_eq!(plan.preview.title, "Cancel run r");
     assert_eq!(
         plan.choice,
@@ -213,12 +215,7 @@ async fn queued_runs_are_cancelled_newest_first_and_verified() {
             included: false
         })
     );
-    assert!(
-        notes(&plan.preview)
-            .contains("2 other runs are queued behind it, and the next one starts."),
-        "{}",
-        notes(&plan.preview)
-    );
+    notes(&plan.preview).has("2 other runs are queued behind it, and the next one starts.");
     assert!(
         plan.preview
             .request
@@ -226,11 +223,7 @@ async fn queued_runs_are_cancelled_newest_first_and_verified() {
             .ends_with("/runs/r/cancel?wait=0&action=interrupt")
     );
     assert!(writes(&server).is_empty(), "a plan only reads");
-    let plan = server
-        .agent()
-        .plan_on_thread(&cancel(None, CancelAction::Interrupt, true))
-        .await
-        .unwrap();
+    let plan = planned_at(&server, &cancel(None, CancelAction::Interrupt, true)).await;
     let Ok(Acted::Cancelling(targets)) = plan.apply().await else {
         panic!()
     };
@@ -265,12 +258,8 @@ async fn unsupported_rollback_changes_nothing() {
     let state = state("busy", "finished-state", vec![run("r", "running")]);
     state.lock().unwrap().rollback = 422;
     let server = serve(&state).await;
-    let plan = server
-        .agent()
-        .plan_on_thread(&cancel(None, CancelAction::Rollback, false))
-        .await
-        .unwrap();
-    assert!(notes(&plan.preview).contains("Deletes the run and its checkpoints"));
+    let plan = planned_at(&server, &cancel(None, CancelAction::Rollback, false)).await;
+    notes(&plan.preview).has("Deletes the run and its checkpoints");
     let Ok(Acted::Cancelling(targets)) = plan.apply().await else {
         panic!()
     };
@@ -296,14 +285,12 @@ async fn thread_is_deleted_only_after_its_runs_stopped() {
     let state = state("busy", "finished-state", vec![run("r", "running")]);
     state.lock().unwrap().cancel = 409;
     let server = serve(&state).await;
-    let plan = server.agent().plan_on_thread(&intent).await.unwrap();
+    let plan = planned_at(&server, &intent).await;
     assert_eq!(plan.preview.consent, Consent::Id(THREAD.into()));
     assert!(plan.preview.consent.is_given("01a1fbb5") && plan.preview.consent.is_given(THREAD));
     assert!(!plan.preview.consent.is_given("01a1fbb") && !plan.preview.consent.is_given(""));
-    assert!(
-        notes(&plan.preview)
-            .contains("The active run is cancelled first, because it would continue unseen.")
-    );
+    notes(&plan.preview)
+        .has("The active run is cancelled first, because it would continue unseen.");
     let failed = plan.apply().await.unwrap_err();
     assert!(
         failed
@@ -339,7 +326,7 @@ async fn retry_uses_the_failed_runs_options() {
     failed["kwargs"] =
         json!({"input": {"n": 0}, "context": {"model": "large"}, "stream_mode": ["values"]});
     let server = serve(&state("error", "failed", vec![failed])).await;
-    let plan = server.agent().plan_on_thread(&again()).await.unwrap();
+    let plan = planned_at(&server, &again()).await;
     let body = plan.preview.request.body.clone().unwrap();
     assert_eq!(
         (&body["input"], &body["context"]),
@@ -350,11 +337,7 @@ async fn retry_uses_the_failed_runs_options() {
         (&json!("a-support"), &json!("reject"))
     );
     assert!(body.as_object().unwrap().contains_key("input") && body.get("command").is_none());
-    assert!(
-        notes(&plan.preview).contains("again; finished steps are kept."),
-        "{}",
-        notes(&plan.preview)
-    );
+    notes(&plan.preview).has("again; finished steps are kept.");
     assert_eq!(plan.choice, None);
     assert!(matches!(plan.apply().await, Ok(Acted::Started(started)) if started.run_id == "new"));
     // The new run is active now, so the same plan starts nothing else.
@@ -369,7 +352,7 @@ async fn recursion_limit_failures_offer_a_higher_limit() {
     let error = json!({"error": "GraphRecursionError", "message": "Recursion limit of 5 reached without hitting a stop condition."});
     state.lock().unwrap().thread["error"] = error;
     let server = serve(&state).await;
-    let plan = server.agent().plan_on_thread(&again()).await.unwrap();
+    let plan = planned_at(&server, &again()).await;
     assert_eq!(plan.choice, Some(Choice::RecursionLimit(10)));
     assert_eq!(
         plan.preview.request.body.unwrap()["config"],
@@ -379,7 +362,7 @@ async fn recursion_limit_failures_offer_a_higher_limit() {
         thread: THREAD.into(),
         recursion_limit: Some(100),
     };
-    let plan = server.agent().plan_on_thread(&intent).await.unwrap();
+    let plan = planned_at(&server, &intent).await;
     assert_eq!(
         plan.preview.request.body.unwrap()["config"],
         json!({"recursion_limit": 100})
@@ -400,21 +383,17 @@ async fn a_limit_that_no_error_names_is_raised_where_no_step_failed() {
             (json!(["chat"]), json!({"source": "loop", "step": 2}));
     }
     let server = serve(&state).await;
-    let plan = server.agent().plan_on_thread(&again()).await.unwrap();
+    let plan = planned_at(&server, &again()).await;
     assert_eq!(plan.choice, Some(Choice::RecursionLimit(4)));
     let body = plan.preview.request.body.clone().unwrap();
     assert_eq!(
         (&body["input"], &body["config"]),
         (&Value::Null, &json!({"recursion_limit": 4}))
     );
-    assert!(
-        notes(&plan.preview).contains("most likely reached its limit of 2 steps"),
-        "{}",
-        notes(&plan.preview)
-    );
+    notes(&plan.preview).has("most likely reached its limit of 2 steps");
     // With a step that failed, the limit stays.
     state.lock().unwrap().state["tasks"][0]["error"] = json!("Error: boom");
-    let plan = server.agent().plan_on_thread(&again()).await.unwrap();
+    let plan = planned_at(&server, &again()).await;
     assert_eq!(
         (plan.choice, &plan.preview.request.body.unwrap()["config"]),
         (None, &json!({"recursion_limit": 2}))
@@ -433,11 +412,8 @@ async fn a_retry_lists_only_the_nodes_that_have_no_result() {
         ]);
     }
     let server = serve(&state).await;
-    let branch = server
-        .agent()
-        .plan_on_thread(&again())
+    let branch = planned_at(&server, &again())
         .await
-        .unwrap()
         .preview
         .branch
         .expect("its steps");
@@ -459,7 +435,7 @@ async fn rejected_answers_are_retried_from_the_questions_checkpoint() {
     let state = state("error", "poisoned", vec![run("r", "error")]);
     let checkpoint = state.lock().unwrap().state["checkpoint"]["checkpoint_id"].clone();
     let server = serve(&state).await;
-    let plan = server.agent().plan_on_thread(&again()).await.unwrap();
+    let plan = planned_at(&server, &again()).await;
     let body = plan.preview.request.body.unwrap();
     assert_eq!(
         (&body["input"], &body["checkpoint_id"]),
@@ -470,7 +446,7 @@ async fn rejected_answers_are_retried_from_the_questions_checkpoint() {
     state.lock().unwrap().info = json!({"langgraph_js_version": "1"});
     for at in ["/checkpoint_id", "/checkpoint/checkpoint_id"] {
         let server = serve(&state).await;
-        let plan = server.agent().plan_on_thread(&again()).await.unwrap();
+        let plan = planned_at(&server, &again()).await;
         let copy = json!({"values": null, "as_node": "__copy__", "checkpoint_id": checkpoint});
         assert_eq!(plan.preview.request.body, Some(copy));
         let [run] = plan.preview.then.as_slice() else {
@@ -514,7 +490,7 @@ async fn a_fork_loses_given_answers_or_uses_them_again() {
     ] {
         state.lock().unwrap().info = info;
         let server = serve(&state).await;
-        let plan = server.agent().plan_on_thread(&fork).await.unwrap();
+        let plan = planned_at(&server, &fork).await;
         assert!(
             notes(&plan.preview).contains(says),
             "{}",
@@ -541,32 +517,25 @@ async fn newest_input_is_rerun_and_its_absence_explained() {
         vec![answered.clone(), run("r1", "success")],
     ))
     .await;
-    let plan = server.agent().plan_on_thread(&again()).await.unwrap();
+    let plan = planned_at(&server, &again()).await;
     assert_eq!(
         plan.preview.request.body.clone().unwrap()["input"],
         json!({"n": 1})
     );
-    assert!(
-        notes(&plan.preview).contains("the input of run r1 (the newest with an input of its own)"),
-        "{}",
-        notes(&plan.preview)
-    );
+    notes(&plan.preview).has("the input of run r1 (the newest with an input of its own)");
     let server = serve(&state("idle", "finished-state", vec![answered])).await;
     let Err(PlanError::Unfit(why)) = server.agent().plan_on_thread(&again()).await.map(|_| ())
     else {
         panic!()
     };
-    assert!(why.contains("Run r2: it answered a question"), "{why}");
+    why.has("Run r2: it answered a question");
     let bare = json!({"run_id": "r3", "status": "success", "created_at": "2026-11-21T13:59:00Z"});
     let server = serve(&state("idle", "finished-state", vec![bare])).await;
     let Err(PlanError::Unfit(why)) = server.agent().plan_on_thread(&again()).await.map(|_| ())
     else {
         panic!()
     };
-    assert!(
-        why.contains("Run r3: the server's record of it has no input"),
-        "{why}"
-    );
+    why.has("Run r3: the server's record of it has no input");
     // A waiting thread would lose its question.
     let server = serve(&state(
         "interrupted",
@@ -574,8 +543,8 @@ async fn newest_input_is_rerun_and_its_absence_explained() {
         vec![run("r1", "success")],
     ))
     .await;
-    let plan = server.agent().plan_on_thread(&again()).await.unwrap();
-    assert!(notes(&plan.preview).contains("The open question is discarded by the new input: "));
+    let plan = planned_at(&server, &again()).await;
+    notes(&plan.preview).has("The open question is discarded by the new input: ");
 }
 
 #[tokio::test]
@@ -589,7 +558,7 @@ async fn only_stopped_threads_are_continued() {
         vec![run("r", "success")],
     ))
     .await;
-    let plan = server.agent().plan_on_thread(&intent).await.unwrap();
+    let plan = planned_at(&server, &intent).await;
     assert!(
         notes(&plan.preview).starts_with("Runs next: "),
         "{}",
@@ -601,19 +570,15 @@ async fn only_stopped_threads_are_continued() {
         vec![run("r", "interrupted")],
     ))
     .await;
-    let plan = server.agent().plan_on_thread(&intent).await.unwrap();
-    assert!(notes(&plan.preview).contains("cancelled nodes run again from their start"));
-    assert!(
-        !notes(&plan.preview).contains("Breakpoints"),
-        "{}",
-        notes(&plan.preview)
-    );
+    let plan = planned_at(&server, &intent).await;
+    notes(&plan.preview).has("cancelled nodes run again from their start");
+    notes(&plan.preview).lacks("Breakpoints");
     // The run gets the options of the newest one, and so its breakpoints.
     let mut stopped = run("r", "interrupted");
     stopped["kwargs"] =
         json!({"input": {}, "interrupt_before": ["act", "pay"], "interrupt_after": "*"});
     let server = serve(&state("interrupted", "cancelled", vec![stopped])).await;
-    let plan = server.agent().plan_on_thread(&intent).await.unwrap();
+    let plan = planned_at(&server, &intent).await;
     let expected = "Breakpoints stay set: the run stops before act, pay, or after each node.";
     assert!(
         notes(&plan.preview).contains(expected),

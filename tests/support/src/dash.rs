@@ -60,6 +60,12 @@ pub fn plane_plan(effect: &Effect) -> Option<(u64, Arc<str>, Intent)> {
     }
 }
 
+/// Returns how many plans are forgotten.
+pub fn forgotten(effects: &[Effect]) -> usize {
+    let forgets = |effect: &&Effect| matches!(effect, Effect::Forget(_));
+    effects.iter().filter(forgets).count()
+}
+
 /// The start time of every test.
 fn start() -> Timestamp {
     "2026-11-21T14:00:00Z".parse().unwrap()
@@ -350,6 +356,20 @@ impl Dash {
             epoch: sub.epoch,
             event: answer,
         })
+    }
+
+    /// Sends the revisions of the selected deployment, newest first.
+    pub fn revisions_listed(&mut self, rows: serde_json::Value) {
+        let list = runtail_api::Revisions {
+            items: serde_json::from_value(rows).unwrap(),
+            was_sorted: true,
+            unread: Default::default(),
+        };
+        let next = NextPoll::At(self.now);
+        self.answer(
+            |key| matches!(key, SubscriptionId::Revisions(..)),
+            SubscriptionEvent::Revisions(Ok(list), next),
+        );
     }
 
     /// Sends the failure card of the revision whose page is open, if any.
@@ -819,6 +839,25 @@ pub fn listed(items: Vec<runtail_core::model::Deployment>) -> SubscriptionEvent 
         took: ANSWERED_IN,
         next: NextPoll::Stopped,
     }
+}
+
+/// [`demo_like`] on a wide screen.
+pub fn demo() -> Dash {
+    demo_like((140, 40))
+}
+
+/// [`demo_like`] with the page of a thread open.
+pub fn demo_thread(size: (u16, u16)) -> Dash {
+    let mut dash = demo_like(size);
+    dash.open_thread();
+    dash
+}
+
+/// [`demo_like`] with the lists of an agent server open.
+pub fn demo_server(size: (u16, u16)) -> Dash {
+    let mut dash = demo_like(size);
+    dash.open_server();
+    dash
 }
 
 /// A dashboard with two regions and a few deployments, one of them in progress.

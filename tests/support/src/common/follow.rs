@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use futures::stream::{Stream, StreamExt};
-use runtail_api::{ApiError, Kind, Place};
+use runtail_api::{ApiError, Kind};
 use runtail_stream::{
     Connection, End, Event, Item, Record, Replayed, Retries, SourceOptions, Transport, follow,
     framed,
@@ -48,12 +48,7 @@ pub fn paused<F: Future>(future: F) -> F::Output {
 
 /// Returns an error of a scripted server.
 pub fn failure(kind: Kind) -> ApiError {
-    ApiError {
-        kind,
-        at: Place::default(),
-        detail: "scripted".into(),
-        hint: None,
-    }
+    crate::made::error(kind, "scripted")
 }
 
 /// Returns a connection that sends these chunks.

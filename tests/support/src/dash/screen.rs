@@ -1,6 +1,7 @@
 //! The screen of a dashboard under test: notices, footer, help and settings. Tests read its state only through these methods.
 
 use super::Dash;
+use crate::says::{Says, Texts};
 use runtail_core::config::{Mouse, Timestamps};
 use runtail_tui::app::hints::hints;
 use runtail_tui::app::{Pane, subscriptions};
@@ -8,11 +9,53 @@ use runtail_tui::input::action::Context;
 use runtail_tui::input::help::{HelpItem, Place, help_groups};
 use runtail_tui::input::key::Key;
 use runtail_tui::session::Lookup;
-use runtail_tui::session::msg::Subscription;
+use runtail_tui::session::msg::{Subscription, SubscriptionId};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
+
+/// Says how the screen looks when a test fails.
+impl Drop for Dash {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let screen = catch_unwind(AssertUnwindSafe(|| self.screen()));
+            let screen = screen.unwrap_or_default();
+            eprintln!("{screen}newest notice: {}", self.newest_notice());
+        }
+    }
+}
 
 /// Notices and the rest of the screen.
 impl Dash {
+    /// Checks that these texts are on the screen.
+    #[track_caller]
+    pub fn shows(&mut self, texts: impl Texts) {
+        self.screen().has(texts);
+    }
+
+    /// Checks that none of these texts is on the screen.
+    #[track_caller]
+    pub fn lacks(&mut self, texts: impl Texts) {
+        self.screen().lacks(texts);
+    }
+
+    /// Checks that these texts are on the screen, whose lines may break them.
+    #[track_caller]
+    pub fn reads(&mut self, texts: impl Texts) {
+        self.words().has(texts);
+    }
+
+    /// Checks that the newest notice has these texts.
+    #[track_caller]
+    pub fn told(&self, texts: impl Texts) {
+        self.newest_notice().has(texts);
+    }
+
+    /// Checks the newest notice.
+    #[track_caller]
+    pub fn says(&self, text: &str) {
+        assert_eq!(self.newest_notice(), text);
+    }
+
     /// Returns whether a filter or search is being typed in the footer.
     pub fn is_typing(&self) -> bool {
         self.app.prompt.is_some()
@@ -120,6 +163,18 @@ impl Dash {
     /// Returns everything the dashboard keeps, to search it for secrets.
     pub fn all_that_is_kept(&self) -> String {
         format!("{:?}", self.app)
+    }
+
+    /// Returns whether this is read from a server now.
+    pub fn wants(&self, is: impl Fn(&SubscriptionId) -> bool) -> bool {
+        self.subscriptions().iter().any(|sub| is(&sub.key))
+    }
+
+    /// Returns the first of these that is read from a server now.
+    #[track_caller]
+    pub fn wanted(&self, is: impl Fn(&SubscriptionId) -> bool) -> Subscription {
+        let mut all = self.subscriptions().into_iter();
+        all.find(|sub| is(&sub.key)).expect("a subscription")
     }
 
     /// Returns what is read from servers now.

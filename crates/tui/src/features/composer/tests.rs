@@ -39,60 +39,15 @@ fn fill(input: &mut InputDraft, name: &str, text: &str) {
 
 #[test]
 fn captured_schemas_become_forms() {
-    let fields = |name: &str| -> Vec<(String, &'static str, String)> {
-        let kind = |kind: &FieldKind| match kind {
-            FieldKind::Boolean => "boolean",
-            FieldKind::Choice(_) => "choice",
-            FieldKind::Integer => "integer",
-            FieldKind::Number => "number",
-            FieldKind::Text => "text",
-            FieldKind::Message => "message",
-            FieldKind::List(_) => "list",
-            FieldKind::Object(_) => "object",
-            FieldKind::Json => "json",
-        };
-        form(name)
-            .fields
-            .iter()
-            .map(|field| (field.name.clone(), kind(&field.kind), field.rule.clone()))
-            .collect()
-    };
-    let row = |name: &str, kind, rule: &str| (name.to_string(), kind, rule.to_string());
-    let expected = vec![
-        row(
-            "customer",
-            "text",
-            "text, at least 1 character, required by this graph",
-        ),
-        row("level", "choice", "default low"),
-        row("urgent", "boolean", "default false"),
-        row("price", "number", "number, 0 or more, optional"),
-        row("tags", "list", "texts, one per line, optional"),
-        row("items", "json", "list as JSON, optional"),
-        row("extra", "json", "object as JSON, optional"),
-    ];
-    assert_eq!(fields("form"), expected);
-    let messages = "sent as a message of the user";
-    assert_eq!(fields("agent"), [row("messages", "message", messages)]);
-    assert_eq!(
-        fields("hitl"),
-        [row(
-            "messages",
-            "message",
-            &format!("{messages}, required by this graph")
-        )]
-    );
-    assert_eq!(
-        fields("approval")[1],
-        row("decision", "json", "JSON, optional")
-    );
-    assert_eq!(
-        fields("typed")[2],
-        row("answers", "json", "list as JSON, optional")
-    );
-    assert_eq!(fields("nested").len(), 5);
+    let mut all = String::new();
+    for name in ["form", "agent", "hitl", "approval", "typed", "nested"] {
+        for field in form(name).fields {
+            all += &format!("{name}: {} {:?}, {}\n", field.name, field.kind, field.rule);
+        }
+    }
     let context = Form::of_input(&schemas("form")["context_schema"]).unwrap();
-    assert_eq!(context.fields.len(), 3);
+    let names = context.fields.iter().map(|field| &*field.name);
+    insta::assert_snapshot!(all + &names.collect::<Vec<_>>().join(" "));
 }
 
 #[test]
@@ -288,21 +243,6 @@ fn objects_have_a_form_of_their_own() {
     let value = json!({"origin": {"channel": "mail", "deep": {"x": 1}}});
     assert_eq!(draft.value(), (value.clone(), Vec::new()));
     assert_eq!(FormDraft::filled(&form, &value).unwrap().value().0, value);
-}
-
-#[test]
-fn breakpoints_are_completed_by_the_graphs_nodes() {
-    let nodes = ["draft".to_string(), "approve".into(), "act".into()];
-    let mut typed = TextInput::line("dr");
-    assert!(options::complete(&mut typed, &nodes));
-    typed.insert(", ac");
-    assert!(options::complete(&mut typed, &nodes));
-    assert_eq!(typed.text(), "draft, act");
-    assert!(
-        !options::complete(&mut typed, &nodes),
-        "a complete name stays"
-    );
-    assert!(!options::complete(&mut TextInput::line("x"), &nodes));
 }
 
 #[test]

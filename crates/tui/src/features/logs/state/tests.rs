@@ -173,20 +173,6 @@ fn a_line_without_a_time_stays_with_the_previous_line_of_its_log() {
 }
 
 #[test]
-fn a_batch_is_merged_between_existing_lines() {
-    let mut view = view(&["a", "b"]);
-    let count = 9_000;
-    take(&mut view, 0, (0..count).map(|n| line(2 * n, "a")).collect());
-    take(
-        &mut view,
-        1,
-        (0..count).map(|n| line(2 * n + 1, "b")).collect(),
-    );
-    assert_eq!(view.counts().0 as i64, 2 * count);
-    assert!(messages(&view).chunks(2).all(|two| two == ["a", "b"]));
-}
-
-#[test]
 fn lines_are_evicted_above_the_byte_limit() {
     const MIB: usize = 1 << 20;
     let big = |n: i64| line(n, &n.to_string().repeat(MIB / n.to_string().len()));
@@ -205,46 +191,6 @@ fn lines_are_evicted_above_the_byte_limit() {
         "a line above the limit evicts no other line"
     );
     assert_eq!(messages(&view)[31..], ["small", "last"]);
-}
-
-#[test]
-fn unseen_lines_are_counted_despite_eviction_and_filters() {
-    let mut view = view(&["a"]);
-    view.limits = Limits {
-        lines: 10,
-        slack: 0,
-        bytes: 1000,
-    };
-    take(&mut view, 0, (0..8).map(|n| line(n, "old")).collect());
-    assert_eq!(view.ignored_fields(), 0);
-    pause(&mut view, 1);
-    take(
-        &mut view,
-        0,
-        vec![
-            line(8, "new x"),
-            line(9, "new y"),
-            line(10, "new x"),
-            line(2, "late x"),
-        ],
-    );
-    assert_eq!((view.let_go, view.ignored_fields()), (2, 4));
-    view.set_filter("x");
-    assert_eq!((view.counts().1, view.ignored_fields()), (3, 3));
-    take(&mut view, 0, vec![line(11, "newer x")]);
-    assert_eq!(view.ignored_fields(), 4);
-    view.set_filter("nothing");
-    assert_eq!(view.ignored_fields(), 0);
-    view.set_filter("");
-    assert_eq!(view.ignored_fields(), 5);
-    // In the end all new lines were evicted.
-    take(&mut view, 0, (12..40).map(|n| line(n, "newest")).collect());
-    assert_eq!(view.ignored_fields(), 10);
-    let rows = view.rows();
-    view.place.to_end(&rows, HEIGHT, true);
-    view.clamp(HEIGHT);
-    pause(&mut view, 1);
-    assert_eq!(view.ignored_fields(), 0);
 }
 
 #[test]

@@ -3,7 +3,6 @@ use crate::input::key::{Code, Key, parse_keys};
 use crate::session::msg::ServerRef;
 use crate::widgets::line::Line;
 use proptest::prelude::*;
-use runtail_api::{Kind, Place};
 use runtail_core::model::{RunFacts, StateFacts, ThreadFacts};
 use serde_json::{Value, json};
 
@@ -246,23 +245,6 @@ fn a_form_becomes_json_with_what_was_typed() {
 }
 
 #[test]
-fn several_questions_stay_open_until_they_are_answered() {
-    let mut card = card("questions-parallel");
-    let stops: Vec<usize> = card.stops().iter().map(|stop| stop.question).collect();
-    assert_eq!(stops, [0, 0, 1, 1, 2, 2]);
-    press(&mut card, "<Down><Down>keep");
-    let asked = waiting("questions-parallel").answerable();
-    assert_eq!(sent(&card), json!({ asked[1].id.clone().unwrap(): "keep" }));
-    assert_eq!(card.left_open(), 2);
-    let text: Vec<String> = card.lines(120).lines.iter().map(Line::text).collect();
-    assert!(
-        text.iter()
-            .any(|line| line.contains("1 of 3 answered; the others stay open.")),
-        "{text:#?}"
-    );
-}
-
-#[test]
 fn approve_all_decides_only_what_may_be_approved() {
     let mut all = card("question-hitl");
     all.approve_all();
@@ -280,46 +262,6 @@ fn approve_all_decides_only_what_may_be_approved() {
     let mut plain = card("question");
     plain.approve_all();
     assert_eq!(only(sent(&plain)), json!(true));
-}
-
-#[test]
-fn a_refused_answer_keeps_the_draft() {
-    let mut card = card("question");
-    press(&mut card, "approved");
-    card.stage = AnswerStage::Sending;
-    press(&mut card, "x");
-    assert_eq!(
-        only(sent(&card)),
-        json!("approved"),
-        "nothing is typed while it is sent"
-    );
-    let error = ApiError {
-        kind: Kind::Conflict,
-        at: Place::default(),
-        detail: "busy".into(),
-        hint: None,
-    };
-    card.refused(StartError {
-        failure: StartFailure::Busy,
-        error: error.clone(),
-    });
-    let first = |card: &AnswerCard| card.lines(100).lines.first().map(Line::text);
-    let expected =
-        "Another run is active on the thread, so the server refused. Your draft is kept.";
-    assert_eq!(first(&card).as_deref(), Some(expected));
-    card.refused(StartError {
-        failure: StartFailure::Answered,
-        error,
-    });
-    assert_eq!(
-        first(&card).as_deref(),
-        Some("Someone answered first, so the server refused. Your draft is kept.")
-    );
-    press(&mut card, "!");
-    assert_eq!(
-        (card.stage.clone(), only(sent(&card))),
-        (AnswerStage::Editing, json!("approved!"))
-    );
 }
 
 fn any_keys() -> impl Strategy<Value = Vec<Key>> {
