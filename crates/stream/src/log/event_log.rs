@@ -74,10 +74,8 @@ impl EventLog {
             while self.marks.len() > 1
                 && (self.marks.len() > MAX_MARKS || self.mark_bytes > MAX_MARK_BYTES)
             {
-                self.mark_bytes -= self
-                    .marks
-                    .pop_front()
-                    .map_or(0, |mark| mark.record.weight());
+                let evicted = self.marks.pop_front();
+                self.mark_bytes -= evicted.map_or(0, |mark| mark.record.weight());
                 self.evicted_marks += 1;
             }
             return;
@@ -150,10 +148,9 @@ impl EventLog {
             return;
         };
         let number = self.chunk_of(older);
-        let Some(chunk) = self.chunks.get_mut(number) else {
-            return;
-        };
-        let Some(index) = chunk.index_of(older) else {
+        let chunk = self.chunks.get_mut(number);
+        let Some((index, chunk)) = chunk.and_then(|chunk| Some((chunk.index_of(older)?, chunk)))
+        else {
             return;
         };
         let before = chunk.weight(index).unwrap_or_default();

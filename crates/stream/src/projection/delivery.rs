@@ -1,8 +1,9 @@
 //! Delivery statistics: received, duplicate and possibly missing events, and the ages of the last event and the last
 //! heartbeat.
 
+use super::between;
 use super::rates::Rates;
-use super::rows::{Rows, Weigh};
+use super::rows::{Rows, Weigh, len};
 use crate::log::record::precedes_stream;
 use crate::{Data, Event, IdKey, Item, Record, Seq};
 use jiff::Timestamp;
@@ -10,8 +11,6 @@ use runtail_core::text;
 use std::sync::Arc;
 use std::time::Duration;
 
-const MAX_CONNECTIONS: usize = 4096;
-const MAX_GAPS: usize = 1024;
 /// Maximum length of a gap's reason, in bytes.
 const MAX_REASON: usize = 1000;
 /// Maximum number of event names counted separately.
@@ -25,11 +24,6 @@ const MISSED_HEARTBEATS: u32 = 2;
 const MIN_HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 const MIN_SILENCE: Duration = Duration::from_secs(4);
 const MAX_SILENCE: Duration = Duration::from_secs(20);
-
-/// Returns whether a connection resumed after this id receives all events. No event has one of these ids.
-pub fn is_start(id: &str) -> bool {
-    matches!(id, "-" | "-1" | "0" | "0-0")
-}
 
 /// One connection.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,7 +40,7 @@ pub struct Connection {
 }
 
 /// Statistics of the events with one name.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct NameSums {
     /// The name, without its namespace.
     pub name: Arc<str>,
@@ -82,20 +76,23 @@ pub struct PossibleGap {
 }
 
 impl Weigh for Connection {
+    const MAX_ROWS: usize = 4096;
+
     fn weight(&self) -> usize {
-        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-        size_of::<Connection>() + text(&self.resumed_after) + text(&self.reason)
+        size_of::<Connection>() + len(&self.resumed_after) + len(&self.reason)
     }
 }
 
 impl Weigh for PossibleGap {
+    const MAX_ROWS: usize = 1024;
+
     fn weight(&self) -> usize {
         size_of::<PossibleGap>() + self.why.len()
     }
 }
 
 /// The delivery statistics of an event log.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct DeliveryLog {
     pub received: u64,
     /// Duplicates that were skipped.
@@ -126,7 +123,7 @@ pub struct DeliveryLog {
     possible_gaps: Rows<PossibleGap>,
     last_seq: Seq,
     names: Vec<NameSums>,
-    others: NameSums,
+    others: Option<NameSums>,
     /// The usual pause between two events: a moving average.
     pause: Duration,
     last_heartbeat: Option<Timestamp>,
@@ -136,44 +133,6 @@ pub struct DeliveryLog {
     newest_id: Option<IdKey>,
     /// The connection whose numbers `newest_id` belongs to, if ids are not times.
     numbered_on: u32,
-}
-
-impl Default for DeliveryLog {
-    fn default() -> Self {
-        DeliveryLog {
-            received: 0,
-            duplicates: 0,
-            gaps: 0,
-            before_opening: None,
-            malformed: 0,
-            too_large: 0,
-            late: 0,
-            bytes: 0,
-            heartbeats: 0,
-            first_event_at: None,
-            last_event_at: None,
-            last_arrival: None,
-            last_alive_at: None,
-            tokens: 0,
-            connections: Rows::new(MAX_CONNECTIONS),
-            possible_gaps: Rows::new(MAX_GAPS),
-            last_seq: Seq::START,
-            names: Vec::new(),
-            others: NameSums {
-                name: "others".into(),
-                events: 0,
-                bytes: 0,
-                last_seq: Seq::START,
-                last_at: None,
-            },
-            pause: Duration::ZERO,
-            last_heartbeat: None,
-            heartbeat_interval: None,
-            rates: Rates::default(),
-            newest_id: None,
-            numbered_on: 0,
-        }
-    }
 }
 
 impl DeliveryLog {
@@ -189,9 +148,7 @@ impl DeliveryLog {
 
     /// Returns statistics by event name, in order of first appearance. The last entry collects names beyond the limit.
     pub fn names(&self) -> impl Iterator<Item = &NameSums> {
-        self.names
-            .iter()
-            .chain(Some(&self.others).filter(|others| others.events > 0))
+        self.names.iter().chain(&self.others)
     }
 
     /// Returns whether events have ids, by which their order and duplicates are checked.
@@ -206,7 +163,7 @@ impl DeliveryLog {
 
     /// Returns the liveness of the open connection.
     pub fn pulse(&self, now: Timestamp) -> Liveness {
-        let since = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
+        let since = |at| between(at, now);
         let silence = self.heartbeat_interval.map(|heartbeat_interval| {
             (heartbeat_interval * MISSED_HEARTBEATS).clamp(MIN_SILENCE, MAX_SILENCE)
         });
@@ -215,7 +172,8 @@ impl DeliveryLog {
         {
             return Liveness::Silent(alive);
         }
-        let Some(idle) = self.last_arrival.or(self.opened_at()).map(since) else {
+        let opened = self.connections.last().map(|connection| connection.opened);
+        let Some(idle) = self.last_arrival.or(opened).map(since) else {
             return Liveness::Even;
         };
         if idle <= LONG_PAUSE.max(self.pause * USUAL_PAUSES) {
@@ -226,10 +184,6 @@ impl DeliveryLog {
         } else {
             Liveness::Unheard(idle)
         }
-    }
-
-    fn opened_at(&self) -> Option<Timestamp> {
-        self.connections.last().map(|connection| connection.opened)
     }
 
     pub(super) fn add_tokens(&mut self, event: &Event, tokens: u64) {
@@ -302,15 +256,7 @@ impl DeliveryLog {
                 self.duplicates += events;
                 self.note_alive(*at);
             }
-            Item::Record(Record::Head(_) | Record::Run(_))
-            | Item::Connecting { .. }
-            | Item::Retrying { .. }
-            | Item::Started { .. }
-            | Item::Terms(_)
-            | Item::ModesKept { .. }
-            | Item::Following { .. }
-            | Item::Silent { .. }
-            | Item::Failed(_) => {}
+            _ => {}
         }
     }
 
@@ -321,22 +267,21 @@ impl DeliveryLog {
     fn sums_of(&mut self, name: &Arc<str>) -> &mut NameSums {
         // Names are few and interned, so this is usually one pointer comparison.
         let matches = |sums: &NameSums| Arc::ptr_eq(&sums.name, name) || sums.name == *name;
-        match self.names.iter().position(matches) {
-            Some(i) => &mut self.names[i],
-            None if self.names.len() >= MAX_NAMES => &mut self.others,
-            None => {
-                let (last_seq, last_at) = (Seq::START, None);
-                self.names.push(NameSums {
-                    name: name.clone(),
-                    events: 0,
-                    bytes: 0,
-                    last_seq,
-                    last_at,
-                });
-                let last = self.names.len() - 1;
-                &mut self.names[last]
+        let new = |name: Arc<str>| NameSums {
+            name,
+            ..NameSums::default()
+        };
+        let i = match self.names.iter().position(matches) {
+            Some(i) => i,
+            None if self.names.len() >= MAX_NAMES => {
+                return self.others.get_or_insert_with(|| new("others".into()));
             }
-        }
+            None => {
+                self.names.push(new(name.clone()));
+                self.names.len() - 1
+            }
+        };
+        &mut self.names[i]
     }
 
     fn apply_event(&mut self, event: &Event) {

@@ -2,6 +2,7 @@
 //! data; what the event doesn't contain is looked up in the projections.
 
 use super::Projections;
+use super::node_path::name_of;
 use crate::json::path::Path;
 use crate::protocol::{MessagePayload, Payload};
 use crate::{Data, Event, EventNumber, Namespace};
@@ -53,10 +54,7 @@ impl<'a> EventAttrs<'a> {
     /// Returns the nodes that it names and the nodes whose subgraphs it comes from.
     pub fn nodes(&self) -> Vec<Cow<'a, str>> {
         let payload = &self.payload;
-        let within = payload
-            .ns
-            .iter()
-            .map(|s| Cow::Owned(s.split(':').next().unwrap_or_default().to_string()));
+        let within = payload.ns.iter().map(|s| name_of(s).to_string().into());
         let mut nodes: Vec<Cow<'a, str>> = within.collect();
         nodes.extend(payload.node.clone());
         match payload.name {
@@ -74,12 +72,9 @@ impl<'a> EventAttrs<'a> {
             "messages/partial" | "messages/complete" => {
                 for message in payload.messages() {
                     // Its node was announced earlier, in `messages/metadata`.
-                    let known = message
-                        .id
-                        .some()
-                        .and_then(|id| self.projections.messages.find(id));
-                    let message = known.and_then(|i| self.projections.messages.items().get(i));
-                    nodes.extend(message.and_then(|m| m.node.as_deref()).map(Cow::Borrowed));
+                    let messages = &self.projections.messages;
+                    let known = message.id.some().and_then(|id| messages.with_id(id));
+                    nodes.extend(known.and_then(|m| m.node.as_deref()).map(Cow::Borrowed));
                 }
             }
             "updates" if payload.node.is_none() => {

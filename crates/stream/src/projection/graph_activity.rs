@@ -1,5 +1,6 @@
 //! What the timeline knows of a graph: how often, how long and with which result each node ran, and which edges were taken.
 
+use super::between;
 use super::timeline::{Attempt, Bar, BarKind, BarState, Timeline};
 use crate::Seq;
 use jiff::Timestamp;
@@ -121,7 +122,6 @@ impl GraphActivity {
     /// Returns what is known of several nodes that are drawn as one. If the group itself ran, its own visits and times count;
     /// the states are those of the nodes in it.
     pub fn group<'a>(&self, id: &str, members: impl Iterator<Item = &'a str>) -> NodeActivity {
-        let own = self.nodes.get(id);
         let mut sum = NodeActivity {
             has_no_times: true,
             ..NodeActivity::default()
@@ -142,7 +142,7 @@ impl GraphActivity {
                 (sum.attempt, sum.parallel) = (node.attempt, node.parallel);
             }
         }
-        match own {
+        match self.nodes.get(id) {
             Some(own) => NodeActivity {
                 failures: own.failures.max(sum.failures),
                 ..own.clone()
@@ -168,7 +168,7 @@ impl GraphActivity {
             .get(&(path, first.to_string(), next.to_string()))
             .copied()
             .unwrap_or(0);
-        let is_inner = |id: &str, at: &[&str]| at.len() > depth + 1 && !self.is_visited(id);
+        let is_inner = |id: &str, at: &[&str]| at.len() > depth + 1 && self.node(id).is_none();
         // Without the events of a subgraph, nothing is known of its nodes.
         let knows = |at: &[&str]| {
             let group = format!("{}:", at[..=depth].join(":"));
@@ -180,10 +180,6 @@ impl GraphActivity {
             true => 0,
             false => taken,
         }
-    }
-
-    fn is_visited(&self, id: &str) -> bool {
-        self.nodes.contains_key(id)
     }
 
     /// Returns the graph of the observed steps: nodes in the order of their first visits, edges between consecutive steps.
@@ -292,19 +288,13 @@ impl GraphActivity {
                 .iter()
                 .flat_map(|from| names.iter().map(move |to| (from, to)))
             {
-                *self
-                    .transitions
-                    .entry((path.to_string(), from.clone(), to.to_string()))
-                    .or_default() += times;
+                self.count(path, from, to, *times);
             }
             before = names.keys().map(|name| name.to_string()).collect();
         }
         if is_done && !steps.is_empty() {
             for from in &before {
-                *self
-                    .transitions
-                    .entry((path.to_string(), from.clone(), END.to_string()))
-                    .or_default() += 1;
+                self.count(path, from, END, 1);
             }
         } else if is_root && attempt.state == BarState::Interrupted {
             // A node that asked runs again; what came before it leads there.
@@ -318,6 +308,11 @@ impl GraphActivity {
                 .collect();
             self.stopped_after = if asked.is_empty() { before } else { Vec::new() };
         }
+    }
+
+    fn count(&mut self, path: &str, from: &str, to: &str, times: u64) {
+        let key = (path.to_string(), from.to_string(), to.to_string());
+        *self.transitions.entry(key).or_default() += times;
     }
 
     fn visit(
@@ -338,8 +333,7 @@ impl GraphActivity {
         if bar.known.is_both() {
             node.has_no_times = false;
             node.is_estimated |= bar.estimated;
-            let ended = bar.ended.unwrap_or(until);
-            node.total += Duration::try_from(ended.duration_since(bar.started)).unwrap_or_default();
+            node.total += between(bar.started, bar.ended.unwrap_or(until));
         }
         node.running += u64::from(bar.state == BarState::Running);
         node.failures += u64::from(bar.state == BarState::Failed);

@@ -1,26 +1,26 @@
 //! The positions of runs, steps and failures in an event log.
 
 use super::event_attrs;
-use super::rows::{Rows, Weigh};
+use super::rows::{Rows, Weigh, len};
 use crate::protocol::Payload;
 use crate::{Interner, Item, Record, Seq};
 use std::sync::Arc;
 
-const MAX_MARKS: usize = 100_000;
 /// The type of a debug event is within this many bytes of its start.
 const HEAD: usize = 300;
 
 impl Weigh for (Seq, Option<Arc<str>>) {
+    const MAX_ROWS: usize = <Seq as Weigh>::MAX_ROWS;
+
     fn weight(&self) -> usize {
-        size_of::<(Seq, Option<Arc<str>>)>() + self.1.as_ref().map_or(0, |id| id.len())
+        size_of::<(Seq, Option<Arc<str>>)>() + len(&self.1)
     }
 }
 
 /// The landmarks of an event log.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Landmarks {
-    /// The active run from each of these events on; `None` between two runs.
-    runs: Rows<(Seq, Option<Arc<str>>)>,
+    pub(super) runs: Rows<(Seq, Option<Arc<str>>)>,
     steps: Rows<Seq>,
     errors: Rows<Seq>,
     /// The best source of steps in this run so far. Other sources report the same steps.
@@ -32,8 +32,9 @@ pub struct Landmarks {
 }
 
 /// The source of steps, best last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
+    #[default]
     None,
     Updates,
     Tasks,
@@ -41,27 +42,9 @@ enum Source {
     Checkpoints,
 }
 
-impl Default for Landmarks {
-    fn default() -> Self {
-        Landmarks {
-            runs: Rows::new(MAX_MARKS),
-            steps: Rows::new(MAX_MARKS),
-            errors: Rows::new(MAX_MARKS),
-            best: Source::None,
-            is_beginning: false,
-            seq: Seq::START,
-            names: Interner::default(),
-        }
-    }
-}
-
 impl Landmarks {
     pub(super) fn bytes(&self) -> usize {
         self.runs.bytes() + self.steps.bytes() + self.errors.bytes()
-    }
-
-    pub(super) fn runs_mut(&mut self) -> &mut Rows<(Seq, Option<Arc<str>>)> {
-        &mut self.runs
     }
 
     /// Returns the run that an event belongs to. A thread's stream only names its run when the run starts and finishes.
@@ -105,10 +88,7 @@ impl Landmarks {
     }
 
     fn metadata(&mut self, payload: &Payload<'_>) {
-        let Some(metadata) = payload.metadata() else {
-            return;
-        };
-        let Some(run) = metadata.run_id.some() else {
+        let Some((run, metadata)) = payload.run() else {
             return;
         };
         // A new attempt starts its steps again.

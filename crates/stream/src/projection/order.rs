@@ -7,6 +7,7 @@
 
 use super::message::Message;
 use super::messages::{EventContext, Messages};
+use super::rows::index;
 use jiff::Timestamp;
 use std::collections::{HashMap, HashSet};
 
@@ -81,7 +82,7 @@ impl Messages {
 
     /// Returns the number of the message at a position, counting evicted ones.
     pub fn number_at(&self, position: u64) -> Option<u64> {
-        let at = usize::try_from(position.checked_sub(self.evicted())?).ok()?;
+        let at = index(position, self.evicted())?;
         self.order.shown.get(at).map(|i| self.number(*i))
     }
 
@@ -97,8 +98,7 @@ impl Messages {
     }
 
     fn rank_of(&self, number: u64) -> Option<usize> {
-        let i = usize::try_from(number.checked_sub(self.evicted())?).ok()?;
-        self.order.rank.get(i).copied()
+        self.order.rank.get(index(number, self.evicted())?).copied()
     }
 
     /// Returns whether an event is older than the loaded state, which then decides what was removed.
@@ -121,7 +121,7 @@ impl Messages {
 
     /// Records that the stream shows a message.
     pub(super) fn see(&mut self, i: usize, context: &EventContext) {
-        if let Some(message) = self.item_mut(i)
+        if let Some(message) = self.items.get_mut(i)
             && !context.is_snapshot
             && !std::mem::replace(&mut message.is_streamed, true)
         {

@@ -10,7 +10,6 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-const MAX_SNAPSHOTS: usize = 20_000;
 /// Maximum number of namespaces whose last state is kept. Each task of a subgraph has its own namespace.
 const MAX_NAMESPACES: usize = 256;
 /// Maximum total size in bytes of the events that contain these states. The newest state is always kept. The event log
@@ -23,7 +22,7 @@ const MAX_KEYS: usize = 256;
 const MAX_PARSED: usize = 8 << 20;
 
 /// The state after one event.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Snapshot {
     /// The event that contains it.
     pub seq: Seq,
@@ -47,9 +46,9 @@ pub struct Snapshot {
 }
 
 /// The source of a state, the least reliable first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StateSource {
-    /// A checkpoint in the mode `debug`.
+    #[default]
     Debug,
     /// The mode `checkpoints`.
     Checkpoint,
@@ -85,6 +84,8 @@ pub struct KeyState {
 }
 
 impl Weigh for Snapshot {
+    const MAX_ROWS: usize = 20_000;
+
     fn weight(&self) -> usize {
         let keys = self
             .keys
@@ -113,17 +114,10 @@ struct LastState {
     number: u64,
 }
 
-/// The event, time and namespace of a state.
-struct StateContext {
-    seq: Seq,
-    at: Option<Timestamp>,
-    ns: Namespace,
-}
-
 /// The states of an event log.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Values {
-    rows: Rows<Snapshot>,
+    pub(super) rows: Rows<Snapshot>,
     last: HashMap<Namespace, LastState>,
     names: Interner,
     /// The best source of states seen in this run.
@@ -132,40 +126,22 @@ pub struct Values {
     before_server: Option<Option<LastState>>,
 }
 
-impl Default for Values {
-    fn default() -> Self {
-        Values {
-            rows: Rows::new(MAX_SNAPSHOTS),
-            last: HashMap::new(),
-            names: Interner::default(),
-            best: StateSource::Debug,
-            before_server: None,
-        }
-    }
-}
-
-/// Returns the state that an event contains, and its source.
+/// Returns the state that an event contains, and how it was reported.
 fn state<'a>(payload: &Payload<'a>) -> Option<(&'a str, StateSource)> {
-    Some(match payload.name {
-        "values" => (payload.json?, StateSource::Values),
-        "state_update" => (payload.checkpoint()?.values?.text(), StateSource::Update),
-        "checkpoints" => (
-            payload.checkpoint()?.values?.text(),
-            StateSource::Checkpoint,
-        ),
-        "debug" => (payload.checkpoint()?.values?.text(), StateSource::Debug),
+    let source = match payload.name {
+        "values" => return Some((payload.json?, StateSource::Values)),
+        "state_update" => StateSource::Update,
+        "checkpoints" => StateSource::Checkpoint,
+        "debug" => StateSource::Debug,
         _ => return None,
-    })
+    };
+    Some((payload.checkpoint()?.values?.text(), source))
 }
 
 impl Values {
     /// Returns the states in the order of their events.
     pub fn rows(&self) -> &Rows<Snapshot> {
         &self.rows
-    }
-
-    pub(super) fn rows_mut(&mut self) -> &mut Rows<Snapshot> {
-        &mut self.rows
     }
 
     /// Returns the memory size in bytes of the states that newer ones are compared with. The event log may have evicted
@@ -231,11 +207,13 @@ impl Values {
                 None => drop(self.last.remove(&Namespace::default())),
             }
         }
-        let interrupts = payload.interrupts.map_or(0, |list| list.items().count());
-        let context = StateContext {
+        let row = Snapshot {
             seq: payload.event.seq,
             at: payload.event.time(),
             ns: payload.ns.clone(),
+            source,
+            interrupts: payload.interrupts.map_or(0, |list| list.items().count()),
+            ..Snapshot::default()
         };
         let read;
         let fields = match source {
@@ -245,7 +223,7 @@ impl Values {
                 read.as_ref()
             }
         };
-        self.push_state((state, fields), source, whole, interrupts, context);
+        self.push_state((state, fields), whole, row);
     }
 
     /// Applies the server's state, if it differs from the newest known one.
@@ -256,22 +234,16 @@ impl Values {
         written: Option<Timestamp>,
     ) {
         if let Some(whole) = event.data.json() {
-            let context = StateContext {
+            let row = Snapshot {
                 seq: event.seq,
                 at: written,
-                ns: Namespace::default(),
+                source: StateSource::Server,
+                ..Snapshot::default()
             };
-            let (before, last) = (
-                self.last.get(&context.ns).cloned(),
-                self.rows.last().map(|row| row.seq),
-            );
-            self.push_state(
-                (state, Peek::of(state).object().as_ref()),
-                StateSource::Server,
-                whole,
-                0,
-                context,
-            );
+            let before = self.last.get(&row.ns).cloned();
+            let last = self.rows.last().map(|row| row.seq);
+            let fields = Peek::of(state).object();
+            self.push_state((state, fields.as_ref()), whole, row);
             if self.rows.last().map(|row| row.seq) != last {
                 self.before_server = Some(before);
             }
@@ -282,12 +254,10 @@ impl Values {
     fn push_state(
         &mut self,
         (state, fields): (&str, Option<&Fields<'_>>),
-        source: StateSource,
         whole: &Arc<str>,
-        mut interrupts: usize,
-        context: StateContext,
+        mut row: Snapshot,
     ) {
-        let StateContext { seq, at, ns } = context;
+        let (source, ns) = (row.source, row.ns.clone());
         if source != StateSource::Server {
             self.before_server = None;
         }
@@ -298,7 +268,7 @@ impl Values {
         for (name, value) in fields {
             let text = value.text();
             if name == "__interrupt__" {
-                interrupts += value.items().count().max(1);
+                row.interrupts += value.items().count().max(1);
                 continue;
             }
             if keys.len() >= MAX_KEYS {
@@ -322,7 +292,7 @@ impl Values {
             });
         }
         // JavaScript and Aegra report an interrupt in a state without other keys. Later states are not compared with it.
-        let is_interrupt_only = keys.is_empty() && interrupts > 0;
+        let is_interrupt_only = keys.is_empty() && row.interrupts > 0;
         let removed: Vec<Arc<str>> = match before {
             // Beyond the limit it is unknown which keys were removed.
             Some(before)
@@ -348,23 +318,18 @@ impl Values {
             let last = LastState {
                 text: whole.clone(),
                 keys: ranges,
-                seq,
+                seq: row.seq,
                 number,
             };
-            self.last.insert(ns.clone(), last);
+            self.last.insert(ns, last);
         }
-        let (size, from) = (state.len(), offset(whole, state));
         self.rows.push(Snapshot {
-            seq,
-            at,
-            ns,
-            size,
-            from,
-            source,
+            size: state.len(),
+            from: offset(whole, state),
             before,
             keys,
             removed,
-            interrupts,
+            ..row
         });
     }
 

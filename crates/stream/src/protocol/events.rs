@@ -1,6 +1,7 @@
 //! The payloads of events that are no messages: of runs, graphs, tools, nodes, checkpoints and callbacks.
 
 use super::{MessageOrigin, Number, Text};
+use crate::Outcome;
 use runtail_core::json::Peek;
 use serde::Deserialize;
 
@@ -39,6 +40,23 @@ pub(crate) struct Phase<'a> {
     pub message: Option<Peek<'a>>,
     pub tool_call_id: Text<'a>,
     pub tool_name: Text<'a>,
+}
+
+impl Phase<'_> {
+    /// Returns whether the run, or the graph of a namespace, began.
+    pub fn is_begin(&self) -> bool {
+        matches!(self.event.as_str(), "running" | "started")
+    }
+
+    /// Returns how the run, or the graph of a namespace, ended.
+    pub fn outcome(&self) -> Option<Outcome> {
+        Some(match self.event.as_str() {
+            "completed" => Outcome::Success,
+            "failed" => Outcome::Error,
+            "interrupted" => Outcome::Interrupted,
+            _ => return None,
+        })
+    }
 }
 
 /// `tasks`, and the payload of `debug` with the types `task` and `task_result`: a node started or ended. Only a start has

@@ -143,14 +143,24 @@ impl<'a> Payload<'a> {
     }
 
     /// Returns the event of the mode `debug`.
+    /// Returns the id of the run that the metadata is about, and the metadata.
+    pub fn run(&self) -> Option<(&str, &Metadata<'a>)> {
+        let metadata = self.metadata()?;
+        Some((metadata.run_id.some()?, metadata))
+    }
+
     pub fn debug(&self) -> Option<&Debug<'a>> {
         self.parsed.debug.get_or_init(|| self.read()).as_ref()
     }
 
     /// Returns the task in an event of the mode `tasks` or `debug`.
     pub fn task(&self) -> Option<&Task<'a>> {
+        let is_task = |kind: &str| matches!(kind, "task" | "task_result");
         let read = || match self.name {
-            "debug" => self.debug()?.payload?.read(),
+            "debug" => {
+                let debug = self.debug().filter(|debug| is_task(debug.kind.as_str()))?;
+                debug.payload?.read()
+            }
             _ => self.read(),
         };
         self.parsed.task.get_or_init(read).as_ref()

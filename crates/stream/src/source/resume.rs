@@ -4,15 +4,14 @@
 //! greater. So the resume point is the last id *before* the newest one, and events received after that point are
 //! expected again: they are skipped by (name, id, data), each as many times as it was received, never by id alone.
 
-use crate::Data;
-use crate::source::id_key::IdKey;
+use crate::source::id_key::{IdKey, is_start};
 use crate::source::overlap::{Dedup, Overlap};
 use crate::source::sequence_ids::SequenceTracker;
 use crate::sse::decode::Decoded;
 use crate::sse::interner::Namespace;
 use crate::transport::connection::Transport;
+use crate::{Data, hash_of};
 use std::collections::VecDeque;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// Minimum number of remembered events, so that out-of-order events can still be placed.
@@ -52,7 +51,7 @@ impl Seen {
     fn matches(&self, event: &Decoded) -> bool {
         let same = match &self.data {
             Fingerprint::Full(data) => *data == event.data,
-            Fingerprint::Hash(hash) => *hash == hash_of(&event.data),
+            Fingerprint::Hash(hash) => *hash == hash_of(event.data.content()),
         };
         same && self.id == event.id && self.name == event.name && self.ns == event.ns
     }
@@ -60,15 +59,6 @@ impl Seen {
     fn is_stored(&self) -> bool {
         !NEVER_REPLAYED.contains(&&*self.name)
     }
-}
-
-fn hash_of(data: &Data) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    data.text().hash(&mut hasher);
-    if let Data::TooLarge { size, .. } = data {
-        size.hash(&mut hasher);
-    }
-    hasher.finish()
 }
 
 /// What to do with an event of a connection.
@@ -336,8 +326,7 @@ impl Tail {
             }
             let after = self.newest.as_deref().or(before).map(str::to_string);
             let expects_replay = after.as_deref().filter(|_| !self.any_event);
-            self.expects_replay =
-                expects_replay.map(|after| matches!(after, "-1" | "-" | "0" | "0-0"));
+            self.expects_replay = expects_replay.map(is_start);
             return ResumePoint {
                 missing_reason: after.is_none().then_some(NOTHING_YET),
                 after,
@@ -452,7 +441,7 @@ impl Tail {
         }
         let Decoded { name, ns, id, data } = event.clone();
         let data = if data.text().len() > MAX_FULL_BYTES {
-            Fingerprint::Hash(hash_of(&data))
+            Fingerprint::Hash(hash_of(data.content()))
         } else {
             Fingerprint::Full(data)
         };
@@ -473,7 +462,7 @@ impl Tail {
         if self.seen.len() > FULL_DATA {
             let i = self.seen.len() - 1 - FULL_DATA;
             if let Fingerprint::Full(data) = &self.seen[i].data {
-                self.seen[i].data = Fingerprint::Hash(hash_of(data));
+                self.seen[i].data = Fingerprint::Hash(hash_of(data.content()));
             }
         }
     }

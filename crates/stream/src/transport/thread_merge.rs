@@ -11,7 +11,8 @@
 mod losses;
 mod replayed;
 
-use crate::source::id_key::IdKey;
+use crate::insert;
+use crate::source::id_key::{IdKey, is_start};
 use crate::sse::read_ahead::{Batch, Batches, Feed};
 use crate::transport::framed_connection::{
     Block, FrameKind, FramedConnection, ThreadFrame, next_or_pending,
@@ -428,10 +429,7 @@ impl ThreadMerger {
             FrameKind::RunStarted(run) => memory.current = Some(run),
             FrameKind::RunFinished(run) => {
                 (memory.current, memory.reopened_for_start) = (None, false);
-                if memory.done.len() >= MAX_DONE {
-                    memory.done.clear();
-                }
-                memory.done.insert(run, block.id);
+                insert(&mut memory.done, MAX_DONE, run, block.id);
             }
             FrameKind::ThreadLevel | FrameKind::RunEvent => {}
         }
@@ -465,9 +463,4 @@ fn has_stopped(run: &Run) -> bool {
 /// Returns whether the server keeps the events of a run. True if the record doesn't have the flag, because its stream will show it.
 fn is_kept(run: &Run) -> bool {
     is_resumable(run).unwrap_or(true)
-}
-
-/// Returns whether a resume position is the start of the thread.
-fn is_start(after: &str) -> bool {
-    matches!(after, "-" | "0" | "0-0")
 }

@@ -1,5 +1,6 @@
 //! Tests of the metrics, with scripted events.
 
+use crate::projection::rows::Weigh;
 use crate::projection::{ModelMetrics, NodeMetrics, Projections, RunMetrics, Usage, node_sums};
 use crate::{Data, End, Event, EventNames, Item, Outcome, Record, Seq};
 use jiff::{SignedDuration, Timestamp};
@@ -379,7 +380,9 @@ fn runs_and_nodes_are_bounded() {
         metrics.runs().evicted() + metrics.runs().len() as u64,
         1_200
     );
-    assert!(metrics.runs().len() <= super::MAX_RUNS && metrics.tasks.len() <= super::MAX_TASKS);
+    assert!(
+        metrics.runs().len() <= RunMetrics::MAX_ROWS && metrics.tasks.len() <= super::MAX_TASKS
+    );
     assert_eq!(script.run().nodes.len(), super::MAX_NAMES);
 }
 

@@ -297,12 +297,12 @@ impl Status {
 
     /// Sets the maximum memory size of the stream's runs in bytes.
     pub(super) fn limit(&mut self, max_bytes: usize) {
-        self.live.limit(max_bytes);
+        self.live.before.limit(max_bytes);
     }
 
     /// Returns the memory size of the stream's runs in bytes.
     pub(super) fn bytes(&self) -> usize {
-        self.live.bytes()
+        self.live.before.bytes()
     }
 
     /// Announces a snapshot. Until it is loaded, replayed events don't change the status.

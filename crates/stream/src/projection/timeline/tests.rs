@@ -334,14 +334,14 @@ fn bars_are_found_by_event() {
 #[test]
 fn the_oldest_bars_are_evicted() {
     let mut script = Script::default();
-    for n in 0..MAX_BARS + 10 {
+    for n in 0..Bar::MAX_ROWS + 10 {
         if n % 10_000 == 0 {
             script.run(0, &format!("r{n}"), 1);
         }
         script.event(2, "updates|root:T", r#"{"node":1}"#);
     }
     let timeline = &script.timeline;
-    assert!(timeline.bars().len() <= MAX_BARS && timeline.bars().evicted() > 0);
+    assert!(timeline.bars().len() <= Bar::MAX_ROWS && timeline.bars().evicted() > 0);
     let numbers: Vec<u64> = timeline.attempts().map(|(number, _)| number).collect();
     assert_eq!(numbers, [1, 2, 3, 4, 5]);
     let first = timeline.attempt(1).unwrap();
