@@ -4,9 +4,9 @@ use super::steps::{MAX_STATE, Side, SideSource, Step, StepKind, StepState};
 use crate::log::recording_reader::ReadError;
 use crate::log::snapshot::SnapshotFields;
 use crate::projection::{Attempt, Bar, BarKind, BarState, Message, Projections, Role};
-use crate::protocol::{PairMetadata, Payload, values_of};
+use crate::protocol::{Metadata, PairMetadata, Payload, values_of};
 use crate::{Event, Item, Namespace, Reader, Record, Seq};
-use runtail_core::json;
+use runtail_core::json::{self, Peek};
 use runtail_core::text::{clean, head, short_id};
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -125,12 +125,9 @@ impl Recorded {
         let payload = Payload::of(event).paired(&mut metadata);
         match payload.name {
             "metadata" => {
-                self.awaits_input = payload
-                    .metadata()
-                    .is_some_and(|metadata| !metadata.is_done());
-                let run = payload
-                    .metadata()
-                    .and_then(|metadata| metadata.run_id.some().map(str::to_string));
+                let is_begin = |metadata: &Metadata<'_>| !metadata.is_done();
+                self.awaits_input = payload.metadata().is_some_and(is_begin);
+                let run = payload.run().map(|(id, _)| id.to_string());
                 self.run = self.run.take().or(run);
             }
             "updates" => {
@@ -150,14 +147,7 @@ impl Recorded {
                     }
                 }
             }
-            "tasks" => self.add_result(&payload),
-            "debug"
-                if payload
-                    .debug()
-                    .is_some_and(|debug| debug.kind.is("task_result")) =>
-            {
-                self.add_result(&payload)
-            }
+            "tasks" | "debug" => self.add_result(&payload),
             "values" if payload.is_root() => {
                 if std::mem::take(&mut self.awaits_input)
                     && let Some(json) = payload.json.filter(|json| self.has_room(json.len()))
@@ -209,22 +199,9 @@ impl Recorded {
 
     /// The metadata of messages names the graph.
     fn find_graph(&mut self, payload: &Payload<'_>) {
-        #[derive(serde::Deserialize)]
-        struct Origin {
-            graph_id: Option<String>,
-            assistant_id: Option<String>,
-        }
-        let pair: Option<(serde::de::IgnoredAny, Origin)> = payload.read();
-        if let Some((
-            _,
-            Origin {
-                graph_id,
-                assistant_id,
-            },
-        )) = pair
-        {
-            self.graph = graph_id;
-            self.assistant = self.assistant.take().or(assistant_id);
+        if let Some(origin) = payload.list().nth(1).and_then(Peek::object) {
+            self.graph = origin.text("graph_id");
+            self.assistant = self.assistant.take().or(origin.text("assistant_id"));
         }
     }
 
@@ -310,11 +287,8 @@ impl Recorded {
         if let Some(input) = input {
             let step = Step {
                 kind: StepKind::Input,
-                ..Step::of("__start__")
-            };
-            let step = Step {
                 step: first_step.map(|first| first.saturating_sub(1).saturating_sub(base)),
-                ..step
+                ..Step::of("__start__")
             };
             side.steps.push(step.with_output(input));
         }
@@ -392,16 +366,12 @@ impl Recorded {
             .and_then(|took| u64::try_from(took.as_millis()).ok());
         step.seq = Some(bar.last_seq.0);
         step.state = match bar.state {
-            BarState::Running => StepState::Running,
             BarState::Done => StepState::Done,
             BarState::Failed => StepState::Failed,
             BarState::Interrupted => StepState::Waiting,
-            BarState::Abandoned => StepState::Stopped,
+            // Nothing follows in a recording.
+            BarState::Running | BarState::Abandoned => StepState::Stopped,
         };
-        // Nothing follows in a recording.
-        if step.state == StepState::Running {
-            step.state = StepState::Stopped;
-        }
         step.asked = step.state == StepState::Waiting;
         if step.state == StepState::Failed {
             step = step.with_error(

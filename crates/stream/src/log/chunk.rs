@@ -39,7 +39,7 @@ impl Origin {
 }
 
 /// One event. Indexes refer to its chunk's lists.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Row {
     /// Nanoseconds since its chunk's first event.
     at: i64,
@@ -79,8 +79,9 @@ impl Row {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Kind {
+    #[default]
     Json,
     Malformed,
     LargeJson,
@@ -98,7 +99,7 @@ enum Large {
 }
 
 /// A sequence of consecutive events.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Chunk {
     first: Seq,
     base: Timestamp,
@@ -117,21 +118,6 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    fn new(first: Seq, base: Timestamp) -> Chunk {
-        Chunk {
-            first,
-            base,
-            rows: Vec::new(),
-            evicted: 0,
-            text: String::new(),
-            origins: Vec::new(),
-            patterns: Vec::new(),
-            pattern_bytes: 0,
-            large: VecDeque::new(),
-            large_evicted: 0,
-        }
-    }
-
     /// Returns the position of the oldest retained event.
     pub fn first(&self) -> Seq {
         self.first + self.evicted as u64
@@ -362,7 +348,11 @@ impl Packer {
             self.patterns
                 .iter_mut()
                 .for_each(|pattern| pattern.index = NO_INDEX);
-            chunks.push_back(Chunk::new(event.seq, event.at));
+            chunks.push_back(Chunk {
+                first: event.seq,
+                base: event.at,
+                ..Chunk::default()
+            });
         }
         let Some(chunk) = chunks.back_mut() else {
             return;
@@ -387,16 +377,10 @@ impl Packer {
         let before = chunk.rows.len().checked_sub(1);
         let mut row = Row {
             at,
-            id: 0,
-            own: 0,
-            id_len: 0,
-            own_len: 0,
             origin: origin as u16,
             pattern: NO_INDEX,
-            head: 0,
-            tail: 0,
-            kind: Kind::Json,
             flags: if replayed { REPLAYED } else { 0 } | if is_new { NEW_ORIGIN } else { 0 },
+            ..Row::default()
         };
         if let Some(id) = id.as_deref() {
             match before

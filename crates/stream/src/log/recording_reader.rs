@@ -201,11 +201,7 @@ impl Reader {
     /// # Errors
     /// I/O errors.
     pub fn open(path: &Path) -> io::Result<Reader> {
-        Ok(Reader {
-            lines: Lines::open(path)?,
-            parser: LineParser::default(),
-            unknown: 0,
-        })
+        Reader::new(std::fs::File::open(path)?)
     }
 
     /// Reads a recording from any reader, decompressing gzip.

@@ -130,7 +130,6 @@ impl Metrics {
         if self.runs.last().is_none_or(|run| run.done) {
             self.start_run(RunMetrics {
                 seq: event.seq,
-                attempts: 1,
                 ..RunMetrics::default()
             });
         }
@@ -183,7 +182,6 @@ impl Metrics {
                 self.start_run(RunMetrics {
                     run_id,
                     asked,
-                    attempts: 1,
                     ..RunMetrics::default()
                 });
             }
@@ -234,6 +232,7 @@ impl Metrics {
         self.tasks.clear();
         let is_late = std::mem::take(&mut self.is_after_gap) && run.began.is_none();
         self.runs.push(RunMetrics {
+            attempts: 1,
             lacks_first_event: is_late,
             lacks_first_token: is_late,
             ..run
@@ -267,7 +266,6 @@ impl Metrics {
                 run_id: Some(run_id),
                 seq,
                 last_seq: seq,
-                attempts: 1,
                 began,
                 ended,
                 over: is_done,
@@ -297,7 +295,6 @@ impl Metrics {
             self.is_after_gap = false;
             self.start_run(RunMetrics {
                 seq,
-                attempts: 1,
                 ..RunMetrics::default()
             });
         }

@@ -39,7 +39,7 @@ pub(crate) enum Sorted {
 }
 
 /// The order of one run's events, over all its connections.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Stored {
     /// The number after the highest released number.
     next: u64,
@@ -66,14 +66,8 @@ impl Stored {
     pub fn new(first: u64) -> Stored {
         Stored {
             next: first,
-            last_id: None,
-            holes: BTreeMap::new(),
             floor: first,
-            held: BTreeMap::new(),
-            held_bytes: 0,
-            since: None,
-            stored: None,
-            is_replay_unproven: false,
+            ..Stored::default()
         }
     }
 

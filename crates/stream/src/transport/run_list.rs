@@ -103,12 +103,9 @@ impl RunList {
         let is_first = self.newest_at_first.is_none();
         let newest = runs.last().and_then(|run| run.created_at);
         let newest_at_first = *self.newest_at_first.get_or_insert(newest);
-        let replayed = if is_first && self.replays {
-            self.replayable(&runs)
-        } else {
-            Vec::new()
-        };
+        let mut replayed = Vec::new();
         if is_first && self.replays {
+            replayed = self.replayable(&runs);
             changes.unkept = self.unkept(&runs, at);
         }
         self.known
@@ -221,19 +218,17 @@ impl RunList {
 
     /// Returns whether a run was created before the thread was followed.
     pub fn precedes(&self, run_id: &str) -> bool {
-        let created = self
-            .known
-            .get(run_id)
-            .and_then(|known| known.record.started_at);
+        let created = self.created(run_id);
         created.is_some() && self.newest_at_first.is_some_and(|newest| created <= newest)
+    }
+
+    fn created(&self, run_id: &str) -> Option<Timestamp> {
+        self.known.get(run_id)?.record.started_at
     }
 
     /// Returns whether a newer run has started, so it isn't waiting for this one.
     pub fn has_newer_started(&self, run_id: &str) -> bool {
-        let created = self
-            .known
-            .get(run_id)
-            .and_then(|known| known.record.started_at);
+        let created = self.created(run_id);
         let is_newer = |known: &KnownRun| {
             known.record.started_at > created && known.record.status != "pending"
         };
