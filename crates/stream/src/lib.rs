@@ -8,6 +8,8 @@ pub mod projection;
 mod protocol;
 mod source;
 mod sse;
+#[cfg(test)]
+mod tests;
 mod transport;
 
 pub use log::event::server_time;

@@ -148,127 +148,69 @@ impl Landmarks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Data;
-    use crate::Event;
+    use crate::tests::Script;
 
     fn numbers(events: &[Seq]) -> Vec<u64> {
         events.iter().map(|event| event.0).collect()
     }
 
-    fn landmarks(events: &[(&str, &str, &str)]) -> Landmarks {
-        let mut landmarks = Landmarks::default();
-        for (i, (name, ns, data)) in events.iter().enumerate() {
-            let ns = ns
-                .split('|')
-                .filter(|s| !s.is_empty())
-                .map(Into::into)
-                .collect();
-            let data = if data.is_empty() {
-                Data::Malformed("<html>".into())
-            } else {
-                Data::Json((*data).into())
-            };
-            let (seq, at) = (Seq(i as u64 + 1), jiff::Timestamp::UNIX_EPOCH);
-            let event = Event {
-                seq,
-                at,
-                conn: 1,
-                replayed: false,
-                name: (*name).into(),
-                ns,
-                id: None,
-                data,
-            };
-            landmarks.apply(&Payload::of(&event));
-        }
-        landmarks
+    fn landmarks(events: &str) -> Landmarks {
+        Script::of(events).projections.landmarks
     }
 
     #[test]
     fn thread_events_belong_to_the_active_run() {
-        let landmarks = landmarks(&[
-            ("values", "", "{}"),
-            ("metadata", "", r#"{"run_id":"a","attempt":1}"#),
-            ("values", "", "{}"),
-            ("metadata", "", r#"{"run_id":"a","status":"run_done"}"#),
-            ("metadata", "", r#"{"run_id":"b","attempt":1}"#),
-            ("values", "", "{}"),
-            ("metadata", "", r#"{"status":"run_done","run_id":"b"}"#),
-            ("state_update", "", "{}"),
-        ]);
-        let runs: Vec<Option<&str>> = (1..=8)
-            .map(|seq| landmarks.run_at(Seq(seq)).map(|run| &**run))
-            .collect();
-        assert_eq!(
-            runs,
-            [
-                None,
-                Some("a"),
-                Some("a"),
-                Some("a"),
-                Some("b"),
-                Some("b"),
-                Some("b"),
-                None
-            ]
+        let landmarks = landmarks(
+            r#"0 values {}
+               0 metadata {"run_id":"a","attempt":1}
+               0 values {}
+               0 metadata {"run_id":"a","status":"run_done"}
+               0 metadata {"run_id":"b","attempt":1}
+               0 values {}
+               0 metadata {"status":"run_done","run_id":"b"}
+               0 state_update {}"#,
         );
+        let run = |seq| landmarks.run_at(Seq(seq)).map_or("-", |run| run);
+        assert_eq!((1..=8).map(run).collect::<String>(), "-aaabbb-");
         assert_eq!(landmarks.run_at(Seq(99)), None);
     }
 
     #[test]
     fn the_run_of_a_stream_is_known_before_its_first_event() {
         let mut landmarks = Landmarks::default();
-        landmarks.apply_item(&Item::Started {
-            thread_id: None,
-            run_id: "a".into(),
-        });
-        landmarks.apply_item(&Item::Started {
-            thread_id: None,
-            run_id: "a".into(),
-        });
-        assert_eq!(
-            (
-                landmarks.run_at(Seq(1)).map(|run| &**run),
-                landmarks.run_at(Seq(0)),
-                landmarks.runs.len()
-            ),
-            (Some("a"), None, 1)
-        );
+        for _ in 0..2 {
+            landmarks.apply_item(&Item::Started {
+                thread_id: None,
+                run_id: "a".into(),
+            });
+        }
+        assert_eq!(landmarks.run_at(Seq(1)).map(|run| &**run), Some("a"));
+        assert_eq!((landmarks.run_at(Seq(0)), landmarks.runs.len()), (None, 1));
     }
 
     #[test]
     fn steps_use_only_the_best_source() {
-        let start = r#"{"id":"1","name":"a","input":{},"triggers":["x"]}"#;
-        let end = r#"{"id":"1","name":"a","error":null,"result":{},"interrupts":[]}"#;
-        let both = landmarks(&[
-            ("values", "", "{}"),
-            ("updates", "", r#"{"a":{}}"#),
-            ("tasks", "", start),
-            ("values", "", "{}"),
-            ("values", "sub:1", "{}"),
-            ("metadata", "", r#"{"run_id":"b","attempt":1}"#),
-            ("updates", "", r#"{"a":{}}"#),
-            (
-                "debug",
-                "",
-                r#"{"step":-1,"timestamp":"t","type":"checkpoint","payload":{}}"#,
-            ),
-            ("updates", "", r#"{"a":{}}"#),
-            (
-                "debug",
-                "",
-                r#"{"step":0,"timestamp":"t","type":"task","payload":{}}"#,
-            ),
-            ("checkpoints", "", "{}"),
-        ]);
+        let both = landmarks(
+            r#"0 values {}
+               0 updates {"a":{}}
+               0 tasks {"id":"1","name":"a","input":{},"triggers":["x"]}
+               0 values {}
+               0 values|sub:1 {}
+               0 metadata {"run_id":"b","attempt":1}
+               0 updates {"a":{}}
+               0 debug {"step":-1,"timestamp":"t","type":"checkpoint","payload":{}}
+               0 updates {"a":{}}
+               0 debug {"step":0,"timestamp":"t","type":"task","payload":{}}
+               0 checkpoints {}"#,
+        );
         assert_eq!(numbers(both.steps()), [1, 4, 7, 8, 11]);
-        let tasks = landmarks(&[
-            ("tasks", "", start),
-            ("tasks", "", start),
-            ("tasks", "", end),
-            ("tasks", "", end),
-            ("tasks", "", start),
-        ]);
+        let tasks = landmarks(
+            r#"0 tasks {"id":"1","name":"a","input":{},"triggers":["x"]}
+               0 tasks {"id":"1","name":"a","input":{},"triggers":["x"]}
+               0 tasks {"id":"1","name":"a","error":null,"result":{},"interrupts":[]}
+               0 tasks {"id":"1","name":"a","error":null,"result":{},"interrupts":[]}
+               0 tasks {"id":"1","name":"a","input":{},"triggers":["x"]}"#,
+        );
         assert_eq!(
             numbers(tasks.steps()),
             [1, 5],
@@ -278,35 +220,19 @@ mod tests {
 
     #[test]
     fn failures_of_every_mode_are_found() {
-        let task =
-            |error: &str| format!(r#"{{"id":"1","name":"a","error":{error},"result":{{}}}}"#);
-        let (succeeded, failed) = (task("null"), task("\"boom\""));
-        let debug = format!(r#"{{"step":1,"type":"task_result","payload":{failed}}}"#);
-        let found = landmarks(&[
-            ("tasks", "", &succeeded),
-            ("tasks", "sub:1", &failed),
-            ("debug", "", &debug),
-            ("error", "", r#"{"error":"ValueError","message":"boom"}"#),
-            ("custom", "", r#"{"error":"not an error of the graph"}"#),
-            ("values", "", ""),
-            (
-                "messages",
-                "",
-                r#"[{"type":"tool","status":"error","content":"no","id":"t"},{}]"#,
-            ),
-            (
-                "messages",
-                "",
-                r#"[{"type":"ai","content":"\"status\":\"error\""},{}]"#,
-            ),
-            ("events", "", r#"{"event":"on_tool_error","name":"x"}"#),
-            (
-                "values",
-                "",
-                r#"{"type":"event","method":"lifecycle","params":{"namespace":[],"data":{"event":"failed","error":"x"}}}"#,
-            ),
-            ("error", "", "\"Run not found\""),
-        ]);
+        let found = landmarks(
+            r#"0 tasks {"id":"1","name":"a","error":null,"result":{}}
+               0 tasks|sub:1 {"id":"1","name":"a","error":"boom","result":{}}
+               0 debug {"step":1,"type":"task_result","payload":{"id":"1","name":"a","error":"boom","result":{}}}
+               0 error {"error":"ValueError","message":"boom"}
+               0 custom {"error":"not an error of the graph"}
+               0 values <html>
+               0 messages [{"type":"tool","status":"error","content":"no","id":"t"},{}]
+               0 messages [{"type":"ai","content":"\"status\":\"error\""},{}]
+               0 events {"event":"on_tool_error","name":"x"}
+               0 values {"type":"event","method":"lifecycle","params":{"namespace":[],"data":{"event":"failed","error":"x"}}}
+               0 error "Run not found""#,
+        );
         assert_eq!(numbers(found.errors()), [2, 3, 4, 6, 7, 9, 10, 11]);
     }
 }

@@ -26,6 +26,17 @@ impl Rate {
     }
 }
 
+impl std::ops::Add for Rate {
+    type Output = Rate;
+
+    fn add(self, other: Rate) -> Rate {
+        Rate {
+            events: self.events.saturating_add(other.events),
+            tokens: self.tokens.saturating_add(other.tokens),
+        }
+    }
+}
+
 /// The events and tokens per second of the last minutes. Only live events count, because a replay arrives in one burst.
 #[derive(Debug, Clone, Default)]
 pub struct Rates {
