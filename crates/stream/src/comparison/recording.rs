@@ -498,63 +498,25 @@ fn final_state(event: &Event) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Data, EventNames, Head, Seq};
-    use jiff::Timestamp;
-    use serde_json::json;
+    use crate::Head;
+    use crate::tests::Script;
 
     #[test]
     fn a_question_waits_until_the_next_run() {
         let mut recorded = Recorded::default();
         recorded.push(Record::Head(Head::default()));
-        let mut seq = Seq::START;
-        let mut send = |ms: i64, name: &str, data: Value| {
-            seq = seq.next();
-            let at = Timestamp::from_millisecond(1_800_000_000_000 + ms).unwrap();
-            let ((name, ns), data) = (
-                EventNames::default().split(name),
-                Data::Json(data.to_string().as_str().into()),
-            );
-            recorded.push(Record::Event(Event {
-                seq,
-                at,
-                conn: 1,
-                replayed: false,
-                name,
-                ns,
-                id: None,
-                data,
-            }));
-        };
-        send(0, "metadata", json!({"run_id": "r1", "attempt": 1}));
-        send(
-            100,
-            "tasks",
-            json!({"id": "a", "name": "ask", "input": {}, "triggers": []}),
+        let script = Script::of(
+            r#"0 metadata {"run_id": "r1", "attempt": 1}
+               100 tasks {"id": "a", "name": "ask", "input": {}, "triggers": []}
+               700 tasks {"id": "a", "name": "ask", "result": {}, "interrupts": [{"id": "i", "value": "Sure?"}]}
+               710 metadata {"run_id": "r1", "status": "run_done"}
+               65710 metadata {"run_id": "r2", "attempt": 1}
+               65800 tasks {"id": "a", "name": "ask", "input": {}, "triggers": []}"#,
         );
-        let asked = json!([{"id": "i", "value": "Sure?"}]);
-        send(
-            700,
-            "tasks",
-            json!({"id": "a", "name": "ask", "result": {}, "interrupts": asked}),
-        );
-        send(
-            710,
-            "metadata",
-            json!({"run_id": "r1", "status": "run_done"}),
-        );
-        send(65_710, "metadata", json!({"run_id": "r2", "attempt": 1}));
-        send(
-            65_800,
-            "tasks",
-            json!({"id": "a", "name": "ask", "input": {}, "triggers": []}),
-        );
+        let events = script.events.into_iter();
+        events.for_each(|event| recorded.push(Record::Event(event)));
         let side = recorded.side("a".into(), "f".into());
-        let waits: Vec<_> = side
-            .steps
-            .iter()
-            .filter(|step| step.asked)
-            .map(|step| step.took_ms)
-            .collect();
-        assert_eq!(waits, [Some(65_000)]);
+        let asked = side.steps.iter().filter(|step| step.asked);
+        assert!(asked.map(|step| step.took_ms).eq([Some(65_000)]));
     }
 }
