@@ -130,14 +130,11 @@ impl Comparison {
             }
         }
         let has_subgraphs = [a.has_subgraphs(), b.has_subgraphs()];
-        match has_subgraphs {
-            [true, false] => {
-                notes.push("steps inside nodes are only known of A and not compared".into())
-            }
-            [false, true] => {
-                notes.push("steps inside nodes are only known of B and not compared".into())
-            }
-            _ => {}
+        if has_subgraphs[0] != has_subgraphs[1] {
+            let known = if has_subgraphs[0] { "A" } else { "B" };
+            notes.push(format!(
+                "steps inside nodes are only known of {known} and not compared"
+            ));
         }
         let rows = match comparability {
             Comparability::Steps => align(&a, &b, has_subgraphs == [true, true]),
@@ -377,12 +374,8 @@ impl Entry<'_> {
     }
 
     fn order(&self, other: &Entry<'_>) -> Ordering {
-        let of = |entry: &Entry<'_>| (entry.step.step, entry.step.fingerprint.clone());
-        self.step
-            .step
-            .cmp(&other.step.step)
-            .then_with(|| self.key.cmp(&other.key))
-            .then_with(|| of(self).cmp(&of(other)))
+        let (a, b) = (self.step, other.step);
+        (a.step, &self.key, &a.fingerprint).cmp(&(b.step, &other.key, &b.fingerprint))
     }
 }
 
@@ -494,11 +487,7 @@ fn by_step(a: &[Entry<'_>], b: &[Entry<'_>]) -> Vec<(Option<usize>, Option<usize
     let (mut i, mut j) = (0, 0);
     let mut pairs = Vec::with_capacity(a.len().max(b.len()));
     while i < a.len() && j < b.len() {
-        let order = a[i]
-            .step
-            .step
-            .cmp(&b[j].step.step)
-            .then_with(|| a[i].key.cmp(&b[j].key));
+        let order = (a[i].step.step, &a[i].key).cmp(&(b[j].step.step, &b[j].key));
         pairs.push((order.is_le().then_some(i), order.is_ge().then_some(j)));
         i += usize::from(order.is_le());
         j += usize::from(order.is_ge());

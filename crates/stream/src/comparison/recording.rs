@@ -137,25 +137,16 @@ impl Recorded {
                     .iter()
                     .filter(|write| write.node != "__interrupt__")
                 {
-                    if self.has_room(write.json.text().len()) {
-                        let key = (payload.ns.clone(), Arc::from(&*write.node));
-                        let written = Written {
-                            seq: event.seq,
-                            json: write.json.text().into(),
-                        };
-                        self.writes.entry(key).or_default().push_back(written);
-                    }
+                    let key = (payload.ns.clone(), Arc::from(&*write.node));
+                    let kept = self.keep(event, write.json.text());
+                    self.writes.entry(key).or_default().extend(kept);
                 }
             }
             "tasks" | "debug" => self.add_result(&payload),
             "values" if payload.is_root() => {
-                if std::mem::take(&mut self.awaits_input)
-                    && let Some(json) = payload.json.filter(|json| self.has_room(json.len()))
-                {
-                    self.inputs.push(Written {
-                        seq: event.seq,
-                        json: json.into(),
-                    });
+                if std::mem::take(&mut self.awaits_input) {
+                    let kept = payload.json.and_then(|json| self.keep(event, json));
+                    self.inputs.extend(kept);
                 }
                 self.state = Some(event.clone());
             }
@@ -164,27 +155,27 @@ impl Recorded {
         }
         if payload.is_root()
             && matches!(payload.name, "updates" | "values")
-            && let Some(questions) = payload
-                .named_interrupts()
-                .filter(|raw| self.has_room(raw.text().len()))
+            && let Some(questions) = payload.named_interrupts()
         {
-            self.questions.push(Written {
-                seq: event.seq,
-                json: questions.text().into(),
-            });
+            let kept = self.keep(event, questions.text());
+            self.questions.extend(kept);
         }
         drop(payload);
         self.metadata = metadata;
     }
 
-    fn has_room(&mut self, bytes: usize) -> bool {
-        let has_room = self.kept < MAX_WRITES && self.kept_bytes + bytes <= MAX_BYTES;
-        if has_room {
-            self.kept += 1;
-            self.kept_bytes += bytes;
-        }
+    /// Keeps what an event wrote, if there is room.
+    fn keep(&mut self, event: &Event, json: &str) -> Option<Written> {
+        let has_room = self.kept < MAX_WRITES && self.kept_bytes + json.len() <= MAX_BYTES;
         self.is_cut |= !has_room;
-        has_room
+        has_room.then(|| {
+            self.kept += 1;
+            self.kept_bytes += json.len();
+            Written {
+                seq: event.seq,
+                json: json.into(),
+            }
+        })
     }
 
     fn add_result(&mut self, payload: &Payload<'_>) {
@@ -192,8 +183,8 @@ impl Recorded {
         let (Some(id), Some(result)) = (task.id.some(), task.result) else {
             return;
         };
-        if self.has_room(result.text().len()) {
-            self.results.insert(id.into(), result.text().into());
+        if let Some(kept) = self.keep(payload.event, result.text()) {
+            self.results.insert(id.into(), kept.json);
         }
     }
 
@@ -279,12 +270,9 @@ impl Recorded {
         } else {
             0
         };
-        let input = self
-            .inputs
-            .iter()
-            .find(is_of_attempt)
-            .and_then(|written| parse(&written.json));
-        if let Some(input) = input {
+        let mut inputs = self.inputs.iter();
+        let input = inputs.find(is_of_attempt);
+        if let Some(input) = input.and_then(|written| parse(&written.json)) {
             let step = Step {
                 kind: StepKind::Input,
                 step: first_step.map(|first| first.saturating_sub(1).saturating_sub(base)),

@@ -188,12 +188,10 @@ impl Comparison {
 
 fn total(side: &Side, totals: &Totals) -> String {
     if side.has_unknown_steps() {
-        let all = if side.has_node_steps() {
-            "not all steps are recorded"
-        } else {
-            "no steps are recorded"
+        return match side.has_node_steps() {
+            true => "unknown: not all steps are recorded".into(),
+            false => "unknown: no steps are recorded".into(),
         };
-        return format!("unknown: {all}");
     }
     let mut time = totals.took_ms.map(took).unwrap_or_default();
     if totals.waiting_ms > 0 {

@@ -2,7 +2,7 @@
 //! to it; text that it shares with a recent event is stored once. A streamed token has a kilobyte of repeated metadata
 //! and only one new word.
 
-use crate::log::delta::Delta;
+use crate::log::delta::{Delta, common};
 use crate::log::event::server_time;
 use crate::{Data, Event, Namespace, Seq};
 use jiff::{SignedDuration, Timestamp};
@@ -455,57 +455,6 @@ impl Packer {
 /// Converts a length of at most [`MAX_SHARED_TEXT`].
 fn to_u16(len: usize) -> u16 {
     u16::try_from(len).unwrap_or(u16::MAX)
-}
-
-/// Returns the lengths of the common prefix and suffix of two texts. They end at character boundaries and don't
-/// overlap.
-pub(crate) fn common(a: &str, b: &str) -> (usize, usize) {
-    let max = a.len().min(b.len());
-    let mut head = equal_bytes(
-        a.as_bytes()[..max].chunks(WORD),
-        b.as_bytes()[..max].chunks(WORD),
-        false,
-    );
-    while !(a.is_char_boundary(head) && b.is_char_boundary(head)) {
-        head -= 1;
-    }
-    let max = max - head;
-    let (end_a, end_b) = (
-        &a.as_bytes()[a.len() - max..],
-        &b.as_bytes()[b.len() - max..],
-    );
-    let mut tail = equal_bytes(end_a.rchunks(WORD), end_b.rchunks(WORD), true);
-    while !(a.is_char_boundary(a.len() - tail) && b.is_char_boundary(b.len() - tail)) {
-        tail -= 1;
-    }
-    (head, tail)
-}
-
-/// Number of bytes compared per step.
-const WORD: usize = 32;
-
-/// Counts the equal bytes before the first difference.
-fn equal_bytes<'a>(
-    a: impl Iterator<Item = &'a [u8]>,
-    b: impl Iterator<Item = &'a [u8]>,
-    from_end: bool,
-) -> usize {
-    let mut count = 0;
-    for (a, b) in a.zip(b) {
-        if a == b {
-            count += a.len();
-            continue;
-        }
-        let mut pairs = a.iter().zip(b);
-        let differs = |(a, b): (&u8, &u8)| a != b;
-        return count
-            + match from_end {
-                true => pairs.rev().position(differs),
-                false => pairs.position(differs),
-            }
-            .unwrap_or(0);
-    }
-    count
 }
 
 #[cfg(test)]

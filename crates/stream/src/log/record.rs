@@ -227,15 +227,11 @@ impl Outcome {
 
     /// Parses the word used in recordings. Words of newer versions are `Unknown`.
     pub fn from_word(word: &str) -> Outcome {
-        match word {
-            "success" => Outcome::Success,
-            "error" => Outcome::Error,
-            "interrupted" => Outcome::Interrupted,
-            "cancelled" => Outcome::Cancelled,
-            "timeout" => Outcome::Timeout,
-            "detached" => Outcome::Detached,
-            _ => Outcome::Unknown,
-        }
+        use Outcome::{Cancelled, Detached, Error, Interrupted, Success, Timeout, Unknown};
+        [Success, Error, Interrupted, Cancelled, Timeout, Detached]
+            .into_iter()
+            .find(|outcome| outcome.as_str() == word)
+            .unwrap_or(Unknown)
     }
 }
 

@@ -181,7 +181,6 @@ pub(super) fn is_failure(payload: &Payload<'_>) -> bool {
         return true;
     };
     let contains = |text: &str| memchr::memmem::find(json.as_bytes(), text.as_bytes()).is_some();
-    let is_set = |error: Option<Peek<'_>>| error.is_some_and(|error| !error.is_null());
     // Every finished task has `"error":null`.
     let has_error = || {
         let mut matches = memchr::memmem::find_iter(json.as_bytes(), b"\"error\":");
@@ -190,7 +189,7 @@ pub(super) fn is_failure(payload: &Payload<'_>) -> bool {
     let is_error = |message: &MessagePayload<'_>| message.status.is("error");
     match payload.name {
         "error" => true,
-        "tasks" | "debug" => has_error() && payload.task().is_some_and(|task| is_set(task.error)),
+        "tasks" | "debug" => has_error() && payload.task().is_some_and(|task| task.error.is_some()),
         "messages" if payload.pair.is_some() => payload.message().is_some_and(is_error),
         "messages" if !payload.enveloped => {
             contains("\"error\"") && payload.message().is_some_and(is_error)

@@ -2,12 +2,9 @@
 
 use super::event_attrs;
 use super::rows::{Rows, Weigh, len};
-use crate::protocol::Payload;
+use crate::protocol::{Debug, Payload, Task};
 use crate::{Interner, Item, Record, Seq};
 use std::sync::Arc;
-
-/// The type of a debug event is within this many bytes of its start.
-const HEAD: usize = 300;
 
 impl Weigh for (Seq, Option<Arc<str>>) {
     const MAX_ROWS: usize = <Seq as Weigh>::MAX_ROWS;
@@ -113,22 +110,13 @@ impl Landmarks {
     }
 
     fn step(&mut self, payload: &Payload<'_>) {
-        let data = payload.json.unwrap_or_default().as_bytes();
-        let contains = |text: &str, within: usize| {
-            memchr::memmem::find(&data[..data.len().min(within)], text.as_bytes()).is_some()
-        };
+        let is_checkpoint = |debug: &Debug<'_>| debug.kind.is("checkpoint");
         let source = match payload.name {
             "checkpoints" => Source::Checkpoints,
-            "debug"
-                if contains(r#""type":"checkpoint""#, HEAD)
-                    || contains(r#""type": "checkpoint""#, HEAD) =>
-            {
-                Source::Checkpoints
-            }
+            "debug" if payload.debug().is_some_and(is_checkpoint) => Source::Checkpoints,
             "values" => Source::Values,
             "tasks" => {
-                let is_start =
-                    contains(r#""triggers""#, data.len()) && !contains(r#""result""#, data.len());
+                let is_start = payload.task().is_some_and(Task::is_start);
                 let is_same_step = std::mem::replace(&mut self.is_beginning, is_start);
                 if is_same_step || !is_start {
                     return;

@@ -303,15 +303,13 @@ impl Lifecycle {
         let is_interrupted = task
             .interrupts
             .is_some_and(|interrupts| self.interrupts(interrupts, at));
-        match task.error.filter(|e| e.text() != "null") {
+        match task.error {
             Some(error) => self.row(
                 at,
                 LifecycleKind::Error,
                 format!("{name}: {}", error_text(error.text())),
             ),
-            None if task.triggers.is_some() && task.result.is_none() => {
-                self.row(at, LifecycleKind::TaskStart, name)
-            }
+            None if task.is_start() => self.row(at, LifecycleKind::TaskStart, name),
             None if is_interrupted => self.row(at, LifecycleKind::TaskInterrupted, name),
             None => self.row(at, LifecycleKind::TaskDone, name),
         }

@@ -290,11 +290,6 @@ impl Message {
             .unwrap_or(&self.text)
     }
 
-    /// Returns whether it existed after an event.
-    pub fn existed_at(&self, seq: Seq) -> bool {
-        self.first_seq <= seq && self.removed_at.is_none_or(|removed| removed > seq)
-    }
-
     /// Returns the time to first token of the model call; `None` if its start or its first token is not known.
     pub fn first_token(&self) -> Option<FirstToken> {
         let (first, _) = self.token_times?;

@@ -422,7 +422,7 @@ impl Messages {
                 .filter(|path| !path.is_empty())
                 .map(|path| self.names.get(&path)),
             run: origin.run_id.some().map(|run| self.names.get(run)),
-            step: step_of(origin),
+            step: origin.root_step(),
         }
     }
 }
@@ -433,14 +433,6 @@ fn outside<'a>(ns: &'a [Arc<str>], node: &str) -> impl Iterator<Item = &'a str> 
     ns[..ns.len() - usize::from(is_node)]
         .iter()
         .map(|segment| &**segment)
-}
-
-/// Returns the step of the root graph; none for subgraphs, which count their own steps.
-pub(super) fn step_of(origin: &MessageOrigin<'_>) -> Option<i64> {
-    origin
-        .langgraph_step
-        .0
-        .filter(|_| !origin.langgraph_checkpoint_ns.as_str().contains('|'))
 }
 
 fn content_fingerprint(message: &MessagePayload<'_>) -> u64 {

@@ -6,7 +6,7 @@ use super::order::{Neighbors, Order};
 use super::rows::index;
 use super::siblings::Siblings;
 use super::starts::Starts;
-use crate::protocol::Payload;
+use crate::protocol::{MessagePayload, Payload};
 use crate::{Interner, Namespace, Seq};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::{HashMap, HashSet};
@@ -310,6 +310,26 @@ impl Messages {
         self.bytes += weight;
         self.place(i, context);
         self.see(i, context);
+        i
+    }
+
+    /// Adds a message whose first tokens may be missing. Returns its index.
+    pub(super) fn add_inside(
+        &mut self,
+        message: &MessagePayload<'_>,
+        context: &EventContext,
+    ) -> usize {
+        let i = self.add(
+            message.id.some(),
+            message.role(),
+            &EventContext {
+                at: None,
+                ..context.clone()
+            },
+        );
+        if let Some(message) = self.get_mut(i) {
+            message.lacks_start = true;
+        }
         i
     }
 

@@ -353,7 +353,7 @@ impl Metrics {
             }
         } else if self.tasks.remove(id) == Some(number) {
             let node = &mut run.nodes[node];
-            let failed = task.error.is_some_and(|error| error.text() != "null");
+            let failed = task.error.is_some();
             node.work.errors += u64::from(failed);
             // A thread reports every run as done, so only a failed node of the root graph shows its failure.
             run.failed |= failed && payload.is_root();

@@ -1,11 +1,9 @@
 //! What a stream may have missed: messages that it first shows as a part of a state, or in the middle, are older than the event.
 
 use super::message::Role;
-use super::message_builder::step_of;
-use super::messages::{EventContext, Messages};
 use super::starts::Starts;
+use crate::Namespace;
 use crate::protocol::{MessageOrigin, MessagePayload};
-use crate::{Item, Namespace, Record};
 use runtail_core::json::Peek;
 
 /// What may have happened before the next event of a stream.
@@ -60,40 +58,9 @@ impl Missed {
         if !self.is_after_gap || starts.has_seen(ns, origin) {
             return false;
         }
-        let step = step_of(origin);
+        let step = origin.root_step();
         let first = *self.step.get_or_insert(step.unwrap_or(i64::MAX));
         step.is_none_or(|step| step <= first)
-    }
-}
-
-impl Messages {
-    /// Applies anything that is not an event: after a gap, the stream may continue in the middle of a message.
-    pub(super) fn apply_item(&mut self, item: &Item) {
-        if let Item::Record(Record::Gap { .. }) = item {
-            self.missed.gap();
-            self.mark_gap();
-            self.starts.gap();
-        }
-    }
-
-    /// Adds a message whose first tokens may be missing. Returns its index.
-    pub(super) fn add_inside(
-        &mut self,
-        message: &MessagePayload<'_>,
-        context: &EventContext,
-    ) -> usize {
-        let i = self.add(
-            message.id.some(),
-            message.role(),
-            &EventContext {
-                at: None,
-                ..context.clone()
-            },
-        );
-        if let Some(message) = self.get_mut(i) {
-            message.lacks_start = true;
-        }
-        i
     }
 }
 

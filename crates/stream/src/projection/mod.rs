@@ -18,6 +18,7 @@ mod missed;
 mod node_path;
 mod node_sums;
 mod order;
+mod placing;
 mod rates;
 mod redact;
 mod rows;

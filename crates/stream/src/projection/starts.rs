@@ -195,11 +195,7 @@ impl Starts {
 
     fn task(&mut self, payload: &Payload<'_>, at: Option<Timestamp>) {
         let Some(task) = payload.task() else { return };
-        let Some(name) = task
-            .name
-            .some()
-            .filter(|_| task.triggers.is_some() && task.result.is_none())
-        else {
+        let Some(name) = task.name.some().filter(|_| task.is_start()) else {
             return;
         };
         let key = (payload.ns.clone(), name.into());

@@ -75,6 +75,13 @@ pub(crate) struct Task<'a> {
     pub interrupts: Option<Peek<'a>>,
 }
 
+impl Task<'_> {
+    /// Returns whether the event is the start of the task, not its result.
+    pub fn is_start(&self) -> bool {
+        self.triggers.is_some() && self.result.is_none() && self.error.is_none()
+    }
+}
+
 /// `debug`: the type (`task`, `task_result`, `checkpoint`), the step, the server's timestamp and the payload of that type.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]

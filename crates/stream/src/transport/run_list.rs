@@ -62,16 +62,15 @@ pub(crate) struct ListChanges {
 
 impl RunList {
     pub fn new(kind: ServerKind, shared: bool, replays: bool) -> RunList {
-        let (known, queue) = (HashMap::new(), VecDeque::new());
         RunList {
             kind,
             shared,
             own: Vec::new(),
             records_only: false,
             replays,
-            known,
+            known: HashMap::new(),
             newest_at_first: None,
-            queue,
+            queue: VecDeque::new(),
         }
     }
 

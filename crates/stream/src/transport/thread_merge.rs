@@ -19,7 +19,7 @@ use crate::transport::framed_connection::{
 };
 use crate::transport::merge_memory::{MergeMemory, lock};
 use crate::transport::modes::is_resumable;
-use crate::transport::thread_transport::Thread;
+use crate::transport::thread::Thread;
 use futures::stream::{self, StreamExt};
 use runtail_api::ApiError;
 use runtail_core::model::Run;
@@ -118,19 +118,16 @@ impl ThreadMerger {
             waiting: Vec::new().into_iter(),
             received: Arc::default(),
         };
-        let (past, run) = (Some(live.sibling(past)), None);
-        let (held, edge, newest, delivered) = (None, None, None, HashSet::new());
         let is_first = is_start(after) && !lock(&memory).has_delivered;
-        let after = after.to_string();
         let replaying_run = lock(&memory).current.clone();
         let mut merger = ThreadMerger {
             thread,
             memory,
-            after,
+            after: after.to_string(),
             is_first,
             runs,
-            past,
-            run,
+            past: Some(live.sibling(past)),
+            run: None,
             live,
             phase: MergePhase::Replayed,
             replaying_run,
@@ -140,10 +137,10 @@ impl ThreadMerger {
             active,
             since,
             has_present_ended: false,
-            held,
-            edge,
-            newest,
-            delivered,
+            held: None,
+            edge: None,
+            newest: None,
+            delivered: HashSet::new(),
             last_run_end: None,
             failure: None,
             quiet_since: Instant::now(),

@@ -469,10 +469,10 @@ impl Live {
         let Some(name) = task.name.some() else {
             return Change::Nothing;
         };
-        let failed = task.error.filter(|error| error.text() != "null");
+        let failed = task.error;
         let change = self.ensure_run();
         let run = self.current_run();
-        if task.triggers.is_some() && task.result.is_none() && failed.is_none() {
+        if task.is_start() {
             run.has_tasks = true;
             return if is_root {
                 self.add_node(name).max(change)

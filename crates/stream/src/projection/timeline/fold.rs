@@ -245,12 +245,9 @@ impl Timeline {
         scope.is_step_over = true;
         scope.by_states = true;
         scope.busy_until = scope.busy_until.max(Some(stamp.time));
-        let open = std::mem::take(&mut scope.open);
-        for key in open {
-            if self
-                .bar(key)
-                .is_some_and(|bar| bar.state == BarState::Running)
-            {
+        for key in std::mem::take(&mut scope.open) {
+            let bar = self.bar(key);
+            if bar.is_some_and(|bar| bar.state == BarState::Running) {
                 self.close(key, BarState::Done, None, stamp);
             }
         }
@@ -396,10 +393,9 @@ impl Timeline {
         bar.seen = bar.seen.max(stamp.time);
         bar.last_seq = bar.last_seq.max(stamp.seq);
         let (ended, parent, kind) = (bar.ended, bar.parent, bar.kind);
-        let mut descendants = if kind == BarKind::Node {
-            bar.children.clone()
-        } else {
-            Vec::new()
+        let mut descendants = match kind {
+            BarKind::Node => bar.children.clone(),
+            _ => return,
         };
         while let Some(key) = descendants.pop() {
             let Some(child) = self.bar_mut(key) else {
@@ -422,9 +418,6 @@ impl Timeline {
             // The end of a tool is only known from its own event.
             child.known.end = stamp.known && child.kind != BarKind::Tool;
             descendants.extend(&child.children);
-        }
-        if kind != BarKind::Node {
-            return;
         }
         if let Some(scope) = self.scope(parent) {
             scope.busy_until = scope.busy_until.max(ended);

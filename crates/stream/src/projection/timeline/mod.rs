@@ -82,7 +82,6 @@ const SOURCES: [BarSource; 7] = [
 ];
 
 impl BarSource {
-    /// Returns the name of the mode.
     pub fn word(self) -> &'static str {
         match self {
             BarSource::Updates => "updates",

@@ -115,7 +115,7 @@ impl Timeline {
         let Some(name) = task.name.some() else { return };
         let parent = self.graph(ns, stamp.implied());
         let known = task.id.some().and_then(|id| self.find(id));
-        let is_start = task.triggers.is_some() && task.result.is_none() && task.error.is_none();
+        let is_start = task.is_start();
         let is_closed = |bar: &Bar| {
             bar.kind == BarKind::Node && bar.source == BarSource::Updates && &*bar.name == name
         };
