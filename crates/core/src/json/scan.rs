@@ -232,7 +232,9 @@ impl<'a> Peek<'a> {
             while let Some((key, value)) = scan.next_field() {
                 keep(&mut inner, &inner_names, &key, value);
             }
-            // Behind its end.
+            if !matches!(scan.next_byte(), Some(b'}' | b']')) {
+                break;
+            }
             scan.at += 1;
         }
         (found, inner)
@@ -251,7 +253,6 @@ impl<'a> Peek<'a> {
     }
 }
 
-/// A position in the text of an object or a list.
 /// Keeps the value of a field if it has one of these names.
 fn keep<'a>(found: &mut [Option<Peek<'a>>], names: &[&str], key: &str, value: Peek<'a>) {
     if let Some(i) = names.iter().position(|name| *name == key) {
@@ -259,6 +260,7 @@ fn keep<'a>(found: &mut [Option<Peek<'a>>], names: &[&str], key: &str, value: Pe
     }
 }
 
+/// A position in the text of an object or a list.
 struct Scan<'a> {
     text: &'a str,
     at: usize,
@@ -435,11 +437,27 @@ mod tests {
         }
 
         #[test]
+        fn fields_of_an_inner_object_are_picked_in_the_same_pass(a in json(), b in json(), is_first in any::<bool>(), max in 0usize..200) {
+            let inner = format!(r#""p":{{"x":{a},"y":[{b}]}}"#);
+            let text = match is_first {
+                true => format!(r#"{{"p":{a}, {inner} ,"a":{b}}}"#),
+                false => format!(r#"{{"a":{a},{inner},"p":{b},"b":1}}"#),
+            };
+            for max in [max, usize::MAX] {
+                let peek = Peek::head(&text, max);
+                let (outer, inner) = peek.pick_within(["a", "b"], "p", ["x", "y"]);
+                prop_assert_eq!(outer, peek.pick(["a", "b"]));
+                prop_assert_eq!(inner, peek.get("p").map_or([None; 2], |p| p.pick(["x", "y"])));
+            }
+        }
+
+        #[test]
         fn any_text_can_be_scanned(text in "[\\[\\]{}\":,\\\\ an0é]{0,40}", max in 0usize..50) {
             let peek = Peek::head(&text, max);
             for (key, value) in peek.fields() {
                 prop_assert!(key.len() <= text.len() * 3 && value.text().len() <= max);
             }
+            peek.pick_within(["a"], "n", ["a"]);
             for value in peek.items() {
                 let _ = (value.string(), value.number(), value.fields().count());
             }

@@ -151,7 +151,8 @@ impl<'a> Message<'a> {
             other => other.clone(),
         };
         fields.insert("content".into(), content);
-        let call = |call: &Value| json!({"name": call["name"], "args": call["args"]});
+        let args = |call: &Value| comparable_at(&call["args"], depth + 1);
+        let call = |call: &Value| json!({"name": call["name"], "args": args(call)});
         let calls: Vec<Value> = self.calls().map(call).collect();
         if !calls.is_empty() {
             fields.insert("calls".into(), calls.into());
