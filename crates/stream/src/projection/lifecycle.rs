@@ -205,10 +205,8 @@ impl Lifecycle {
                 let at = self.rows.last().and_then(|row| row.at);
                 self.row(at, Error, error.to_string());
             }
-            Item::Started { run_id, .. } => {
-                if self.run.is_none() {
-                    self.run = Some(self.names.get(run_id));
-                }
+            Item::Started { run_id, .. } if self.run.is_none() => {
+                self.run = Some(self.names.get(run_id));
             }
             Item::Record(Record::Run(run)) => self.run_record(run),
             _ => {}

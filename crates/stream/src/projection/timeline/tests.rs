@@ -5,6 +5,9 @@ use crate::tests::{Script, at};
 use crate::{End, Seq, SnapshotPart};
 use serde_json::{Value, json};
 
+/// The name, the step and the known times of a bar.
+type StepTimes<'a> = (&'a str, Option<i64>, Option<i64>, Option<i64>);
+
 impl Script {
     fn timeline(&self) -> &Timeline {
         &self.projections.timeline
@@ -31,8 +34,8 @@ impl Script {
             .collect()
     }
 
-    /// Returns the name, the step and the known times of each bar.
-    fn steps(&self) -> Vec<(&str, Option<i64>, Option<i64>, Option<i64>)> {
+    /// Returns the facts of each bar.
+    fn steps(&self) -> Vec<StepTimes<'_>> {
         let bars = self.timeline().bars().iter();
         let row = |bar| {
             let Bar { name, known, .. }: &Bar = bar;
