@@ -8,6 +8,8 @@ pub mod projection;
 mod protocol;
 mod source;
 mod sse;
+#[cfg(test)]
+mod tests;
 mod transport;
 
 pub use log::event::server_time;
@@ -49,3 +51,24 @@ pub use transport::server::is_endpoint_missing;
 pub use transport::started_run::follow_run_and_thread;
 pub use transport::thread_runs::{RunFollowing, follow_thread};
 pub use transport::thread_transport::ThreadTransport;
+
+/// Returns a hash that is the same in one process only.
+pub(crate) fn hash_of(value: impl std::hash::Hash) -> u64 {
+    use std::hash::Hasher;
+    let mut hasher = std::hash::DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Adds an entry to a map, which is emptied first if it is full.
+pub(crate) fn insert<K: Eq + std::hash::Hash, V>(
+    map: &mut std::collections::HashMap<K, V>,
+    max: usize,
+    key: K,
+    value: V,
+) {
+    if map.len() >= max {
+        map.clear();
+    }
+    map.insert(key, value);
+}

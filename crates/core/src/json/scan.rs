@@ -202,26 +202,61 @@ impl<'a> Peek<'a> {
     pub fn pick<const N: usize>(self, names: [&str; N]) -> [Option<Peek<'a>>; N] {
         let mut found = [None; N];
         for (key, value) in self.fields() {
-            if let Some(i) = names.iter().position(|name| *name == key) {
-                found[i] = Some(value);
-            }
+            keep(&mut found, &names, &key, value);
         }
         found
+    }
+
+    /// Picks fields, and in the same pass fields of the object that the field `of` contains.
+    pub fn pick_within<const N: usize, const M: usize>(
+        self,
+        names: [&str; N],
+        of: &str,
+        inner_names: [&str; M],
+    ) -> ([Option<Peek<'a>>; N], [Option<Peek<'a>>; M]) {
+        let (mut found, mut inner) = ([None; N], [None; M]);
+        let mut scan = Scan::inside(self, b'{');
+        while let Some(key) = scan.next_key() {
+            if key != of {
+                let Some(value) = scan.next_value() else {
+                    break;
+                };
+                keep(&mut found, &names, &key, value);
+                continue;
+            }
+            inner = [None; M];
+            if !scan.enter() {
+                scan.next_value();
+                continue;
+            }
+            while let Some((key, value)) = scan.next_field() {
+                keep(&mut inner, &inner_names, &key, value);
+            }
+            if !matches!(scan.next_byte(), Some(b'}' | b']')) {
+                break;
+            }
+            scan.at += 1;
+        }
+        (found, inner)
     }
 
     /// Returns the fields of an object in order; none for other values.
     pub fn fields(self) -> impl Iterator<Item = (Cow<'a, str>, Peek<'a>)> {
         let mut rest = Scan::inside(self, b'{');
-        std::iter::from_fn(move || {
-            let key = rest.next_value().filter(|key| key.whole)?.string()?;
-            Some((key, rest.next_value()?))
-        })
+        std::iter::from_fn(move || rest.next_field())
     }
 
     /// Returns the members of a list; none for other values.
     pub fn items(self) -> impl Iterator<Item = Peek<'a>> {
         let mut rest = Scan::inside(self, b'[');
         std::iter::from_fn(move || rest.next_value())
+    }
+}
+
+/// Keeps the value of a field if it has one of these names.
+fn keep<'a>(found: &mut [Option<Peek<'a>>], names: &[&str], key: &str, value: Peek<'a>) {
+    if let Some(i) = names.iter().position(|name| *name == key) {
+        found[i] = Some(value);
     }
 }
 
@@ -241,17 +276,34 @@ impl<'a> Scan<'a> {
     }
 
     /// Returns the next value. Separators are skipped without validation.
+    fn next_field(&mut self) -> Option<(Cow<'a, str>, Peek<'a>)> {
+        Some((self.next_key()?, self.next_value()?))
+    }
+
+    fn next_key(&mut self) -> Option<Cow<'a, str>> {
+        self.next_value().filter(|key| key.whole)?.string()
+    }
+
+    /// Returns the first byte of the next value, or of the end of the container.
+    fn next_byte(&mut self) -> Option<u8> {
+        let rest = self.text.as_bytes().get(self.at..)?;
+        let is_token = |b: &u8| !b.is_ascii_whitespace() && !matches!(b, b',' | b':');
+        self.at += rest.iter().position(is_token)?;
+        Some(self.text.as_bytes()[self.at])
+    }
+
+    /// Continues inside the next value, if it is an object.
+    fn enter(&mut self) -> bool {
+        let is_object = self.next_byte() == Some(b'{');
+        self.at += usize::from(is_object);
+        is_object
+    }
+
     fn next_value(&mut self) -> Option<Peek<'a>> {
-        let bytes = self.text.as_bytes();
-        while bytes
-            .get(self.at)
-            .is_some_and(|b| b.is_ascii_whitespace() || matches!(b, b',' | b':'))
-        {
-            self.at += 1;
-        }
-        if matches!(bytes.get(self.at)?, b'}' | b']') {
+        if matches!(self.next_byte()?, b'}' | b']') {
             return None;
         }
+        let bytes = self.text.as_bytes();
         let from = self.at;
         let end = end_of_value(bytes, from);
         self.at = end.unwrap_or(bytes.len());
@@ -385,11 +437,27 @@ mod tests {
         }
 
         #[test]
+        fn fields_of_an_inner_object_are_picked_in_the_same_pass(a in json(), b in json(), is_first in any::<bool>(), max in 0usize..200) {
+            let inner = format!(r#""p":{{"x":{a},"y":[{b}]}}"#);
+            let text = match is_first {
+                true => format!(r#"{{"p":{a}, {inner} ,"a":{b}}}"#),
+                false => format!(r#"{{"a":{a},{inner},"p":{b},"b":1}}"#),
+            };
+            for max in [max, usize::MAX] {
+                let peek = Peek::head(&text, max);
+                let (outer, inner) = peek.pick_within(["a", "b"], "p", ["x", "y"]);
+                prop_assert_eq!(outer, peek.pick(["a", "b"]));
+                prop_assert_eq!(inner, peek.get("p").map_or([None; 2], |p| p.pick(["x", "y"])));
+            }
+        }
+
+        #[test]
         fn any_text_can_be_scanned(text in "[\\[\\]{}\":,\\\\ an0é]{0,40}", max in 0usize..50) {
             let peek = Peek::head(&text, max);
             for (key, value) in peek.fields() {
                 prop_assert!(key.len() <= text.len() * 3 && value.text().len() <= max);
             }
+            peek.pick_within(["a"], "n", ["a"]);
             for value in peek.items() {
                 let _ = (value.string(), value.number(), value.fields().count());
             }

@@ -12,13 +12,11 @@ pub use expectation::Expectation;
 pub use history::{HistoryError, HistoryStates, MAX_CHECKPOINTS, bisect_history};
 pub use recording::{RecordingBisect, bisect_log};
 
-use crate::EventNumber;
 use crate::json::path::Path;
+use crate::{EventNumber, hash_of};
 use jiff::Timestamp;
 use runtail_core::json::Peek;
 use runtail_core::text;
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// Maximum number of changes that are kept.
@@ -69,14 +67,12 @@ impl BisectQuery {
             Some(json) => (Some(text::head(json, MAX_VALUE).into()), json.len()),
             None => (None, 0),
         };
-        let mut hasher = DefaultHasher::new();
-        found.map(Peek::text).hash(&mut hasher);
         Observation {
             at: StatePlace::default(),
             value,
             size,
             is_right: self.expected.holds(found),
-            hash: hasher.finish(),
+            hash: hash_of(found.map(Peek::text)),
         }
     }
 }

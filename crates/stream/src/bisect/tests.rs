@@ -1,5 +1,6 @@
 use super::*;
-use crate::{Data, Event, Namespace, Record, Seq};
+use crate::Record;
+use crate::tests::Script;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -33,105 +34,89 @@ fn bisect(
 }
 
 #[test]
-fn first_wrong_step_is_named_with_its_node_and_what_was_before() {
-    let amounts = [
-        json!({}),
-        json!({"bill": {"amount": 1300}}),
-        json!({"bill": {"amount": 1300.0}}),
-    ];
-    let values: Vec<Value> = amounts
-        .into_iter()
-        .chain([json!({"bill": {"amount": 130}}), json!({})])
-        .collect();
-    let query = query("bill.amount", "=1300");
-    let found = bisect(&chain(&values), &query, None).unwrap();
-    let (before, wrong) = found.first_wrong.clone().unwrap();
-    assert_eq!(
-        (before.at.step, before.value.as_deref()),
-        (Some(1), Some("1300.0"))
-    );
-    assert_eq!(
-        (wrong.at.step, wrong.value.as_deref()),
-        (Some(2), Some("130"))
-    );
-    assert_eq!(
-        (&*wrong.at.nodes, wrong.at.run_id.as_deref()),
-        (&["n2".to_string()][..], Some("r-1"))
-    );
-    assert_eq!(
+fn results_are_told_in_a_sentence() {
+    let never = "[{},{\"a\":\"x\"},{\"a\":\"x\"},{\"a\":\"y\"}]";
+    for (values, path, expected, sentence) in [
         (
-            found.checked,
-            found.changes.len(),
-            found.times_wrong,
-            found.is_cut
+            r#"[{},{"bill":{"amount":1300}},{"bill":{"amount":1300.0}},{"bill":{"amount":130}},{}]"#,
+            "bill.amount",
+            "=1300",
+            "bill.amount became wrong at step 2 (n2); it was right until step 1 (n1).",
         ),
-        (5, 5, 1, false)
-    );
-    assert_eq!(
-        found.sentence(&query),
-        "bill.amount became wrong at step 2 (n2); it was right until step 1 (n1)."
-    );
-}
-
-#[test]
-fn values_that_were_never_right_or_never_wrong_are_reported() {
-    let values = [
-        json!({}),
-        json!({"a": "x"}),
-        json!({"a": "x"}),
-        json!({"a": "y"}),
-    ];
-    let answer = |path: &str, expected: &str| {
+        (
+            never,
+            "a",
+            "gold",
+            "a was never right (4 states): it was \"x\" first, at step 0 (n0).",
+        ),
+        (
+            never,
+            "b.c",
+            "exists",
+            "b.c was never right (4 states): no state has a value there.",
+        ),
+        (
+            never,
+            "a",
+            "exists",
+            "a was never wrong once it was set: it is right since step 0 (n0).",
+        ),
+        (
+            never,
+            "a",
+            "!=z",
+            "a was never wrong: it is right in all 4 states.",
+        ),
+        (
+            never,
+            "a",
+            "!=\"y\"",
+            "a became wrong at step 2 (n2); it was right until step 1 (n1).",
+        ),
+        (
+            never,
+            "a",
+            "missing",
+            "a became wrong at step 0 (n0); it was right until step -1 (input).",
+        ),
+        // Values that become right again are counted.
+        (
+            r#"[{"n":1},{"n":2},{"n":1},{"n":3},{"n":1}]"#,
+            "n",
+            "1",
+            "n became wrong at step 0 (n0); it was right until step -1 (input). It became wrong 2 times, and is right in the newest state.",
+        ),
+        (
+            r#"[{"n":1},{"n":2},{"n":1},{"n":3}]"#,
+            "n",
+            "1",
+            "n became wrong at step 0 (n0); it was right until step -1 (input). It became wrong 2 times, and is wrong in the newest state.",
+        ),
+        (
+            r#"[{"n":1},{"n":2},{"n":1}]"#,
+            "n",
+            "1",
+            "n became wrong at step 0 (n0); it was right until step -1 (input). It is right again in the newest state.",
+        ),
+    ] {
+        let values: Vec<Value> = serde_json::from_str(values).unwrap();
         let query = query(path, expected);
         let found = bisect(&chain(&values), &query, None).unwrap();
-        (found.verdict(), found.sentence(&query))
-    };
-    let never = "a was never right (4 states): it was \"x\" first, at step 0 (n0).";
-    assert_eq!(answer("a", "gold"), (Verdict::NeverRight, never.into()));
-    let nothing = "b.c was never right (4 states): no state has a value there.";
-    assert_eq!(
-        answer("b.c", "exists"),
-        (Verdict::NeverRight, nothing.into())
-    );
-    let since = "a was never wrong once it was set: it is right since step 0 (n0).";
-    assert_eq!(answer("a", "exists"), (Verdict::NeverWrong, since.into()));
-    assert_eq!(
-        answer("a", "!=z"),
-        (
-            Verdict::NeverWrong,
-            "a was never wrong: it is right in all 4 states.".into()
-        )
-    );
-    assert_eq!(answer("a", "missing").0, Verdict::BecameWrong);
-    assert_eq!(
-        answer("a", "!=\"y\"").1,
-        "a became wrong at step 2 (n2); it was right until step 1 (n1)."
-    );
-}
-
-#[test]
-fn values_that_become_right_again_are_counted() {
-    let values: Vec<Value> = [1, 2, 1, 3, 1].iter().map(|n| json!({"n": n})).collect();
-    let query = query("n", "1");
-    let found = bisect(&chain(&values), &query, None).unwrap();
-    assert_eq!((found.times_wrong, found.is_right_now()), (2, true));
-    let sentence = found.sentence(&query);
-    assert!(
-        sentence.ends_with("It became wrong 2 times, and is right in the newest state."),
-        "{sentence}"
-    );
-    let found = bisect(&chain(&values[..4]), &query, None).unwrap();
-    assert!(
-        found
-            .sentence(&query)
-            .ends_with("It became wrong 2 times, and is wrong in the newest state.")
-    );
-    let found = bisect(&chain(&values[..3]), &query, None).unwrap();
-    assert!(
-        found
-            .sentence(&query)
-            .ends_with("It is right again in the newest state.")
-    );
+        assert_eq!(found.sentence(&query), sentence);
+        let Some((before, wrong)) = &found.first_wrong else {
+            continue;
+        };
+        assert_eq!(wrong.at.run_id.as_deref(), Some("r-1"));
+        let at = |observation: &Observation| (observation.at.step.unwrap() + 1) as usize;
+        for observation in [before, wrong] {
+            let value = query
+                .parsed
+                .find(Peek::of(&values[at(observation)].to_string()))
+                .first()
+                .map(|found| found.text().to_string());
+            assert_eq!(observation.value.as_deref(), value.as_deref(), "{path}");
+        }
+    }
 }
 
 #[test]
@@ -200,58 +185,30 @@ fn expectations_and_paths_are_checked() {
     }
 }
 
-fn event(seq: u64, name: &str, data: Value) -> Record {
-    Record::Event(Event {
-        seq: Seq(seq),
-        at: Timestamp::UNIX_EPOCH,
-        conn: 1,
-        replayed: false,
-        name: name.into(),
-        ns: Namespace::default(),
-        id: None,
-        data: Data::Json(data.to_string().into()),
-    })
-}
-
 #[test]
 fn states_of_a_recording_are_checked_with_the_nodes_that_wrote_them() {
-    let query = query("tier", "gold");
-    let mut reading = RecordingBisect::new(query.clone());
-    let records = [
-        event(1, "metadata", json!({"run_id": "r-7"})),
-        event(2, "values", json!({"tier": null})),
-        event(3, "updates", json!({"look_up": {"tier": "gold"}})),
-        event(4, "values", json!({"tier": "gold"})),
-        event(5, "updates", json!({"chat": null})),
-        event(6, "updates", json!({"bill": {"tier": "none"}})),
-        event(7, "values", json!({"tier": "none"})),
-        // It isn't known which node wrote this one.
-        event(8, "values", json!({"tier": "paid"})),
-        // Only a question, as JavaScript sends it: no state.
-        event(
-            9,
-            "values",
-            json!({"__interrupt__": [{"id": "i", "value": 1}]}),
-        ),
-    ];
-    records.into_iter().for_each(|record| reading.apply(record));
+    let mut reading = RecordingBisect::new(query("tier", "gold"));
+    let script = Script::of(
+        r#"0 metadata {"run_id": "r-7"}
+           0 values {"tier": null}
+           0 updates {"look_up": {"tier": "gold"}}
+           0 values {"tier": "gold"}
+           0 updates {"chat": null}
+           0 updates {"bill": {"tier": "none"}}
+           0 values {"tier": "none"}
+           0 values {"tier": "paid"}
+           0 values {"__interrupt__": [{"id": "i", "value": 1}]}"#,
+    );
+    let events = script.events.into_iter();
+    events.for_each(|event| reading.apply(Record::Event(event)));
     let found = reading.finish();
-    let (before, wrong) = found.first_wrong.clone().unwrap();
-    assert_eq!(
-        (before.at.event, wrong.at.event),
-        (Some(EventNumber(4)), Some(EventNumber(7)))
-    );
-    assert_eq!(before.at.nodes, ["look_up"]);
-    assert_eq!(
-        (&*wrong.at.nodes, wrong.at.run_id.as_deref()),
-        (&["chat".into(), "bill".into()][..], Some("r-7"))
-    );
-    let writers: Vec<String> = found
-        .changes
-        .iter()
-        .map(|change| change.at.nodes.join("+"))
-        .collect();
-    assert_eq!(writers, ["input", "look_up", "chat+bill", ""]);
+    let (before, wrong) = found.first_wrong.unwrap();
+    let events = (before.at.event, wrong.at.event);
+    assert_eq!(events, (Some(EventNumber(4)), Some(EventNumber(7))));
+    assert_eq!(wrong.at.run_id.as_deref(), Some("r-7"));
+    let writers = found.changes.iter().map(|change| change.at.nodes.join("+"));
+    // It isn't known which node wrote the last one. Only a question, as JavaScript sends it, is no state.
+    assert!(writers.eq(["input", "look_up", "chat+bill", ""]));
     assert_eq!(found.checked, 4);
 }
 

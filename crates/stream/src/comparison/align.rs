@@ -2,14 +2,12 @@
 
 use super::output::{comparable, what_differs};
 use super::steps::{Side, SideSource, Step, StepKind, StepState};
+use crate::json::difference::align::heaviest;
 use crate::projection::difference::Difference;
 use crate::projection::index::JsonIndex;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::cmp::Ordering;
 use std::sync::Arc;
-
-/// Maximum number of cells of the table that aligns the steps that differ. Beyond that, they are aligned by position.
-const MAX_CELLS: usize = 1_000_000;
 
 /// How the two steps of a row relate.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,14 +130,11 @@ impl Comparison {
             }
         }
         let has_subgraphs = [a.has_subgraphs(), b.has_subgraphs()];
-        match has_subgraphs {
-            [true, false] => {
-                notes.push("steps inside nodes are only known of A and not compared".into())
-            }
-            [false, true] => {
-                notes.push("steps inside nodes are only known of B and not compared".into())
-            }
-            _ => {}
+        if has_subgraphs[0] != has_subgraphs[1] {
+            let known = if has_subgraphs[0] { "A" } else { "B" };
+            notes.push(format!(
+                "steps inside nodes are only known of {known} and not compared"
+            ));
         }
         let rows = match comparability {
             Comparability::Steps => align(&a, &b, has_subgraphs == [true, true]),
@@ -163,19 +158,15 @@ impl Comparison {
 
     /// Lists the steps of a side of which the other one can't be loaded. `which` is 0 for A.
     pub fn alone(side: Side, which: usize) -> Comparison {
-        let mut rows = Vec::new();
-        for entry in entries(&side, true) {
-            let (a, b) = if which == 0 {
-                (Some(entry.at), None)
-            } else {
-                (None, Some(entry.at))
-            };
-            rows.push(Row {
-                a,
-                b,
-                verdict: Verdict::Unknown,
-            });
-        }
+        let row = |at: usize| Row {
+            a: (which == 0).then_some(at),
+            b: (which != 0).then_some(at),
+            verdict: Verdict::Unknown,
+        };
+        let rows = entries(&side, true)
+            .iter()
+            .map(|entry| row(entry.at))
+            .collect();
         let other = Side::new(String::new(), side.source.clone());
         let (a, b) = if which == 0 {
             (side, other)
@@ -266,24 +257,20 @@ impl Comparison {
     pub fn row_json(&self, row: &Row) -> Value {
         let (a, b) = self.steps(row);
         let of = a.or(b);
-        let mut json = Map::new();
-        json.insert("verdict".into(), row.verdict.word().into());
-        let what = if let Verdict::Differs(what) = &row.verdict {
-            Some(what.as_str())
-        } else {
-            None
+        let what = match &row.verdict {
+            Verdict::Differs(what) => Some(what),
+            _ => None,
         };
-        json.insert("differs".into(), what.into());
-        json.insert("step".into(), of.and_then(|step| step.step).into());
-        json.insert("node".into(), of.map(|step| step.node.as_str()).into());
-        json.insert("namespace".into(), json!(of.map(|step| &step.namespace)));
-        json.insert(
-            "time_difference_ms".into(),
-            self.time_difference(row).into(),
-        );
-        json.insert("a".into(), json!(a));
-        json.insert("b".into(), json!(b));
-        Value::Object(json)
+        json!({
+            "verdict": row.verdict.word(),
+            "differs": what,
+            "step": of.and_then(|step| step.step),
+            "node": of.map(|step| &step.node),
+            "namespace": of.map(|step| &step.namespace),
+            "time_difference_ms": self.time_difference(row),
+            "a": a,
+            "b": b,
+        })
     }
 }
 
@@ -387,12 +374,8 @@ impl Entry<'_> {
     }
 
     fn order(&self, other: &Entry<'_>) -> Ordering {
-        let of = |entry: &Entry<'_>| (entry.step.step, entry.step.fingerprint.clone());
-        self.step
-            .step
-            .cmp(&other.step.step)
-            .then_with(|| self.key.cmp(&other.key))
-            .then_with(|| of(self).cmp(&of(other)))
+        let (a, b) = (self.step, other.step);
+        (a.step, &self.key, &a.fingerprint).cmp(&(b.step, &other.key, &b.fingerprint))
     }
 }
 
@@ -484,12 +467,13 @@ fn pairs(a: &[Entry<'_>], b: &[Entry<'_>]) -> Vec<(Option<usize>, Option<usize>)
     let (inner_a, inner_b) = (&a[start..a.len() - end], &b[start..b.len() - end]);
     let mut pairs: Vec<_> = (0..start).map(|n| (Some(n), Some(n))).collect();
     let at = |(x, y): (Option<usize>, Option<usize>)| (x.map(|x| x + start), y.map(|y| y + start));
-    match inner_a.len().checked_mul(inner_b.len()) {
-        Some(cells) if cells <= MAX_CELLS => {
-            pairs.extend(by_weight(inner_a, inner_b).into_iter().map(at))
-        }
-        _ => pairs.extend(by_step(inner_a, inner_b).into_iter().map(at)),
-    }
+    let inner = heaviest(
+        (inner_a.len(), inner_b.len()),
+        |i, j| inner_a[i].weight(&inner_b[j]),
+        |i, j| inner_a[i].order(&inner_b[j]).is_le(),
+    );
+    let inner = inner.unwrap_or_else(|| by_step(inner_a, inner_b));
+    pairs.extend(inner.into_iter().map(at));
     pairs.extend(
         (0..end)
             .rev()
@@ -498,59 +482,12 @@ fn pairs(a: &[Entry<'_>], b: &[Entry<'_>]) -> Vec<(Option<usize>, Option<usize>)
     pairs
 }
 
-/// Returns the alignment with the highest weight. Swapping the sides swaps the result.
-fn by_weight(a: &[Entry<'_>], b: &[Entry<'_>]) -> Vec<(Option<usize>, Option<usize>)> {
-    let width = b.len() + 1;
-    // The best weight of the rest of both lists.
-    let mut best = vec![0_u32; (a.len() + 1) * width];
-    for i in (0..a.len()).rev() {
-        for j in (0..b.len()).rev() {
-            let weight = a[i].weight(&b[j]);
-            let matched = if weight > 0 {
-                best[(i + 1) * width + j + 1] + weight
-            } else {
-                0
-            };
-            best[i * width + j] = matched
-                .max(best[(i + 1) * width + j])
-                .max(best[i * width + j + 1]);
-        }
-    }
-    let (mut i, mut j) = (0, 0);
-    let mut pairs = Vec::with_capacity(a.len().max(b.len()));
-    while i < a.len() && j < b.len() {
-        let (here, without_a, without_b) = (
-            best[i * width + j],
-            best[(i + 1) * width + j],
-            best[i * width + j + 1],
-        );
-        let weight = a[i].weight(&b[j]);
-        if weight > 0 && best[(i + 1) * width + j + 1] + weight == here {
-            pairs.push((Some(i), Some(j)));
-            (i, j) = (i + 1, j + 1);
-        } else if without_a == here && (without_b < here || a[i].order(&b[j]).is_le()) {
-            pairs.push((Some(i), None));
-            i += 1;
-        } else {
-            pairs.push((None, Some(j)));
-            j += 1;
-        }
-    }
-    pairs.extend((i..a.len()).map(|i| (Some(i), None)));
-    pairs.extend((j..b.len()).map(|j| (None, Some(j))));
-    pairs
-}
-
 /// Aligns long lists by step number and key only.
 fn by_step(a: &[Entry<'_>], b: &[Entry<'_>]) -> Vec<(Option<usize>, Option<usize>)> {
     let (mut i, mut j) = (0, 0);
     let mut pairs = Vec::with_capacity(a.len().max(b.len()));
     while i < a.len() && j < b.len() {
-        let order = a[i]
-            .step
-            .step
-            .cmp(&b[j].step.step)
-            .then_with(|| a[i].key.cmp(&b[j].key));
+        let order = (a[i].step.step, &a[i].key).cmp(&(b[j].step.step, &b[j].key));
         pairs.push((order.is_le().then_some(i), order.is_ge().then_some(j)));
         i += usize::from(order.is_le());
         j += usize::from(order.is_ge());

@@ -28,24 +28,9 @@ impl Facts {
     /// Reads the facts of an output as received.
     pub fn of(output: &Value) -> Facts {
         let mut facts = Facts::default();
-        facts.read(output, 0);
+        let mut add = |value| Message::of(value).map(|message| facts.add(&message));
+        walk(output, 0, &mut add);
         facts
-    }
-
-    fn read(&mut self, value: &Value, depth: usize) {
-        if depth > MAX_DEPTH {
-            return;
-        }
-        if let Some(message) = Message::of(value) {
-            return self.add(&message);
-        }
-        match value {
-            Value::Array(items) => items.iter().for_each(|item| self.read(item, depth + 1)),
-            Value::Object(fields) => fields
-                .values()
-                .for_each(|field| self.read(field, depth + 1)),
-            _ => {}
-        }
     }
 
     fn add(&mut self, message: &Message<'_>) {
@@ -166,7 +151,8 @@ impl<'a> Message<'a> {
             other => other.clone(),
         };
         fields.insert("content".into(), content);
-        let call = |call: &Value| json!({"name": call["name"], "args": call["args"]});
+        let args = |call: &Value| comparable_at(&call["args"], depth + 1);
+        let call = |call: &Value| json!({"name": call["name"], "args": args(call)});
         let calls: Vec<Value> = self.calls().map(call).collect();
         if !calls.is_empty() {
             fields.insert("calls".into(), calls.into());
@@ -303,36 +289,34 @@ struct Parts<'a> {
 impl<'a> Parts<'a> {
     fn of(value: &'a Value) -> Parts<'a> {
         let mut parts = Parts::default();
-        parts.read(value, 0);
+        walk(value, 0, &mut |value| parts.add(value));
         parts
     }
 
-    fn read(&mut self, value: &'a Value, depth: usize) {
-        if depth > MAX_DEPTH {
-            return;
+    fn add(&mut self, value: &'a Value) -> Option<()> {
+        let (role, content) = (value["role"].as_str()?, value.get("content")?);
+        if role == "tool" {
+            self.results.push(value);
+        } else {
+            self.texts.push(content);
+            let calls = value["calls"].as_array();
+            self.calls.extend(calls.into_iter().flatten());
         }
-        match value {
-            Value::Array(items) => items.iter().for_each(|item| self.read(item, depth + 1)),
-            Value::Object(fields) => match (
-                fields.get("role").and_then(Value::as_str),
-                fields.get("content"),
-            ) {
-                (Some("tool"), Some(_)) => self.results.push(value),
-                (Some(_), Some(content)) => {
-                    self.texts.push(content);
-                    self.calls.extend(
-                        fields
-                            .get("calls")
-                            .and_then(Value::as_array)
-                            .into_iter()
-                            .flatten(),
-                    );
-                }
-                _ => fields
-                    .values()
-                    .for_each(|field| self.read(field, depth + 1)),
-            },
-            _ => {}
+        Some(())
+    }
+}
+
+/// Visits a value and what is in it, except in values that the visitor takes.
+fn walk<'a>(value: &'a Value, depth: usize, take: &mut impl FnMut(&'a Value) -> Option<()>) {
+    if depth > MAX_DEPTH || take(value).is_some() {
+        return;
+    }
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| walk(item, depth + 1, take)),
+        Value::Object(fields) => {
+            let fields = fields.values();
+            fields.for_each(|field| walk(field, depth + 1, take));
         }
+        _ => {}
     }
 }

@@ -4,9 +4,9 @@ use super::steps::{MAX_STATE, Side, SideSource, Step, StepKind, StepState};
 use crate::log::recording_reader::ReadError;
 use crate::log::snapshot::SnapshotFields;
 use crate::projection::{Attempt, Bar, BarKind, BarState, Message, Projections, Role};
-use crate::protocol::{PairMetadata, Payload, values_of};
+use crate::protocol::{Metadata, PairMetadata, Payload, values_of};
 use crate::{Event, Item, Namespace, Reader, Record, Seq};
-use runtail_core::json;
+use runtail_core::json::{self, Peek};
 use runtail_core::text::{clean, head, short_id};
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -125,12 +125,9 @@ impl Recorded {
         let payload = Payload::of(event).paired(&mut metadata);
         match payload.name {
             "metadata" => {
-                self.awaits_input = payload
-                    .metadata()
-                    .is_some_and(|metadata| !metadata.is_done());
-                let run = payload
-                    .metadata()
-                    .and_then(|metadata| metadata.run_id.some().map(str::to_string));
+                let is_begin = |metadata: &Metadata<'_>| !metadata.is_done();
+                self.awaits_input = payload.metadata().is_some_and(is_begin);
+                let run = payload.run().map(|(id, _)| id.to_string());
                 self.run = self.run.take().or(run);
             }
             "updates" => {
@@ -140,32 +137,16 @@ impl Recorded {
                     .iter()
                     .filter(|write| write.node != "__interrupt__")
                 {
-                    if self.has_room(write.json.text().len()) {
-                        let key = (payload.ns.clone(), Arc::from(&*write.node));
-                        let written = Written {
-                            seq: event.seq,
-                            json: write.json.text().into(),
-                        };
-                        self.writes.entry(key).or_default().push_back(written);
-                    }
+                    let key = (payload.ns.clone(), Arc::from(&*write.node));
+                    let kept = self.keep(event, write.json.text());
+                    self.writes.entry(key).or_default().extend(kept);
                 }
             }
-            "tasks" => self.add_result(&payload),
-            "debug"
-                if payload
-                    .debug()
-                    .is_some_and(|debug| debug.kind.is("task_result")) =>
-            {
-                self.add_result(&payload)
-            }
+            "tasks" | "debug" => self.add_result(&payload),
             "values" if payload.is_root() => {
-                if std::mem::take(&mut self.awaits_input)
-                    && let Some(json) = payload.json.filter(|json| self.has_room(json.len()))
-                {
-                    self.inputs.push(Written {
-                        seq: event.seq,
-                        json: json.into(),
-                    });
+                if std::mem::take(&mut self.awaits_input) {
+                    let kept = payload.json.and_then(|json| self.keep(event, json));
+                    self.inputs.extend(kept);
                 }
                 self.state = Some(event.clone());
             }
@@ -174,27 +155,27 @@ impl Recorded {
         }
         if payload.is_root()
             && matches!(payload.name, "updates" | "values")
-            && let Some(questions) = payload
-                .named_interrupts()
-                .filter(|raw| self.has_room(raw.text().len()))
+            && let Some(questions) = payload.named_interrupts()
         {
-            self.questions.push(Written {
-                seq: event.seq,
-                json: questions.text().into(),
-            });
+            let kept = self.keep(event, questions.text());
+            self.questions.extend(kept);
         }
         drop(payload);
         self.metadata = metadata;
     }
 
-    fn has_room(&mut self, bytes: usize) -> bool {
-        let has_room = self.kept < MAX_WRITES && self.kept_bytes + bytes <= MAX_BYTES;
-        if has_room {
-            self.kept += 1;
-            self.kept_bytes += bytes;
-        }
+    /// Keeps what an event wrote, if there is room.
+    fn keep(&mut self, event: &Event, json: &str) -> Option<Written> {
+        let has_room = self.kept < MAX_WRITES && self.kept_bytes + json.len() <= MAX_BYTES;
         self.is_cut |= !has_room;
-        has_room
+        has_room.then(|| {
+            self.kept += 1;
+            self.kept_bytes += json.len();
+            Written {
+                seq: event.seq,
+                json: json.into(),
+            }
+        })
     }
 
     fn add_result(&mut self, payload: &Payload<'_>) {
@@ -202,29 +183,16 @@ impl Recorded {
         let (Some(id), Some(result)) = (task.id.some(), task.result) else {
             return;
         };
-        if self.has_room(result.text().len()) {
-            self.results.insert(id.into(), result.text().into());
+        if let Some(kept) = self.keep(payload.event, result.text()) {
+            self.results.insert(id.into(), kept.json);
         }
     }
 
     /// The metadata of messages names the graph.
     fn find_graph(&mut self, payload: &Payload<'_>) {
-        #[derive(serde::Deserialize)]
-        struct Origin {
-            graph_id: Option<String>,
-            assistant_id: Option<String>,
-        }
-        let pair: Option<(serde::de::IgnoredAny, Origin)> = payload.read();
-        if let Some((
-            _,
-            Origin {
-                graph_id,
-                assistant_id,
-            },
-        )) = pair
-        {
-            self.graph = graph_id;
-            self.assistant = self.assistant.take().or(assistant_id);
+        if let Some(origin) = payload.list().nth(1).and_then(Peek::object) {
+            self.graph = origin.text("graph_id");
+            self.assistant = self.assistant.take().or(origin.text("assistant_id"));
         }
     }
 
@@ -302,19 +270,13 @@ impl Recorded {
         } else {
             0
         };
-        let input = self
-            .inputs
-            .iter()
-            .find(is_of_attempt)
-            .and_then(|written| parse(&written.json));
-        if let Some(input) = input {
+        let mut inputs = self.inputs.iter();
+        let input = inputs.find(is_of_attempt);
+        if let Some(input) = input.and_then(|written| parse(&written.json)) {
             let step = Step {
                 kind: StepKind::Input,
-                ..Step::of("__start__")
-            };
-            let step = Step {
                 step: first_step.map(|first| first.saturating_sub(1).saturating_sub(base)),
-                ..step
+                ..Step::of("__start__")
             };
             side.steps.push(step.with_output(input));
         }
@@ -392,16 +354,12 @@ impl Recorded {
             .and_then(|took| u64::try_from(took.as_millis()).ok());
         step.seq = Some(bar.last_seq.0);
         step.state = match bar.state {
-            BarState::Running => StepState::Running,
             BarState::Done => StepState::Done,
             BarState::Failed => StepState::Failed,
             BarState::Interrupted => StepState::Waiting,
-            BarState::Abandoned => StepState::Stopped,
+            // Nothing follows in a recording.
+            BarState::Running | BarState::Abandoned => StepState::Stopped,
         };
-        // Nothing follows in a recording.
-        if step.state == StepState::Running {
-            step.state = StepState::Stopped;
-        }
         step.asked = step.state == StepState::Waiting;
         if step.state == StepState::Failed {
             step = step.with_error(
@@ -528,63 +486,25 @@ fn final_state(event: &Event) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Data, EventNames, Head, Seq};
-    use jiff::Timestamp;
-    use serde_json::json;
+    use crate::Head;
+    use crate::tests::Script;
 
     #[test]
     fn a_question_waits_until_the_next_run() {
         let mut recorded = Recorded::default();
         recorded.push(Record::Head(Head::default()));
-        let mut seq = Seq::START;
-        let mut send = |ms: i64, name: &str, data: Value| {
-            seq = seq.next();
-            let at = Timestamp::from_millisecond(1_800_000_000_000 + ms).unwrap();
-            let ((name, ns), data) = (
-                EventNames::default().split(name),
-                Data::Json(data.to_string().as_str().into()),
-            );
-            recorded.push(Record::Event(Event {
-                seq,
-                at,
-                conn: 1,
-                replayed: false,
-                name,
-                ns,
-                id: None,
-                data,
-            }));
-        };
-        send(0, "metadata", json!({"run_id": "r1", "attempt": 1}));
-        send(
-            100,
-            "tasks",
-            json!({"id": "a", "name": "ask", "input": {}, "triggers": []}),
+        let script = Script::of(
+            r#"0 metadata {"run_id": "r1", "attempt": 1}
+               100 tasks {"id": "a", "name": "ask", "input": {}, "triggers": []}
+               700 tasks {"id": "a", "name": "ask", "result": {}, "interrupts": [{"id": "i", "value": "Sure?"}]}
+               710 metadata {"run_id": "r1", "status": "run_done"}
+               65710 metadata {"run_id": "r2", "attempt": 1}
+               65800 tasks {"id": "a", "name": "ask", "input": {}, "triggers": []}"#,
         );
-        let asked = json!([{"id": "i", "value": "Sure?"}]);
-        send(
-            700,
-            "tasks",
-            json!({"id": "a", "name": "ask", "result": {}, "interrupts": asked}),
-        );
-        send(
-            710,
-            "metadata",
-            json!({"run_id": "r1", "status": "run_done"}),
-        );
-        send(65_710, "metadata", json!({"run_id": "r2", "attempt": 1}));
-        send(
-            65_800,
-            "tasks",
-            json!({"id": "a", "name": "ask", "input": {}, "triggers": []}),
-        );
+        let events = script.events.into_iter();
+        events.for_each(|event| recorded.push(Record::Event(event)));
         let side = recorded.side("a".into(), "f".into());
-        let waits: Vec<_> = side
-            .steps
-            .iter()
-            .filter(|step| step.asked)
-            .map(|step| step.took_ms)
-            .collect();
-        assert_eq!(waits, [Some(65_000)]);
+        let asked = side.steps.iter().filter(|step| step.asked);
+        assert!(asked.map(|step| step.took_ms).eq([Some(65_000)]));
     }
 }

@@ -106,18 +106,18 @@ impl Step {
 
     /// Returns its name: the node, and the tools that it called or ran.
     pub fn label(&self) -> String {
-        let node = if self.kind == StepKind::Input {
-            "input"
-        } else {
-            &self.node
-        };
-        if !self.results.is_empty() {
-            return format!("{node} · {}", self.results.join(", "));
+        let (node, tools) = (self.name(), self.tools());
+        match (self.results.is_empty(), self.calls.is_empty()) {
+            (false, _) => format!("{node} · {tools}"),
+            (true, false) => format!("{node} → {tools}"),
+            (true, true) => node.to_string(),
         }
-        match self.calls.as_slice() {
-            [] => node.to_string(),
-            [call] => format!("{node} → {call}"),
-            calls => format!("{node} → {} calls", calls.len()),
+    }
+
+    pub(super) fn name(&self) -> &str {
+        match self.kind {
+            StepKind::Input => "input",
+            _ => &self.node,
         }
     }
 

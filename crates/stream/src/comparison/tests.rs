@@ -29,19 +29,16 @@ fn step(number: i64, node: &str, wrote: &str) -> Step {
 }
 
 fn ai(text: &str, calls: &[&str]) -> Value {
-    let calls: Vec<Value> = calls
-        .iter()
-        .map(|name| json!({"name": name, "args": {"x": 1}, "id": "call_1"}))
-        .collect();
+    let call = |name: &&str| json!({"name": name, "args": {"x": 1}, "id": "call_1"});
+    let calls: Vec<Value> = calls.iter().map(call).collect();
     json!({"type": "ai", "content": text, "tool_calls": calls, "id": "lc_run--1",
            "usage_metadata": {"input_tokens": 31, "output_tokens": 48}})
 }
 
 fn said(number: i64, node: &str, message: Value) -> Step {
     Step {
-        step: Some(number),
         took_ms: Some(1000),
-        ..Step::of(node)
+        ..step(number, node, "")
     }
     .with_output(json!({"messages": [message]}))
 }
@@ -54,71 +51,68 @@ fn tool(number: i64, name: &str) -> Step {
     )
 }
 
+fn input() -> Step {
+    Step {
+        kind: StepKind::Input,
+        step: Some(0),
+        ..Step::of("__start__")
+    }
+    .with_output(json!({"q": 1}))
+}
+
+fn ended(steps: Vec<Step>) -> Side {
+    Side {
+        status: "success".into(),
+        ..side(steps)
+    }
+}
+
 fn signs(comparison: &Comparison) -> String {
-    comparison
-        .rows
-        .iter()
-        .map(|row| row.verdict.sign())
-        .collect()
+    let rows = comparison.rows.iter();
+    rows.map(|row| row.verdict.sign()).collect()
 }
 
 #[test]
 fn the_example_of_the_screens_is_aligned() {
     let question = Step {
-        state: StepState::Waiting,
         asked: true,
         took_ms: Some(391_000),
         ..tool(4, "ask_customer")
     };
-    let question = Step {
-        state: StepState::Done,
-        ..question
-    };
-    let a = side(vec![
-        Step {
-            kind: StepKind::Input,
-            step: Some(0),
-            ..Step::of("__start__")
-        }
-        .with_output(json!({"q": 1})),
+    let begin = [
+        input(),
         said(1, "chat", ai("", &["list_invoices"])),
         tool(2, "list_invoices"),
-        said(
-            3,
-            "chat",
-            ai("I'll refund it.", &["send_refund", "send_email"]),
-        ),
+    ];
+    let refund = ai("I'll refund it.", &["send_refund", "send_email"]);
+    let rest = [
+        said(3, "chat", refund),
         tool(4, "send_refund"),
         tool(4, "send_email"),
         said(5, "chat", ai("Done.", &[])),
-    ]);
-    let b = side(vec![
-        Step {
-            kind: StepKind::Input,
-            step: Some(0),
-            ..Step::of("__start__")
-        }
-        .with_output(json!({"q": 1})),
-        said(1, "chat", ai("", &["list_invoices"])),
-        tool(2, "list_invoices"),
+    ];
+    let a = side([&begin[..], &rest].concat());
+    let rest = [
         said(3, "chat", ai("Before I refund it:", &["ask_customer"])),
         question,
         said(5, "chat", ai("All done.", &[])),
-    ]);
+    ];
+    let b = side([&begin[..], &rest].concat());
     let comparison = Comparison::of(a, b);
     assert_eq!(signs(&comparison), "===≠--+≠");
-    let whats: Vec<&Verdict> = comparison.rows.iter().map(|row| &row.verdict).collect();
-    assert_eq!(whats[3], &Verdict::Differs("calls".into()));
-    assert_eq!(whats[7], &Verdict::Differs("text".into()));
+    let whats = [3, 7].map(|row| comparison.rows[row].verdict.clone());
+    assert_eq!(
+        whats,
+        ["calls", "text"].map(|what| Verdict::Differs(what.into()))
+    );
     assert_eq!(comparison.first_difference().as_deref(), Some("step 3"));
     assert_eq!(comparison.is_same_input(), Some(true));
     assert_eq!(comparison.is_same(), Some(false));
-    let [a, b] = comparison.total_lines();
-    assert_eq!(a, "5s · 93 in, 144 out · 3 calls");
-    assert_eq!(
-        b,
-        "4s + 6m31s waiting · 93 in, 144 out · 2 calls · 1s faster"
-    );
+    let totals = [
+        "5s · 93 in, 144 out · 3 calls",
+        "4s + 6m31s waiting · 93 in, 144 out · 2 calls · 1s faster",
+    ];
+    assert_eq!(comparison.total_lines(), totals.map(String::from));
     let labels: Vec<String> = comparison.a.steps.iter().map(Step::label).collect();
     assert_eq!(
         labels[1..5],
@@ -146,20 +140,11 @@ fn ids_tokens_and_dialects_make_no_difference() {
         what_differs(&comparable(&python), &comparable(&differs)),
         "text"
     );
-    let (a, b) = (
-        Step::of("n").with_output(python),
-        Step::of("n").with_output(javascript),
-    );
-    assert_eq!(
-        a.output
-            .as_ref()
-            .map(|o| comparable(o)["messages"][0]["content"].clone()),
-        Some(json!("Hi"))
-    );
-    // The JavaScript form keeps its own number, which a comparison of fingerprints must still see as equal.
-    let number =
-        comparable(b.output.as_ref().unwrap())["messages"][0]["calls"][0]["args"]["n"].clone();
-    assert!(number == json!(1.0) || number == json!(1));
+    let content = |of: &Value| comparable(of)["messages"][0]["content"].clone();
+    assert_eq!([content(&python), content(&javascript)], ["Hi", "Hi"]);
+    let step = |output| side(vec![Step::of("n").with_output(output)]);
+    let comparison = Comparison::of(step(python), step(javascript));
+    assert_eq!(signs(&comparison), "=");
     assert_eq!(
         comparable(&json!({"a": 1.0, "b": [2.0, 2.5]})),
         json!({"a": 1, "b": [2, 2.5]})
@@ -198,26 +183,13 @@ fn different_graphs_have_totals_only() {
     );
 }
 
-fn input() -> Step {
-    Step {
-        kind: StepKind::Input,
-        step: Some(0),
-        ..Step::of("__start__")
-    }
-    .with_output(json!({"q": 1}))
-}
-
 #[test]
 fn unknown_steps_inputs_and_states_are_never_equal() {
-    let ended = |steps: Vec<Step>| Side {
-        status: "success".into(),
-        ..side(steps)
-    };
     let whole = || ended(vec![input(), step(1, "x", "1")]);
-    assert_eq!(Comparison::of(whole(), whole()).is_same(), Some(true));
+    let same = Comparison::of(whole(), whole());
     assert_eq!(
-        Comparison::of(whole(), whole()).common(),
-        "same input · same graph · same final state"
+        (same.is_same(), same.common().as_str()),
+        (Some(true), "same input · same graph · same final state")
     );
     // No step of a run that ended well is listed.
     for (a, b, of) in [
@@ -243,58 +215,35 @@ fn unknown_steps_inputs_and_states_are_never_equal() {
             Some(format!("? Steps unknown: those of {of} are not listed."))
         );
         assert_eq!(comparison.common(), "same graph");
-        assert!(
-            comparison
-                .notes
-                .iter()
-                .any(|note| note.contains("another graph ran later")),
-            "{:?}",
-            comparison.notes
-        );
+        let notes = comparison.notes.join("\n");
+        assert!(notes.contains("another graph ran later"), "{notes}");
         assert!(comparison.state_difference().is_none());
     }
-    let no_state = || Side {
+    let twice = |one: Side| {
+        let comparison = Comparison::of(one.clone(), one);
+        assert_eq!(comparison.is_same(), None);
+        comparison.common()
+    };
+    let no_state = Side {
         state: None,
         ..whole()
     };
-    assert_eq!(Comparison::of(no_state(), no_state()).is_same(), None);
-    assert!(
-        Comparison::of(no_state(), no_state())
-            .common()
-            .ends_with("final state unknown")
-    );
-    let no_input = || ended(vec![step(1, "x", "1")]);
-    assert_eq!(Comparison::of(no_input(), no_input()).is_same(), None);
-    assert!(
-        Comparison::of(no_input(), no_input())
-            .common()
-            .starts_with("input unknown")
-    );
-    let failed = || Side {
+    assert!(twice(no_state).ends_with("final state unknown"));
+    assert!(twice(ended(vec![step(1, "x", "1")])).starts_with("input unknown"));
+    // Why they failed is unknown.
+    twice(Side {
         status: "error".into(),
         ..ended(vec![input()])
-    };
-    assert_eq!(
-        Comparison::of(failed(), failed()).is_same(),
-        None,
-        "why they failed is unknown"
-    );
+    });
 }
 
 #[test]
 fn totals_of_unknown_steps_are_unknown() {
-    let mut other = Side {
-        status: "success".into(),
-        ..side(vec![input()])
-    };
+    let mut other = ended(vec![input()]);
     other.graph_id = Some("slow".into());
     let comparison = Comparison::of(side(vec![input(), step(1, "x", "1")]), other);
-    assert!(
-        comparison
-            .not_comparable()
-            .unwrap()
-            .starts_with("Different graphs (agent, slow)")
-    );
+    let why = comparison.not_comparable().unwrap();
+    assert!(why.starts_with("Different graphs (agent, slow)"), "{why}");
     assert_eq!(
         comparison.total_lines(),
         ["0.1s", "unknown: no steps are recorded"].map(String::from)
@@ -482,69 +431,42 @@ fn steps_are_read_from_captured_histories() {
         Some(json!(["in", "a", "b", "c"]))
     );
     // Three parallel questions, answered by a second run.
-    let parallel = filled("int-parallel-history-end", None);
+    let name = "int-parallel-history-end";
+    let asking = ["2 ask_one◆"; 3];
+    let parallel = filled(name, None);
+    let begin = ["0 input", "1 plan"];
     assert_eq!(
         labels(&parallel),
-        [
-            "0 input",
-            "1 plan",
-            "2 ask_one◆",
-            "2 ask_one◆",
-            "2 ask_one◆",
-            "3 fin"
-        ]
+        [&begin[..], &asking, &["3 fin"]].concat()
     );
     assert!(parallel.steps[2].took_ms > Some(50_000));
-    let (_, rows) = history("int-parallel-history-end", None);
+    let (_, rows) = history(name, None);
     let run = |at: usize| rows[at]["metadata"]["run_id"].as_str().unwrap().to_string();
     let (second, first) = (run(0), run(4));
-    let asked = filled("int-parallel-history-end", Some((&first, None)));
-    assert_eq!(
-        labels(&asked),
-        [
-            "0 input",
-            "1 plan",
-            "2 ask_one◆",
-            "2 ask_one◆",
-            "2 ask_one◆"
-        ]
-    );
-    assert!(
-        asked.steps[2..]
-            .iter()
-            .all(|step| step.state == StepState::Waiting)
-    );
-    let answered = filled("int-parallel-history-end", Some((&second, None)));
+    let asked = filled(name, Some((&first, None)));
+    assert_eq!(labels(&asked), [&begin[..], &asking].concat());
+    let states = |steps: &[Step]| steps.iter().map(|step| step.state).collect::<Vec<_>>();
+    assert_eq!(states(&asked.steps[2..]), [StepState::Waiting; 3]);
+    let answered = filled(name, Some((&second, None)));
     assert_eq!(
         labels(&answered),
         ["1 ask_one◆", "1 ask_one◆", "1 ask_one◆", "2 fin"]
     );
-    assert!(
-        answered.steps[..3]
-            .iter()
-            .all(|step| step.state == StepState::Done)
-    );
+    assert_eq!(states(&answered.steps[..3]), [StepState::Done; 3]);
     // The run that answers doesn't wait.
     let record = RunFacts {
         run_id: second.clone(),
         created_at: Some(jiff::Timestamp::UNIX_EPOCH),
         ..RunFacts::default()
     };
-    let answered = filled("int-parallel-history-end", Some((&second, Some(&record))));
-    assert!(
-        answered.steps[..3]
-            .iter()
-            .all(|step| !step.asked && step.took_ms.is_some())
-    );
+    let answered = filled(name, Some((&second, Some(&record))));
+    let is_known = |step: &Step| !step.asked && step.took_ms.is_some();
+    assert!(answered.steps[..3].iter().all(is_known));
     // A thread with state edits and several branches: only the current branch is read.
     let forked = filled("fork-history", None);
     assert!(labels(&forked).len() < 12, "{:?}", labels(&forked));
-    let edited = filled("js-fork-history", None);
-    assert!(
-        edited.steps.iter().any(|step| step.kind == StepKind::Edit),
-        "{:?}",
-        labels(&edited)
-    );
+    let edited = filled("js-fork-history", None).steps;
+    assert!(edited.iter().any(|step| step.kind == StepKind::Edit));
 }
 
 fn any_steps() -> impl Strategy<Value = Vec<Step>> {
@@ -615,11 +537,12 @@ proptest! {
         prop_assume!(has(&a) == has(&b));
         let comparison = Comparison::of(side(a.clone()), side(b.clone()));
         prop_assume!(comparison.not_comparable().is_none());
-        let mut of_a: Vec<usize> = comparison.rows.iter().filter_map(|row| row.a).collect();
-        let mut of_b: Vec<usize> = comparison.rows.iter().filter_map(|row| row.b).collect();
-        of_a.sort_unstable();
-        of_b.sort_unstable();
-        prop_assert_eq!(of_a, (0..a.len()).collect::<Vec<_>>());
-        prop_assert_eq!(of_b, (0..b.len()).collect::<Vec<_>>());
+        let sorted = |of: fn(&Row) -> Option<usize>| {
+            let mut steps: Vec<usize> = comparison.rows.iter().filter_map(of).collect();
+            steps.sort_unstable();
+            steps
+        };
+        prop_assert_eq!(sorted(|row| row.a), (0..a.len()).collect::<Vec<_>>());
+        prop_assert_eq!(sorted(|row| row.b), (0..b.len()).collect::<Vec<_>>());
     }
 }

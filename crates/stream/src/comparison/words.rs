@@ -1,7 +1,7 @@
 //! Short texts of a comparison, shared by the page and the command.
 
 use super::align::{Comparability, Comparison, Row, Totals, Verdict};
-use super::steps::{Side, SideSource, Step, StepKind, StepState};
+use super::steps::{Side, SideSource, Step, StepState};
 use runtail_core::text::{count, duration};
 use std::time::Duration;
 
@@ -54,17 +54,8 @@ impl Step {
 
     /// Returns its name without its tools, with the nodes that contain it: `research › search`.
     pub fn place(&self) -> String {
-        let own = if self.kind == StepKind::Input {
-            "input"
-        } else {
-            &self.node
-        };
-        let outer: String = self
-            .namespace
-            .iter()
-            .map(|node| format!("{node} › "))
-            .collect();
-        outer + own
+        let outer = self.namespace.iter().map(|node| format!("{node} › "));
+        outer.collect::<String>() + self.name()
     }
 
     /// Returns what it did, without its node: `2 calls`, `list_invoices`.
@@ -197,12 +188,10 @@ impl Comparison {
 
 fn total(side: &Side, totals: &Totals) -> String {
     if side.has_unknown_steps() {
-        let all = if side.has_node_steps() {
-            "not all steps are recorded"
-        } else {
-            "no steps are recorded"
+        return match side.has_node_steps() {
+            true => "unknown: not all steps are recorded".into(),
+            false => "unknown: no steps are recorded".into(),
         };
-        return format!("unknown: {all}");
     }
     let mut time = totals.took_ms.map(took).unwrap_or_default();
     if totals.waiting_ms > 0 {

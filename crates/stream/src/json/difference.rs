@@ -1,7 +1,7 @@
 //! Structural differences between two JSON documents. Ignores key order, white space and string escapes. Lists are
 //! aligned by the ids of their members if they have any, otherwise by their values.
 
-mod align;
+pub(crate) mod align;
 mod fingerprint;
 #[cfg(test)]
 mod tests;
@@ -232,13 +232,6 @@ impl Compare<'_> {
     }
 
     fn objects(&mut self, old: u32, new: u32) {
-        let keys = |doc, node| Members {
-            doc,
-            next: Some(node)
-                .filter(|n| JsonIndex::has_children(doc, *n))
-                .map(|n| n + 1),
-            of: node,
-        };
         let (mut olds, mut news) = (
             keys(self.old, old).peekable(),
             keys(self.new, new).peekable(),
@@ -294,12 +287,7 @@ impl Compare<'_> {
                 .flat_map(|aligned| match aligned {
                     Aligned::Pair(a, b) => [Some(Op::Pair(a, b)), None],
                     Aligned::Moved(a, b) => {
-                        let moved = Change {
-                            kind: ChangeKind::Moved,
-                            old: a,
-                            new: b,
-                            kept: 0,
-                        };
+                        let moved = ChangeKind::Moved.of(a, b);
                         [Some(Op::Report(moved)), Some(Op::Pair(a, b))]
                     }
                     Aligned::Added(b) => [Some(Op::Report(added(old, b))), None],
@@ -344,47 +332,34 @@ impl Compare<'_> {
 }
 
 /// The members of an object with their keys.
-struct Members<'a> {
-    doc: &'a JsonIndex,
-    next: Option<u32>,
-    of: u32,
+/// Returns the members of an object and their keys.
+fn keys(doc: &JsonIndex, object: u32) -> impl Iterator<Item = (u32, Cow<'_, str>)> {
+    let key = |node| plain(doc.key(node).unwrap_or_default());
+    doc.children(object).map(move |node| (node, key(node)))
 }
 
-impl<'a> Iterator for Members<'a> {
-    type Item = (u32, Cow<'a, str>);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let node = self.next?;
-        self.next = Some(self.doc.after(node)).filter(|next| *next < self.doc.after(self.of));
-        Some((node, plain(self.doc.key(node).unwrap_or_default())))
+impl ChangeKind {
+    fn of(self, old: u32, new: u32) -> Change {
+        let (kind, kept) = (self, 0);
+        Change {
+            kind,
+            old,
+            new,
+            kept,
+        }
     }
 }
 
 fn changed(old: u32, new: u32) -> Change {
-    Change {
-        kind: ChangeKind::Changed,
-        old,
-        new,
-        kept: 0,
-    }
+    ChangeKind::Changed.of(old, new)
 }
 
 fn added(container: u32, new: u32) -> Change {
-    Change {
-        kind: ChangeKind::Added,
-        old: container,
-        new,
-        kept: 0,
-    }
+    ChangeKind::Added.of(container, new)
 }
 
 fn removed(old: u32, container: u32) -> Change {
-    Change {
-        kind: ChangeKind::Removed,
-        old,
-        new: container,
-        kept: 0,
-    }
+    ChangeKind::Removed.of(old, container)
 }
 
 /// Returns the length of the old string if the new one only appends to it, otherwise 0.

@@ -2,7 +2,7 @@
 //! to it; text that it shares with a recent event is stored once. A streamed token has a kilobyte of repeated metadata
 //! and only one new word.
 
-use crate::log::delta::Delta;
+use crate::log::delta::{Delta, common};
 use crate::log::event::server_time;
 use crate::{Data, Event, Namespace, Seq};
 use jiff::{SignedDuration, Timestamp};
@@ -39,7 +39,7 @@ impl Origin {
 }
 
 /// One event. Indexes refer to its chunk's lists.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Row {
     /// Nanoseconds since its chunk's first event.
     at: i64,
@@ -79,8 +79,9 @@ impl Row {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Kind {
+    #[default]
     Json,
     Malformed,
     LargeJson,
@@ -98,7 +99,7 @@ enum Large {
 }
 
 /// A sequence of consecutive events.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Chunk {
     first: Seq,
     base: Timestamp,
@@ -117,21 +118,6 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    fn new(first: Seq, base: Timestamp) -> Chunk {
-        Chunk {
-            first,
-            base,
-            rows: Vec::new(),
-            evicted: 0,
-            text: String::new(),
-            origins: Vec::new(),
-            patterns: Vec::new(),
-            pattern_bytes: 0,
-            large: VecDeque::new(),
-            large_evicted: 0,
-        }
-    }
-
     /// Returns the position of the oldest retained event.
     pub fn first(&self) -> Seq {
         self.first + self.evicted as u64
@@ -362,7 +348,11 @@ impl Packer {
             self.patterns
                 .iter_mut()
                 .for_each(|pattern| pattern.index = NO_INDEX);
-            chunks.push_back(Chunk::new(event.seq, event.at));
+            chunks.push_back(Chunk {
+                first: event.seq,
+                base: event.at,
+                ..Chunk::default()
+            });
         }
         let Some(chunk) = chunks.back_mut() else {
             return;
@@ -387,16 +377,10 @@ impl Packer {
         let before = chunk.rows.len().checked_sub(1);
         let mut row = Row {
             at,
-            id: 0,
-            own: 0,
-            id_len: 0,
-            own_len: 0,
             origin: origin as u16,
             pattern: NO_INDEX,
-            head: 0,
-            tail: 0,
-            kind: Kind::Json,
             flags: if replayed { REPLAYED } else { 0 } | if is_new { NEW_ORIGIN } else { 0 },
+            ..Row::default()
         };
         if let Some(id) = id.as_deref() {
             match before
@@ -471,57 +455,6 @@ impl Packer {
 /// Converts a length of at most [`MAX_SHARED_TEXT`].
 fn to_u16(len: usize) -> u16 {
     u16::try_from(len).unwrap_or(u16::MAX)
-}
-
-/// Returns the lengths of the common prefix and suffix of two texts. They end at character boundaries and don't
-/// overlap.
-pub(crate) fn common(a: &str, b: &str) -> (usize, usize) {
-    let max = a.len().min(b.len());
-    let mut head = equal_bytes(
-        a.as_bytes()[..max].chunks(WORD),
-        b.as_bytes()[..max].chunks(WORD),
-        false,
-    );
-    while !(a.is_char_boundary(head) && b.is_char_boundary(head)) {
-        head -= 1;
-    }
-    let max = max - head;
-    let (end_a, end_b) = (
-        &a.as_bytes()[a.len() - max..],
-        &b.as_bytes()[b.len() - max..],
-    );
-    let mut tail = equal_bytes(end_a.rchunks(WORD), end_b.rchunks(WORD), true);
-    while !(a.is_char_boundary(a.len() - tail) && b.is_char_boundary(b.len() - tail)) {
-        tail -= 1;
-    }
-    (head, tail)
-}
-
-/// Number of bytes compared per step.
-const WORD: usize = 32;
-
-/// Counts the equal bytes before the first difference.
-fn equal_bytes<'a>(
-    a: impl Iterator<Item = &'a [u8]>,
-    b: impl Iterator<Item = &'a [u8]>,
-    from_end: bool,
-) -> usize {
-    let mut count = 0;
-    for (a, b) in a.zip(b) {
-        if a == b {
-            count += a.len();
-            continue;
-        }
-        let mut pairs = a.iter().zip(b);
-        let differs = |(a, b): (&u8, &u8)| a != b;
-        return count
-            + match from_end {
-                true => pairs.rev().position(differs),
-                false => pairs.position(differs),
-            }
-            .unwrap_or(0);
-    }
-    count
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Large texts stored as deltas to newer ones. Used for older snapshots of a thread.
 
 use crate::Seq;
-use crate::log::chunk::common;
 use std::sync::Arc;
 
 /// The difference between a text and a newer text, its base.
@@ -57,6 +56,57 @@ impl Delta {
 /// Splits a text before its first field `values`.
 fn split(text: &str) -> (&str, &str) {
     text.split_at(memchr::memmem::find(text.as_bytes(), b"\"values\":").unwrap_or(0))
+}
+
+/// Returns the lengths of the common prefix and suffix of two texts. They end at character boundaries and don't
+/// overlap.
+pub(crate) fn common(a: &str, b: &str) -> (usize, usize) {
+    let max = a.len().min(b.len());
+    let mut head = equal_bytes(
+        a.as_bytes()[..max].chunks(WORD),
+        b.as_bytes()[..max].chunks(WORD),
+        false,
+    );
+    while !(a.is_char_boundary(head) && b.is_char_boundary(head)) {
+        head -= 1;
+    }
+    let max = max - head;
+    let (end_a, end_b) = (
+        &a.as_bytes()[a.len() - max..],
+        &b.as_bytes()[b.len() - max..],
+    );
+    let mut tail = equal_bytes(end_a.rchunks(WORD), end_b.rchunks(WORD), true);
+    while !(a.is_char_boundary(a.len() - tail) && b.is_char_boundary(b.len() - tail)) {
+        tail -= 1;
+    }
+    (head, tail)
+}
+
+/// Number of bytes compared per step.
+const WORD: usize = 32;
+
+/// Counts the equal bytes before the first difference.
+fn equal_bytes<'a>(
+    a: impl Iterator<Item = &'a [u8]>,
+    b: impl Iterator<Item = &'a [u8]>,
+    from_end: bool,
+) -> usize {
+    let mut count = 0;
+    for (a, b) in a.zip(b) {
+        if a == b {
+            count += a.len();
+            continue;
+        }
+        let mut pairs = a.iter().zip(b);
+        let differs = |(a, b): (&u8, &u8)| a != b;
+        return count
+            + match from_end {
+                true => pairs.rev().position(differs),
+                false => pairs.position(differs),
+            }
+            .unwrap_or(0);
+    }
+    count
 }
 
 #[cfg(test)]

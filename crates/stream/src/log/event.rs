@@ -88,6 +88,14 @@ impl Data {
     }
 
     /// Returns the retained text.
+    /// Returns what two equal data have in common: the text, and the size of what was too large.
+    pub(crate) fn content(&self) -> (&str, Option<u64>) {
+        match self {
+            Data::TooLarge { size, head } => (head, Some(*size)),
+            data => (data.text(), None),
+        }
+    }
+
     pub fn text(&self) -> &Arc<str> {
         match self {
             Data::Json(text) | Data::Malformed(text) => text,

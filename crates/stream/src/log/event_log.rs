@@ -74,10 +74,8 @@ impl EventLog {
             while self.marks.len() > 1
                 && (self.marks.len() > MAX_MARKS || self.mark_bytes > MAX_MARK_BYTES)
             {
-                self.mark_bytes -= self
-                    .marks
-                    .pop_front()
-                    .map_or(0, |mark| mark.record.weight());
+                let evicted = self.marks.pop_front();
+                self.mark_bytes -= evicted.map_or(0, |mark| mark.record.weight());
                 self.evicted_marks += 1;
             }
             return;
@@ -150,10 +148,9 @@ impl EventLog {
             return;
         };
         let number = self.chunk_of(older);
-        let Some(chunk) = self.chunks.get_mut(number) else {
-            return;
-        };
-        let Some(index) = chunk.index_of(older) else {
+        let chunk = self.chunks.get_mut(number);
+        let Some((index, chunk)) = chunk.and_then(|chunk| Some((chunk.index_of(older)?, chunk)))
+        else {
             return;
         };
         let before = chunk.weight(index).unwrap_or_default();
@@ -273,20 +270,6 @@ impl EventLog {
         self.bytes
     }
 
-    /// Returns the events from this position on, or from the oldest one retained.
-    pub fn iter_from(&self, seq: Seq) -> impl Iterator<Item = Event> {
-        let (from, last) = (self.chunk_of(seq), self.last_seq());
-        let indexes = self
-            .chunks
-            .range(from..)
-            .flat_map(|chunk| chunk.indexes().map(move |index| (chunk, index)));
-        let indexes = indexes.map(|(chunk, index)| (chunk.seq(index), chunk, index));
-        let wanted = indexes
-            .skip_while(move |(number, ..)| *number < seq)
-            .take_while(move |(number, ..)| *number <= last);
-        wanted.filter_map(|(_, chunk, index)| chunk.event(index, &self.base()))
-    }
-
     /// Returns the records other than events, in order.
     pub fn marks(&self) -> &VecDeque<Mark> {
         &self.marks
@@ -357,74 +340,56 @@ impl EventLog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Data;
     use crate::{Loaded, SnapshotPart, ThreadSnapshot};
 
     /// Memory size of an event with ten bytes of data.
     const TEN: usize = 32 + 10;
 
     fn event(seq: u64, size: usize) -> Record {
-        Record::Event(Event {
-            seq: Seq(seq),
-            at: jiff::Timestamp::UNIX_EPOCH,
-            conn: 1,
-            replayed: false,
-            name: "values".into(),
-            ns: [].into(),
-            id: None,
-            data: Data::Json("1".repeat(size).into()),
-        })
+        Record::Event(crate::tests::event(seq, "values", &"1".repeat(size)))
+    }
+
+    /// Returns a log of three events of ten bytes, which got this many.
+    fn of_three(count: u64) -> EventLog {
+        let mut event_log = EventLog::new(Limits { max_bytes: 3 * TEN });
+        (1..=count).for_each(|seq| event_log.push(event(seq, 10)));
+        event_log
+    }
+
+    impl EventLog {
+        /// Returns the positions of the events from one on.
+        fn seqs(&self, from: u64) -> Vec<u64> {
+            let found = (from..20).filter_map(|seq| self.get(Seq(seq)));
+            found.map(|event| event.seq.0).collect()
+        }
+
+        /// Returns the first and the last shown event, how many are shown, and the memory of all.
+        fn ends(&self) -> (Option<u64>, u64, usize, usize) {
+            let first = self.first_seq().map(|first| first.0);
+            (first, self.last_seq().0, self.len(), self.kept_bytes())
+        }
     }
 
     #[test]
     fn events_are_found_and_the_log_is_bounded() {
-        let mut event_log = EventLog::new(Limits { max_bytes: 3 * TEN });
+        let mut event_log = of_three(0);
         assert_eq!(
-            (
-                event_log.first_seq(),
-                event_log.last_seq(),
-                event_log.get(Seq(1))
-            ),
-            (None, Seq::START, None)
+            (event_log.ends(), event_log.get(Seq(1))),
+            ((None, 0, 0, 0), None)
         );
         let gap = Record::Gap {
-            at: jiff::Timestamp::UNIX_EPOCH,
+            at: Timestamp::UNIX_EPOCH,
             why: "x".into(),
         };
         event_log.push(gap.clone());
-        for seq in 1..=5 {
-            event_log.push(event(seq, 10));
-        }
+        (1..=5).for_each(|seq| event_log.push(event(seq, 10)));
         event_log.push(gap);
-        assert_eq!(
-            (event_log.first_seq(), event_log.last_seq(), event_log.len()),
-            (Some(Seq(3)), Seq(5), 3)
-        );
-        assert_eq!((event_log.get(Seq(2)), event_log.get(Seq(6))), (None, None));
-        assert_eq!(event_log.get(Seq(4)).unwrap().seq, Seq(4));
-        assert_eq!(
-            event_log
-                .iter_from(Seq(0))
-                .map(|e| e.seq.0)
-                .collect::<Vec<_>>(),
-            [3, 4, 5]
-        );
-        assert_eq!(
-            event_log
-                .iter_from(Seq(5))
-                .map(|e| e.seq.0)
-                .collect::<Vec<_>>(),
-            [5]
-        );
-        assert_eq!(event_log.iter_from(Seq(9)).count(), 0);
-        assert_eq!(
-            event_log
-                .marks()
-                .iter()
-                .map(|m| m.after.0)
-                .collect::<Vec<_>>(),
-            [0, 5]
-        );
+        assert_eq!(event_log.ends(), (Some(3), 5, 3, 3 * TEN));
+        let found = [2, 4, 6].map(|seq| event_log.get(Seq(seq)).map(|event| event.seq.0));
+        assert_eq!(found, [None, Some(4), None]);
+        let from = [0, 5, 9].map(|seq| event_log.seqs(seq));
+        assert_eq!(from, [vec![3, 4, 5], vec![5], vec![]]);
+        assert!(event_log.marks().iter().map(|mark| mark.after.0).eq([0, 5]));
         assert_eq!(
             (event_log.evicted_rows(), event_log.evicted_bytes()),
             (2, 20)
@@ -433,56 +398,24 @@ mod tests {
 
     #[test]
     fn time_travel_hides_newer_events() {
-        let mut event_log = EventLog::new(Limits { max_bytes: 3 * TEN });
-        (1..=3).for_each(|seq| event_log.push(event(seq, 10)));
+        let mut event_log = of_three(3);
         event_log.show_until(Some(Seq(2)));
         event_log.push(event(4, 10));
         assert_eq!(
-            (
-                event_log.first_seq(),
-                event_log.last_seq(),
-                event_log.newest_seq(),
-                event_log.len()
-            ),
-            (Some(Seq(2)), Seq(2), Seq(4), 1)
+            (event_log.ends(), event_log.newest_seq()),
+            ((Some(2), 2, 1, 3 * TEN), Seq(4))
         );
-        assert_eq!((event_log.len(), event_log.kept_bytes()), (1, 3 * TEN));
-        assert_eq!(
-            (
-                event_log.get(Seq(3)),
-                event_log.whole(Seq(3)).map(|event| event.seq)
-            ),
-            (None, Some(Seq(3)))
-        );
-        assert_eq!(
-            event_log
-                .iter_from(Seq(0))
-                .map(|e| e.seq.0)
-                .collect::<Vec<_>>(),
-            [2]
-        );
+        assert!(event_log.get(Seq(3)).is_none() && event_log.whole(Seq(3)).is_some());
+        assert_eq!(event_log.seqs(0), [2]);
         // All visible events are evicted.
         event_log.push(event(5, 10));
+        assert_eq!(event_log.ends(), (None, 2, 0, 3 * TEN));
         assert_eq!(
-            (
-                event_log.first_seq(),
-                event_log.first_retained(),
-                event_log.len(),
-                event_log.iter_from(Seq(0)).count()
-            ),
-            (None, Some(Seq(3)), 0, 0)
+            (event_log.first_retained(), event_log.seqs(0).len()),
+            (Some(Seq(3)), 0)
         );
-        assert_eq!((event_log.len(), event_log.kept_bytes()), (0, 3 * TEN));
         event_log.show_until(None);
-        assert_eq!(
-            (
-                event_log.first_seq(),
-                event_log.last_seq(),
-                event_log.len(),
-                event_log.kept_bytes()
-            ),
-            (Some(Seq(3)), Seq(5), 3, 3 * TEN)
-        );
+        assert_eq!(event_log.ends(), (Some(3), 5, 3, 3 * TEN));
     }
 
     #[test]
@@ -533,13 +466,6 @@ mod tests {
         for entry in &entries {
             assert_eq!(event_log.whole(entry.seq).as_ref(), Some(entry));
         }
-        assert_eq!(
-            event_log
-                .iter_from(Seq(0))
-                .filter(Event::is_snapshot)
-                .collect::<Vec<_>>(),
-            entries
-        );
         // Snapshots don't count as events of the stream.
         assert_eq!(
             [2, 5, 6].map(|seq| event_log.number_of(Seq(seq)).0),

@@ -82,12 +82,10 @@ fn split(line: &[u8]) -> Option<(&[u8], [u8; BYTES])> {
     let before = rest.strip_suffix(FIELD)?;
     let mut written = [0; BYTES];
     for (byte, pair) in written.iter_mut().zip(hex.as_chunks::<2>().0) {
-        let digit = |c: u8| {
-            char::from(c)
-                .to_digit(16)
-                .filter(|_| !c.is_ascii_uppercase())
-        };
-        *byte = u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok()?;
+        let is_digit = |c: &u8| matches!(c, b'0'..=b'9' | b'a'..=b'f');
+        let digits = std::str::from_utf8(pair).ok()?;
+        let number = u8::from_str_radix(digits, 16).ok();
+        *byte = number.filter(|_| pair.iter().all(is_digit))?;
     }
     Some((before, written))
 }

@@ -42,21 +42,41 @@ pub enum Record {
 impl Record {
     /// Returns the approximate memory size, in bytes, of a record other than an event.
     pub fn weight(&self) -> usize {
-        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-        let own = match self {
+        let mut copy = self.clone();
+        let texts = copy.texts().into_iter().map(|(_, text)| text.len());
+        size_of::<Record>() + texts.sum::<usize>()
+    }
+
+    /// Returns the texts of a record other than an event, with the names of their fields.
+    pub(crate) fn texts(&mut self) -> Vec<(&'static str, &mut String)> {
+        let (mut texts, optional) = match self {
             Record::Head(head) => {
-                let modes: usize = head.modes.iter().map(String::len).sum();
-                head.server.len() + text(&head.thread_id) + text(&head.run_id) + modes
+                let mut texts = vec![("server", &mut head.server)];
+                texts.extend(head.modes.iter_mut().map(|mode| ("modes", mode)));
+                let ids = [
+                    ("thread_id", &mut head.thread_id),
+                    ("run_id", &mut head.run_id),
+                ];
+                (texts, Vec::from(ids))
             }
-            Record::Open { resumed_after, .. } => text(resumed_after),
-            Record::Close { reason: text, .. } | Record::Gap { why: text, .. } => text.len(),
-            Record::Run(run) => {
-                run.run_id.len() + run.status.len() + text(&run.assistant_id) + text(&run.detail)
+            Record::Open { resumed_after, .. } => {
+                (Vec::new(), vec![("resumed_after", resumed_after)])
             }
-            Record::End(end) => text(&end.detail),
-            Record::Event(_) => 0,
+            Record::Close { reason, .. } => (vec![("reason", reason)], Vec::new()),
+            Record::Gap { why, .. } => (vec![("why", why)], Vec::new()),
+            Record::Run(run) => (
+                vec![("run_id", &mut run.run_id), ("status", &mut run.status)],
+                vec![
+                    ("assistant_id", &mut run.assistant_id),
+                    ("detail", &mut run.detail),
+                ],
+            ),
+            Record::End(end) => (Vec::new(), vec![("detail", &mut end.detail)]),
+            Record::Event(_) => Default::default(),
         };
-        size_of::<Record>() + own
+        let optional = optional.into_iter();
+        texts.extend(optional.filter_map(|(name, text)| Some((name, text.as_mut()?))));
+        texts
     }
 }
 
@@ -184,6 +204,14 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Returns whether the run ended with its last event: servers close the stream later.
+    pub(crate) fn is_shown_by_events(self) -> bool {
+        matches!(
+            self,
+            Outcome::Success | Outcome::Interrupted | Outcome::Error
+        )
+    }
+
     /// Returns the word used in recordings.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -199,15 +227,11 @@ impl Outcome {
 
     /// Parses the word used in recordings. Words of newer versions are `Unknown`.
     pub fn from_word(word: &str) -> Outcome {
-        match word {
-            "success" => Outcome::Success,
-            "error" => Outcome::Error,
-            "interrupted" => Outcome::Interrupted,
-            "cancelled" => Outcome::Cancelled,
-            "timeout" => Outcome::Timeout,
-            "detached" => Outcome::Detached,
-            _ => Outcome::Unknown,
-        }
+        use Outcome::{Cancelled, Detached, Error, Interrupted, Success, Timeout, Unknown};
+        [Success, Error, Interrupted, Cancelled, Timeout, Detached]
+            .into_iter()
+            .find(|outcome| outcome.as_str() == word)
+            .unwrap_or(Unknown)
     }
 }
 

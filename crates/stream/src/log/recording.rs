@@ -8,6 +8,7 @@ use runtail_core::json::{self, Peek};
 use serde::Deserialize;
 use serde::de::Error as _;
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::io::{self, Write};
 
 /// Largest event size accepted when parsing, so that totals don't overflow.
@@ -17,16 +18,10 @@ const MAX_SIZE: u64 = 1 << 40;
 pub fn write_record(out: &mut impl Write, record: &Record) -> io::Result<()> {
     match record {
         Record::Head(head) => {
-            write!(
-                out,
-                r#"{{"kind":"tape","version":1,"at":"{:.6}","server":"#,
-                head.at
-            )?;
-            write_string(out, &head.server)?;
-            out.write_all(br#","thread_id":"#)?;
-            write_optional(out, head.thread_id.as_deref())?;
-            out.write_all(br#","run_id":"#)?;
-            write_optional(out, head.run_id.as_deref())?;
+            write!(out, r#"{{"kind":"tape","version":1,"at":"{:.6}""#, head.at)?;
+            write_field(out, "server", &*head.server)?;
+            write_field(out, "thread_id", head.thread_id.as_deref())?;
+            write_field(out, "run_id", head.run_id.as_deref())?;
             out.write_all(br#","modes":"#)?;
             serde_json::to_writer(&mut *out, &head.modes)?;
         }
@@ -38,171 +33,109 @@ pub fn write_record(out: &mut impl Write, record: &Record) -> io::Result<()> {
         } => {
             write!(
                 out,
-                r#"{{"kind":"open","at":"{at:.6}","conn":{conn},"status":{status},"resumed_after":"#
+                r#"{{"kind":"open","at":"{at:.6}","conn":{conn},"status":{status}"#
             )?;
-            write_optional(out, resumed_after.as_deref())?;
+            write_field(out, "resumed_after", resumed_after.as_deref())?;
         }
         Record::Event(event) if event.is_snapshot() => snapshot::write(out, event)?,
         Record::Event(event) => write_event(out, event)?,
         Record::Close { at, conn, reason } => {
-            write!(
-                out,
-                r#"{{"kind":"close","at":"{at:.6}","conn":{conn},"reason":"#
-            )?;
-            write_string(out, reason)?;
+            write!(out, r#"{{"kind":"close","at":"{at:.6}","conn":{conn}"#)?;
+            write_field(out, "reason", &**reason)?;
         }
         Record::Gap { at, why } => {
-            write!(out, r#"{{"kind":"gap","at":"{at:.6}","why":"#)?;
-            write_string(out, why)?;
+            write!(out, r#"{{"kind":"gap","at":"{at:.6}""#)?;
+            write_field(out, "why", &**why)?;
         }
         Record::Run(run) => write_run(out, run)?,
         Record::End(end) => {
-            let End {
-                at,
-                outcome,
-                detail,
-                events,
-                bytes,
-                connections,
-                duplicates,
-                gaps,
-                malformed,
-            } = end;
-            write!(
-                out,
-                r#"{{"kind":"end","at":"{at:.6}","outcome":"{}","#,
-                outcome.as_str()
-            )?;
-            if let Some(detail) = detail {
-                out.write_all(br#""detail":"#)?;
-                write_string(out, detail)?;
-                out.write_all(b",")?;
+            write!(out, r#"{{"kind":"end","at":"{:.6}""#, end.at)?;
+            write_field(out, "outcome", end.outcome.as_str())?;
+            if let Some(detail) = &end.detail {
+                write_field(out, "detail", &**detail)?;
             }
-            write!(
-                out,
-                r#""events":{events},"bytes":{bytes},"connections":{connections},"#
-            )?;
-            write!(
-                out,
-                r#""duplicates":{duplicates},"gaps":{gaps},"malformed":{malformed}"#
-            )?;
+            for (name, count) in [
+                ("events", end.events),
+                ("bytes", end.bytes),
+                ("connections", end.connections.into()),
+                ("duplicates", end.duplicates),
+                ("gaps", end.gaps),
+                ("malformed", end.malformed),
+            ] {
+                write!(out, r#","{name}":{count}"#)?;
+            }
         }
     }
     out.write_all(b"}\n")
 }
 
 fn write_run(out: &mut impl Write, run: &RunRecord) -> io::Result<()> {
-    let RunRecord {
-        at,
-        run_id,
-        status,
-        started_at,
-        ended_at,
-        assistant_id,
-        outcome,
-        detail,
-    } = run;
-    write!(out, r#"{{"kind":"run","at":"{at:.6}","run_id":"#)?;
-    write_string(out, run_id)?;
-    out.write_all(br#","status":"#)?;
-    write_string(out, status)?;
-    for (name, time) in [("started_at", started_at), ("ended_at", ended_at)] {
-        match time {
-            Some(time) => write!(out, r#","{name}":"{time:.6}""#)?,
-            None => write!(out, r#","{name}":null"#)?,
-        }
+    write!(out, r#"{{"kind":"run","at":"{:.6}""#, run.at)?;
+    write_field(out, "run_id", &*run.run_id)?;
+    write_field(out, "status", &*run.status)?;
+    for (name, time) in [("started_at", run.started_at), ("ended_at", run.ended_at)] {
+        write_field(out, name, time.map(|time| format!("{time:.6}")).as_deref())?;
     }
-    out.write_all(br#","assistant_id":"#)?;
-    write_optional(out, assistant_id.as_deref())?;
-    if let Some(outcome) = outcome {
-        write!(out, r#","outcome":"{}""#, outcome.as_str())?;
+    write_field(out, "assistant_id", run.assistant_id.as_deref())?;
+    if let Some(outcome) = run.outcome {
+        write_field(out, "outcome", outcome.as_str())?;
     }
-    if let Some(detail) = detail {
-        out.write_all(br#","detail":"#)?;
-        write_string(out, detail)?;
+    if let Some(detail) = &run.detail {
+        write_field(out, "detail", &**detail)?;
     }
     Ok(())
 }
 
 fn write_event(out: &mut impl Write, event: &Event) -> io::Result<()> {
-    let Event {
-        seq,
-        at,
-        conn,
-        replayed,
-        name,
-        ns,
-        id,
-        data,
-    } = event;
-    write!(out, r#"{{"kind":"event","seq":{seq},"at":""#)?;
-    write_time(out, *at)?;
-    write!(out, r#"","conn":{conn},"event":"#)?;
-    write_string(out, name)?;
+    write!(out, r#"{{"kind":"event","seq":{},"at":""#, event.seq)?;
+    write_time(out, event.at)?;
+    write!(out, r#"","conn":{}"#, event.conn)?;
+    write_field(out, "event", &*event.name)?;
     out.write_all(br#","ns":["#)?;
-    for (i, segment) in ns.iter().enumerate() {
+    for (i, segment) in event.ns.iter().enumerate() {
         if i > 0 {
             out.write_all(b",")?;
         }
         write_string(out, segment)?;
     }
-    out.write_all(br#"],"id":"#)?;
-    write_optional(out, id.as_deref())?;
-    if *replayed {
+    out.write_all(b"]")?;
+    write_field(out, "id", event.id.as_deref())?;
+    if event.replayed {
         out.write_all(br#","replayed":true"#)?;
     }
-    match data {
+    match &event.data {
         Data::Json(text) => {
             out.write_all(br#","data":"#)?;
-            out.write_all(json::one_line(text).as_bytes())
+            return out.write_all(json::one_line(text).as_bytes());
         }
-        Data::Malformed(text) => {
-            out.write_all(br#","malformed":true,"data":"#)?;
-            write_string(out, text)
-        }
-        Data::TooLarge { size, head } => {
-            write!(out, r#","malformed":true,"too_large":{size},"data":"#)?;
-            write_string(out, head)
-        }
+        Data::Malformed(_) => out.write_all(br#","malformed":true"#)?,
+        Data::TooLarge { size, .. } => write!(out, r#","malformed":true,"too_large":{size}"#)?,
     }
+    write_field(out, "data", &**event.data.text())
 }
 
 /// Writes a time like `{:.6}` at a fifth of the cost; every event has one.
 fn write_time(out: &mut impl Write, at: Timestamp) -> io::Result<()> {
-    let (seconds, nanos) = match (at.as_second(), i64::from(at.subsec_nanosecond())) {
-        (seconds, nanos @ 0..) => (seconds, nanos),
-        (seconds, nanos) => (seconds - 1, nanos + 1_000_000_000),
-    };
-    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    // Days since 0000-03-01, in eras of 400 years. A year that starts in March has its leap day at the end.
-    let days = days + 719_468;
-    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year + era * 400 + i64::from(month <= 2);
-    if !(0..=9999).contains(&year) {
-        return write!(out, "{at:.6}");
+    thread_local! {
+        static NEWEST: Cell<(i64, [u8; 27])> = const { Cell::new((i64::MIN, [0; 27])) };
     }
-    let mut text = *b"0000-00-00T00:00:00.000000Z";
-    let mut put = |end: usize, mut number: i64| {
-        let mut index = end;
-        while number > 0 {
-            index -= 1;
-            text[index] = b'0' + u8::try_from(number % 10).unwrap_or_default();
-            number /= 10;
+    let (second, nanos) = (at.as_second(), at.subsec_nanosecond());
+    let (known, mut text) = NEWEST.get();
+    if known == second && nanos >= 0 {
+        let mut micros = nanos / 1_000;
+        for digit in text[20..26].iter_mut().rev() {
+            *digit = b'0' + (micros % 10) as u8;
+            micros /= 10;
         }
-    };
-    put(4, year);
-    put(7, month);
-    put(10, day);
-    put(13, second / 3_600);
-    put(16, second / 60 % 60);
-    put(19, second % 60);
-    put(26, nanos / 1_000);
-    out.write_all(&text)
+        return out.write_all(&text);
+    }
+    let written = format!("{at:.6}");
+    if let Ok(text) = written.as_bytes().try_into()
+        && nanos >= 0
+    {
+        NEWEST.set((second, text));
+    }
+    out.write_all(written.as_bytes())
 }
 
 fn write_string(out: &mut impl Write, text: &str) -> io::Result<()> {
@@ -218,8 +151,16 @@ fn write_string(out: &mut impl Write, text: &str) -> io::Result<()> {
     serde_json::to_writer(out, text).map_err(io::Error::from)
 }
 
-fn write_optional(out: &mut impl Write, text: Option<&str>) -> io::Result<()> {
-    match text {
+/// Writes a comma and a field, which is null without a text.
+fn write_field<'a>(
+    out: &mut impl Write,
+    name: &str,
+    text: impl Into<Option<&'a str>>,
+) -> io::Result<()> {
+    out.write_all(b",\"")?;
+    out.write_all(name.as_bytes())?;
+    out.write_all(b"\":")?;
+    match text.into() {
         Some(text) => write_string(out, text),
         None => out.write_all(b"null"),
     }
@@ -310,10 +251,9 @@ impl LineParser {
                 modes: line.modes,
             }),
             "open" => {
-                let status = if let Some(RawStatus::Number(status)) = line.status {
-                    status
-                } else {
-                    0
+                let status = match line.status {
+                    Some(RawStatus::Number(status)) => status,
+                    _ => 0,
                 };
                 Record::Open {
                     at,
@@ -322,55 +262,29 @@ impl LineParser {
                     resumed_after: line.resumed_after,
                 }
             }
-            "run" => {
-                let Line {
-                    run_id,
-                    status,
-                    started_at,
-                    ended_at,
-                    assistant_id,
-                    outcome,
-                    detail,
-                    ..
-                } = line;
-                let status = if let Some(RawStatus::Word(status)) = status {
-                    status.into_owned()
-                } else {
-                    String::new()
-                };
-                let outcome = (!outcome.is_empty()).then(|| Outcome::from_word(&outcome));
-                let run_id = run_id.unwrap_or_default();
-                Record::Run(RunRecord {
-                    at,
-                    run_id,
-                    status,
-                    started_at,
-                    ended_at,
-                    assistant_id,
-                    outcome,
-                    detail,
-                })
-            }
+            "run" => Record::Run(RunRecord {
+                at,
+                run_id: line.run_id.unwrap_or_default(),
+                status: match line.status {
+                    Some(RawStatus::Word(status)) => status.into_owned(),
+                    _ => String::new(),
+                },
+                started_at: line.started_at,
+                ended_at: line.ended_at,
+                assistant_id: line.assistant_id,
+                outcome: (!line.outcome.is_empty()).then(|| Outcome::from_word(&line.outcome)),
+                detail: line.detail,
+            }),
             "event" => Record::Event(self.event(line, at)?),
             SNAPSHOT => {
-                let Line {
-                    thread,
-                    state,
-                    history,
-                    runs,
-                    missing,
-                    ..
-                } = line;
-                Record::Event(
-                    SnapshotFields {
-                        thread,
-                        state,
-                        history,
-                        runs,
-                        missing,
-                    }
-                    .into_event(at),
-                )
+                let fields = SnapshotFields {
+                    thread: line.thread,
+                    state: line.state,
+                    history: line.history,
+                    runs: line.runs,
+                    missing: line.missing,
+                };
+                Record::Event(fields.into_event(at))
             }
             "close" => Record::Close {
                 at,
@@ -408,39 +322,16 @@ impl LineParser {
             }
             _ => Data::Json(raw.into()),
         };
-        let (name, ns) = if line.ns.is_empty() {
-            (
-                self.names.get(line.event.as_deref().unwrap_or_default()),
-                self.events.split("").1,
-            )
-        } else {
-            let mut full = String::new();
-            for segment in &line.ns {
-                full.push('|');
-                full.push_str(segment);
-            }
-            (
-                self.names.get(line.event.as_deref().unwrap_or_default()),
-                self.events.split(&full).1,
-            )
-        };
-        let Line {
-            seq,
-            conn,
-            replayed,
-            id,
-            ..
-        } = line;
-        // Connection 0 is reserved for snapshots.
-        let conn = conn.max(1);
+        let ns: String = line.ns.iter().flat_map(|segment| ["|", segment]).collect();
         Ok(Event {
-            seq,
+            seq: line.seq,
             at,
-            conn,
-            replayed,
-            name,
-            ns,
-            id: id.filter(|id| id.len() <= MAX_NAME).map(Into::into),
+            // Connection 0 is reserved for snapshots.
+            conn: line.conn.max(1),
+            replayed: line.replayed,
+            name: self.names.get(line.event.as_deref().unwrap_or_default()),
+            ns: self.events.split(&ns).1,
+            id: line.id.filter(|id| id.len() <= MAX_NAME).map(Into::into),
             data,
         })
     }

@@ -192,7 +192,6 @@ impl Lines {
 pub struct Reader {
     lines: Lines,
     parser: LineParser,
-    unknown: u64,
 }
 
 impl Reader {
@@ -201,11 +200,7 @@ impl Reader {
     /// # Errors
     /// I/O errors.
     pub fn open(path: &Path) -> io::Result<Reader> {
-        Ok(Reader {
-            lines: Lines::open(path)?,
-            parser: LineParser::default(),
-            unknown: 0,
-        })
+        Reader::new(std::fs::File::open(path)?)
     }
 
     /// Reads a recording from any reader, decompressing gzip.
@@ -216,18 +211,12 @@ impl Reader {
         Ok(Reader {
             lines: Lines::new(input)?,
             parser: LineParser::default(),
-            unknown: 0,
         })
     }
 
     /// Returns whether the file ended in the middle of its last line, which was skipped.
     pub fn was_truncated(&self) -> bool {
         self.lines.was_truncated()
-    }
-
-    /// Returns the number of skipped lines of unknown kinds.
-    pub fn unknown_lines(&self) -> u64 {
-        self.unknown
     }
 }
 
@@ -243,7 +232,7 @@ impl Iterator for Reader {
             }
             match self.lines.parse(&mut self.parser) {
                 Ok(Some(record)) => return Some(Ok(record)),
-                Ok(None) => self.unknown += u64::from(!self.lines.was_truncated()),
+                Ok(None) => {}
                 Err(error) => return Some(Err(error)),
             }
         }
@@ -280,7 +269,7 @@ mod tests {
                 Some(Err(ReadError::Line { line: 4, .. }))
             ));
             assert!(reader.next().is_none());
-            assert!(reader.was_truncated() && reader.unknown_lines() == 1);
+            assert!(reader.was_truncated());
         }
     }
 

@@ -9,6 +9,7 @@ use crate::{Data, Event, Seq};
 use jiff::Timestamp;
 use runtail_core::json::{self, Fields, Peek};
 use serde::Deserialize;
+use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
@@ -75,18 +76,20 @@ impl ThreadSnapshot {
     /// possible.
     pub fn into_event(self, seq: Seq) -> Event {
         let has_state = matches!(self.parts.get(&Part::State), Some(Loaded::Json(_)));
-        let mut text = String::from("{");
-        let mut missing = Vec::new();
+        let mut fields: Vec<(&str, Cow<'_, str>)> = Vec::new();
+        let mut missing: Vec<(&str, Cow<'_, str>)> = Vec::new();
         for part in [Part::Thread, Part::Runs, Part::History, Part::State] {
             match self.parts.get(&part) {
                 None => {}
-                Some(Loaded::NotOffered) => missing.push((part, None)),
-                Some(Loaded::Failed(why)) => missing.push((part, Some(why.as_str()))),
+                Some(Loaded::NotOffered) => missing.push((part.word(), "null".into())),
+                Some(Loaded::Failed(why)) => {
+                    missing.push((part.word(), Value::from(&**why).to_string().into()));
+                }
                 Some(Loaded::Json(json)) => {
-                    let fields = || Fields::read(json).ok();
+                    let object = || Fields::read(json).ok();
                     let json = match part {
-                        Part::Thread if has_state => fields().map(|thread| without_values(&thread)),
-                        Part::State => fields().map(|state| match state.get("values") {
+                        Part::Thread if has_state => object().map(|thread| without_values(&thread)),
+                        Part::State => object().map(|state| match state.get("values") {
                             Some(values) => state.with("values", values).to_string(),
                             None => state.to_string(),
                         }),
@@ -94,23 +97,14 @@ impl ThreadSnapshot {
                         Part::Thread | Part::Runs => None,
                     }
                     .map_or(Cow::Borrowed(&**json), Cow::Owned);
-                    push_comma(&mut text);
-                    let _ = write!(text, "\"{}\":{json}", part.word());
+                    fields.push((part.word(), json));
                 }
             }
         }
         if !missing.is_empty() {
-            push_comma(&mut text);
-            text.push_str("\"missing\":{");
-            for (part, why) in missing {
-                push_comma(&mut text);
-                let why = serde_json::to_string(&why).unwrap_or_default();
-                let _ = write!(text, "\"{}\":{why}", part.word());
-            }
-            text.push('}');
+            fields.push(("missing", object(missing).into()));
         }
-        text.push('}');
-        entry(seq, self.at, text)
+        entry(seq, self.at, object(fields))
     }
 }
 
@@ -164,15 +158,9 @@ impl<'a> SnapshotFields<'a> {
             ("state", self.state),
             ("missing", self.missing),
         ];
-        let mut text = String::from("{");
-        for (name, raw) in parts {
-            if let Some(raw) = raw.map(Peek::text) {
-                push_comma(&mut text);
-                let _ = write!(text, "\"{name}\":{raw}");
-            }
-        }
-        text.push('}');
-        entry(Seq::START, at, text)
+        let fields = parts.into_iter();
+        let fields = fields.filter_map(|(name, raw)| Some((name, raw?.text().into())));
+        entry(Seq::START, at, object(fields))
     }
 }
 
@@ -235,10 +223,14 @@ impl Positions {
 }
 
 /// Appends a comma, unless the next field is the first of its object.
-fn push_comma(text: &mut String) {
-    if !text.ends_with('{') {
-        text.push(',');
+/// Returns an object of these fields.
+fn object<'a>(fields: impl IntoIterator<Item = (&'a str, Cow<'a, str>)>) -> String {
+    let mut text = String::from("{");
+    for (name, json) in fields {
+        let comma = if text.len() > 1 { "," } else { "" };
+        let _ = write!(text, "{comma}\"{name}\":{json}");
     }
+    text + "}"
 }
 
 fn without_values(fields: &Fields<'_>) -> String {

@@ -4,7 +4,7 @@
 use super::content::{CallChunk, Piece, pieces};
 use super::message::Role;
 use super::messages::{EventContext, Messages};
-use super::node_path::node_path;
+use super::node_path::{name_of, node_path};
 use super::usage::Usage;
 use crate::protocol::Payload;
 
@@ -20,12 +20,9 @@ pub(super) fn apply(messages: &mut Messages, payload: &Payload<'_>, context: &Ev
         let i = known.unwrap_or_else(|| messages.add(event.id.some(), role, context));
         messages.see(i, context);
         // JavaScript names the node in the namespace.
-        let node = context
-            .ns
-            .last()
-            .and_then(|segment| segment.split(':').next());
+        let node = context.ns.last().map(|segment| name_of(segment));
         let node = node.map(|n| messages.names.get(n));
-        let path = node_path(context.ns.iter().map(|segment| &**segment), None);
+        let path = node_path(context.ns.iter(), None);
         let path = node.is_some().then(|| messages.names.get(&path));
         if let Some(message) = messages.get_mut(i) {
             message.set_node(node, path);

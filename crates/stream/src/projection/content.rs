@@ -6,6 +6,7 @@ use crate::bounded;
 use runtail_core::json::{self, Fields, Peek};
 use runtail_core::text::bytes;
 use std::borrow::Cow;
+use std::mem::discriminant;
 use std::ops::Range;
 
 /// Maximum length of a URL or a server-defined name in a line, in characters.
@@ -38,18 +39,15 @@ pub enum Part {
 }
 
 impl Part {
-    /// Returns its byte range of the text, if it is part of the text.
-    pub(super) fn in_text(&mut self) -> Option<&mut Range<usize>> {
+    /// Returns its range in the text or, if `of_reasoning`, in the reasoning.
+    pub(super) fn range(&mut self, of_reasoning: bool) -> Option<&mut Range<usize>> {
         match self {
-            Part::Text(range) | Part::Refusal(range) | Part::Note { range, .. } => Some(range),
-            Part::Reasoning(_) | Part::Call(_) => None,
-        }
-    }
-
-    /// Returns its byte range of the reasoning, if it is part of the reasoning.
-    pub(super) fn in_reasoning(&mut self) -> Option<&mut Range<usize>> {
-        match self {
-            Part::Reasoning(range) => Some(range),
+            Part::Reasoning(range) if of_reasoning => Some(range),
+            Part::Text(range) | Part::Refusal(range) | Part::Note { range, .. }
+                if !of_reasoning =>
+            {
+                Some(range)
+            }
             _ => None,
         }
     }
@@ -373,50 +371,43 @@ impl Content {
         if std::mem::take(&mut self.breaks) && is_glued {
             self.push_text("\n");
         }
-        let from = self.text.len();
-        match self.parts.last_mut() {
+        self.append(text, Part::Text);
+    }
+
+    /// Appends to the text or the reasoning, continuing the last part if it is of the same kind.
+    fn append(&mut self, text: &str, kind: fn(Range<usize>) -> Part) {
+        let mut part = kind(0..0);
+        let of_reasoning = matches!(part, Part::Reasoning(_));
+        let into = match of_reasoning {
+            true => &mut self.reasoning,
+            false => &mut self.text,
+        };
+        let from = into.len();
+        let is_same = |last: &&mut Part| discriminant(*last) == discriminant(&part);
+        let last = self.parts.last_mut().filter(is_same);
+        let last = last.and_then(|last| last.range(of_reasoning));
+        match last.filter(|range| range.end == from) {
             _ if text.is_empty() => {}
-            Some(Part::Text(range)) if range.end == from => {
-                json::append(&mut self.text, text);
-                range.end = self.text.len();
+            Some(range) => {
+                json::append(into, text);
+                range.end = into.len();
             }
-            _ => {
-                self.text.push_str(text);
-                self.parts.push(Part::Text(from..self.text.len()));
+            None => {
+                into.push_str(text);
+                part = kind(from..into.len());
+                self.parts.push(part);
             }
         }
     }
 
     /// Appends to the text, as a refusal.
     pub fn push_refusal(&mut self, text: &str) {
-        let from = self.text.len();
-        match self.parts.last_mut() {
-            _ if text.is_empty() => {}
-            Some(Part::Refusal(range)) if range.end == from => {
-                json::append(&mut self.text, text);
-                range.end = self.text.len();
-            }
-            _ => {
-                self.text.push_str(text);
-                self.parts.push(Part::Refusal(from..self.text.len()));
-            }
-        }
+        self.append(text, Part::Refusal);
     }
 
     /// Appends to the reasoning.
     pub fn push_reasoning(&mut self, text: &str) {
-        let from = self.reasoning.len();
-        match self.parts.last_mut() {
-            _ if text.is_empty() => {}
-            Some(Part::Reasoning(range)) if range.end == from => {
-                json::append(&mut self.reasoning, text);
-                range.end = self.reasoning.len();
-            }
-            _ => {
-                self.reasoning.push_str(text);
-                self.parts.push(Part::Reasoning(from..self.reasoning.len()));
-            }
-        }
+        self.append(text, Part::Reasoning);
     }
 
     /// Adds a placeholder for a block that can't be shown. Chunks of one block share a line.

@@ -8,7 +8,6 @@ use jiff::Timestamp;
 use runtail_core::json::Peek;
 use std::sync::Arc;
 
-const MAX_ROWS: usize = 200_000;
 /// Maximum size in bytes of an event that is searched for progress. Progress reports are small.
 const MAX_PROGRESS_BYTES: usize = 2_048;
 
@@ -88,35 +87,24 @@ pub struct CustomRow {
 }
 
 impl Weigh for CustomRow {
+    const MAX_ROWS: usize = 200_000;
+
     fn weight(&self) -> usize {
         size_of::<CustomRow>() + namespace_weight(&self.ns) + self.name.len()
     }
 }
 
 /// The custom events of an event log.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Custom {
-    rows: Rows<CustomRow>,
+    pub(super) rows: Rows<CustomRow>,
     names: crate::Interner,
-}
-
-impl Default for Custom {
-    fn default() -> Self {
-        Custom {
-            rows: Rows::new(MAX_ROWS),
-            names: Default::default(),
-        }
-    }
 }
 
 impl Custom {
     /// Returns the rows in the order of their events.
     pub fn rows(&self) -> &Rows<CustomRow> {
         &self.rows
-    }
-
-    pub(super) fn rows_mut(&mut self) -> &mut Rows<CustomRow> {
-        &mut self.rows
     }
 
     pub(super) fn apply(&mut self, payload: &Payload<'_>) {

@@ -1,8 +1,9 @@
 //! Delivery statistics: received, duplicate and possibly missing events, and the ages of the last event and the last
 //! heartbeat.
 
+use super::between;
 use super::rates::Rates;
-use super::rows::{Rows, Weigh};
+use super::rows::{Rows, Weigh, len};
 use crate::log::record::precedes_stream;
 use crate::{Data, Event, IdKey, Item, Record, Seq};
 use jiff::Timestamp;
@@ -10,8 +11,6 @@ use runtail_core::text;
 use std::sync::Arc;
 use std::time::Duration;
 
-const MAX_CONNECTIONS: usize = 4096;
-const MAX_GAPS: usize = 1024;
 /// Maximum length of a gap's reason, in bytes.
 const MAX_REASON: usize = 1000;
 /// Maximum number of event names counted separately.
@@ -25,11 +24,6 @@ const MISSED_HEARTBEATS: u32 = 2;
 const MIN_HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 const MIN_SILENCE: Duration = Duration::from_secs(4);
 const MAX_SILENCE: Duration = Duration::from_secs(20);
-
-/// Returns whether a connection resumed after this id receives all events. No event has one of these ids.
-pub fn is_start(id: &str) -> bool {
-    matches!(id, "-" | "-1" | "0" | "0-0")
-}
 
 /// One connection.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,7 +40,7 @@ pub struct Connection {
 }
 
 /// Statistics of the events with one name.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct NameSums {
     /// The name, without its namespace.
     pub name: Arc<str>,
@@ -82,20 +76,23 @@ pub struct PossibleGap {
 }
 
 impl Weigh for Connection {
+    const MAX_ROWS: usize = 4096;
+
     fn weight(&self) -> usize {
-        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-        size_of::<Connection>() + text(&self.resumed_after) + text(&self.reason)
+        size_of::<Connection>() + len(&self.resumed_after) + len(&self.reason)
     }
 }
 
 impl Weigh for PossibleGap {
+    const MAX_ROWS: usize = 1024;
+
     fn weight(&self) -> usize {
         size_of::<PossibleGap>() + self.why.len()
     }
 }
 
 /// The delivery statistics of an event log.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct DeliveryLog {
     pub received: u64,
     /// Duplicates that were skipped.
@@ -126,7 +123,7 @@ pub struct DeliveryLog {
     possible_gaps: Rows<PossibleGap>,
     last_seq: Seq,
     names: Vec<NameSums>,
-    others: NameSums,
+    others: Option<NameSums>,
     /// The usual pause between two events: a moving average.
     pause: Duration,
     last_heartbeat: Option<Timestamp>,
@@ -136,44 +133,6 @@ pub struct DeliveryLog {
     newest_id: Option<IdKey>,
     /// The connection whose numbers `newest_id` belongs to, if ids are not times.
     numbered_on: u32,
-}
-
-impl Default for DeliveryLog {
-    fn default() -> Self {
-        DeliveryLog {
-            received: 0,
-            duplicates: 0,
-            gaps: 0,
-            before_opening: None,
-            malformed: 0,
-            too_large: 0,
-            late: 0,
-            bytes: 0,
-            heartbeats: 0,
-            first_event_at: None,
-            last_event_at: None,
-            last_arrival: None,
-            last_alive_at: None,
-            tokens: 0,
-            connections: Rows::new(MAX_CONNECTIONS),
-            possible_gaps: Rows::new(MAX_GAPS),
-            last_seq: Seq::START,
-            names: Vec::new(),
-            others: NameSums {
-                name: "others".into(),
-                events: 0,
-                bytes: 0,
-                last_seq: Seq::START,
-                last_at: None,
-            },
-            pause: Duration::ZERO,
-            last_heartbeat: None,
-            heartbeat_interval: None,
-            rates: Rates::default(),
-            newest_id: None,
-            numbered_on: 0,
-        }
-    }
 }
 
 impl DeliveryLog {
@@ -189,9 +148,7 @@ impl DeliveryLog {
 
     /// Returns statistics by event name, in order of first appearance. The last entry collects names beyond the limit.
     pub fn names(&self) -> impl Iterator<Item = &NameSums> {
-        self.names
-            .iter()
-            .chain(Some(&self.others).filter(|others| others.events > 0))
+        self.names.iter().chain(&self.others)
     }
 
     /// Returns whether events have ids, by which their order and duplicates are checked.
@@ -206,7 +163,7 @@ impl DeliveryLog {
 
     /// Returns the liveness of the open connection.
     pub fn pulse(&self, now: Timestamp) -> Liveness {
-        let since = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
+        let since = |at| between(at, now);
         let silence = self.heartbeat_interval.map(|heartbeat_interval| {
             (heartbeat_interval * MISSED_HEARTBEATS).clamp(MIN_SILENCE, MAX_SILENCE)
         });
@@ -215,7 +172,8 @@ impl DeliveryLog {
         {
             return Liveness::Silent(alive);
         }
-        let Some(idle) = self.last_arrival.or(self.opened_at()).map(since) else {
+        let opened = self.connections.last().map(|connection| connection.opened);
+        let Some(idle) = self.last_arrival.or(opened).map(since) else {
             return Liveness::Even;
         };
         if idle <= LONG_PAUSE.max(self.pause * USUAL_PAUSES) {
@@ -226,10 +184,6 @@ impl DeliveryLog {
         } else {
             Liveness::Unheard(idle)
         }
-    }
-
-    fn opened_at(&self) -> Option<Timestamp> {
-        self.connections.last().map(|connection| connection.opened)
     }
 
     pub(super) fn add_tokens(&mut self, event: &Event, tokens: u64) {
@@ -302,15 +256,7 @@ impl DeliveryLog {
                 self.duplicates += events;
                 self.note_alive(*at);
             }
-            Item::Record(Record::Head(_) | Record::Run(_))
-            | Item::Connecting { .. }
-            | Item::Retrying { .. }
-            | Item::Started { .. }
-            | Item::Terms(_)
-            | Item::ModesKept { .. }
-            | Item::Following { .. }
-            | Item::Silent { .. }
-            | Item::Failed(_) => {}
+            _ => {}
         }
     }
 
@@ -321,22 +267,21 @@ impl DeliveryLog {
     fn sums_of(&mut self, name: &Arc<str>) -> &mut NameSums {
         // Names are few and interned, so this is usually one pointer comparison.
         let matches = |sums: &NameSums| Arc::ptr_eq(&sums.name, name) || sums.name == *name;
-        match self.names.iter().position(matches) {
-            Some(i) => &mut self.names[i],
-            None if self.names.len() >= MAX_NAMES => &mut self.others,
-            None => {
-                let (last_seq, last_at) = (Seq::START, None);
-                self.names.push(NameSums {
-                    name: name.clone(),
-                    events: 0,
-                    bytes: 0,
-                    last_seq,
-                    last_at,
-                });
-                let last = self.names.len() - 1;
-                &mut self.names[last]
+        let new = |name: Arc<str>| NameSums {
+            name,
+            ..NameSums::default()
+        };
+        let i = match self.names.iter().position(matches) {
+            Some(i) => i,
+            None if self.names.len() >= MAX_NAMES => {
+                return self.others.get_or_insert_with(|| new("others".into()));
             }
-        }
+            None => {
+                self.names.push(new(name.clone()));
+                self.names.len() - 1
+            }
+        };
+        &mut self.names[i]
     }
 
     fn apply_event(&mut self, event: &Event) {
@@ -390,173 +335,145 @@ impl DeliveryLog {
 mod tests {
     use super::*;
 
-    fn event(second: i64, id: &str) -> Item {
-        Item::Record(Record::Event(Event {
-            seq: Seq(1),
-            at: Timestamp::from_second(second).unwrap(),
-            conn: 1,
-            replayed: false,
-            name: "custom".into(),
-            ns: [].into(),
-            id: Some(id.into()),
-            data: Data::Json("1".into()),
-        }))
+    fn now(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    impl DeliveryLog {
+        fn event(&mut self, second: i64, conn: u32, name: &str, id: &str) -> u64 {
+            let event = Event {
+                at: now(second),
+                conn,
+                id: Some(id.into()),
+                ..crate::tests::event(self.received + 1, name, "1")
+            };
+            self.apply(&Item::Record(Record::Event(event)));
+            self.late
+        }
+
+        fn opened() -> DeliveryLog {
+            let mut delivery = DeliveryLog::default();
+            delivery.apply(&Item::Record(Record::Open {
+                at: now(0),
+                conn: 1,
+                status: 200,
+                resumed_after: None,
+            }));
+            delivery
+        }
     }
 
     #[test]
     fn rates_and_out_of_order_events() {
         let mut delivery = DeliveryLog::default();
-        let now = |s| Timestamp::from_second(s).unwrap();
         let rate = |delivery: &DeliveryLog, s| delivery.rates.mean(now(s)).0;
         assert_eq!(rate(&delivery, 100), 0.0);
-        for second in 100..110 {
-            for n in 0..10 {
-                delivery.apply(&event(second, &format!("{second}-{n}")));
-            }
+        for n in 0..100 {
+            delivery.event(
+                100 + n / 10,
+                1,
+                "custom",
+                &format!("{}-{}", 100 + n / 10, n % 10),
+            );
         }
         assert_eq!(
-            (
-                rate(&delivery, 110),
-                rate(&delivery, 112),
-                rate(&delivery, 200)
-            ),
-            (10.0, 6.0, 0.0)
+            [110, 112, 200].map(|s| rate(&delivery, s)),
+            [10.0, 6.0, 0.0]
         );
-        delivery.apply(&event(110, "105-0"));
-        delivery.apply(&event(110, "opaque"));
-        assert_eq!(
-            (delivery.received, delivery.late, delivery.bytes),
-            (102, 1, 102)
-        );
+        delivery.event(110, 1, "custom", "105-0");
+        delivery.event(110, 1, "custom", "opaque");
+        let counts = (delivery.received, delivery.late, delivery.bytes);
+        assert_eq!(counts, (102, 1, 102));
         assert_eq!(delivery.last_event_at, Some(now(110)));
     }
 
     #[test]
     fn numbers_that_start_again_with_each_run_are_in_order() {
         let mut delivery = DeliveryLog::default();
-        let mut add = |conn: u32, name: &str, id: &str| {
-            let Item::Record(Record::Event(mut event)) = event(1, id) else {
-                unreachable!()
-            };
-            (event.conn, event.name) = (conn, name.into());
-            delivery.apply(&Item::Record(Record::Event(event)));
-            delivery.late
-        };
-        // Three runs, of which two are read over one connection.
-        for (conn, name, id) in [
-            (1, "metadata", "0"),
-            (1, "values", "1"),
-            (2, "metadata", "0"),
-            (2, "values", "7"),
+        // Three runs, of which two are read over one connection. Within a run, order is checked.
+        for (conn, name, id, late) in [
+            (1, "metadata", "0", 0),
+            (1, "values", "1", 0),
+            (2, "metadata", "0", 0),
+            (2, "values", "7", 0),
+            (2, "metadata", "0", 0),
+            (2, "values", "2", 0),
+            (2, "values", "1", 1),
         ] {
-            assert_eq!(add(conn, name, id), 0);
+            assert_eq!(
+                delivery.event(1, conn, name, id),
+                late,
+                "{conn} {name} {id}"
+            );
         }
-        assert_eq!(add(2, "metadata", "0"), 0);
-        assert_eq!(
-            (add(2, "values", "2"), add(2, "values", "1")),
-            (0, 1),
-            "within a run, order is checked"
-        );
     }
 
     #[test]
     fn names_are_counted_and_bounded() {
         let mut delivery = DeliveryLog::default();
         for n in 0..100 {
-            let Item::Record(Record::Event(mut event)) = event(n, "1-0") else {
-                unreachable!()
+            let name = if n < 10 {
+                "custom".into()
+            } else {
+                format!("name-{n}")
             };
-            (event.seq, event.name) = (
-                Seq(n as u64 + 1),
-                if n < 10 {
-                    "custom".into()
-                } else {
-                    format!("name-{n}").into()
-                },
-            );
-            delivery.apply(&Item::Record(Record::Event(event)));
+            delivery.event(n, 1, &name, "1-0");
         }
         let first = delivery.names().next().unwrap();
-        assert_eq!(
-            (&*first.name, first.events, first.bytes, first.last_seq),
-            ("custom", 10, 10, Seq(10))
-        );
-        assert_eq!(
-            (
-                delivery.names().count(),
-                delivery.names().map(|sums| sums.events).sum::<u64>()
-            ),
-            (MAX_NAMES + 1, 100)
-        );
+        let sums = (&*first.name, first.events, first.bytes, first.last_seq);
+        assert_eq!(sums, ("custom", 10, 10, Seq(10)));
+        let events = delivery.names().map(|sums| sums.events).sum::<u64>();
+        assert_eq!((delivery.names().count(), events), (MAX_NAMES + 1, 100));
+        assert_eq!(&*delivery.names().last().unwrap().name, "others");
     }
 
     #[test]
     fn long_pauses_and_dead_connections_are_distinguished() {
-        let now = |s| Timestamp::from_second(s).unwrap();
+        use Liveness::{Even, Quiet, Silent, Unheard};
         let seconds = Duration::from_secs;
-        let opened = Item::Record(Record::Open {
-            at: now(0),
-            conn: 1,
-            status: 200,
-            resumed_after: None,
-        });
-        let mut no_heartbeats = DeliveryLog::default();
-        assert_eq!(no_heartbeats.pulse(now(500)), Liveness::Even);
-        no_heartbeats.apply(&opened);
-        assert_eq!(
-            (no_heartbeats.pulse(now(10)), no_heartbeats.pulse(now(45))),
-            (Liveness::Even, Liveness::Unheard(seconds(45)))
+        let are = |delivery: &DeliveryLog, pulses: &[(i64, Liveness)]| {
+            for (second, pulse) in pulses {
+                assert_eq!(delivery.pulse(now(*second)), *pulse, "{second}");
+            }
+        };
+        are(&DeliveryLog::default(), &[(500, Even)]);
+        are(
+            &DeliveryLog::opened(),
+            &[(10, Even), (45, Unheard(seconds(45)))],
         );
-        let mut heartbeats = DeliveryLog::default();
-        heartbeats.apply(&opened);
-        heartbeats.apply(&event(1, "1-0"));
-        for n in 1..9 {
-            heartbeats.apply(&Item::Heartbeat { at: now(n * 5) });
-        }
-        assert_eq!(
-            (heartbeats.heartbeat_interval(), heartbeats.pulse(now(43))),
-            (Some(seconds(5)), Liveness::Quiet(seconds(42)))
-        );
-        assert_eq!(
-            (heartbeats.pulse(now(50)), heartbeats.pulse(now(51))),
-            (Liveness::Quiet(seconds(49)), Liveness::Silent(seconds(11)))
-        );
+        let with_heartbeats = |heartbeats: &[Timestamp]| {
+            let mut delivery = DeliveryLog::opened();
+            delivery.event(1, 1, "custom", "1-0");
+            heartbeats
+                .iter()
+                .for_each(|at| delivery.apply(&Item::Heartbeat { at: *at }));
+            delivery
+        };
+        let regular: Vec<Timestamp> = (1..9).map(|n| now(n * 5)).collect();
+        let heartbeats = with_heartbeats(&regular);
+        assert_eq!(heartbeats.heartbeat_interval(), Some(seconds(5)));
+        let pulses = [
+            (43, Quiet(seconds(42))),
+            (50, Quiet(seconds(49))),
+            (51, Silent(seconds(11))),
+        ];
+        are(&heartbeats, &pulses);
         // Two simultaneous heartbeats, from the two connections of a stream, don't count as an interval.
-        let mut simultaneous = DeliveryLog::default();
-        simultaneous.apply(&opened);
-        simultaneous.apply(&event(1, "1-0"));
-        for at in [now(5), now(5) + jiff::SignedDuration::from_millis(20)] {
-            simultaneous.apply(&Item::Heartbeat { at });
-        }
-        assert_eq!(
-            (
-                simultaneous.heartbeat_interval(),
-                simultaneous.pulse(now(12))
-            ),
-            (None, Liveness::Quiet(seconds(11)))
-        );
+        let simultaneous = with_heartbeats(&[now(5), now(5) + Duration::from_millis(20)]);
+        assert_eq!(simultaneous.heartbeat_interval(), None);
+        are(&simultaneous, &[(12, Quiet(seconds(11)))]);
         // A stream with one event per minute is not quiet after ten seconds.
         let mut slow = DeliveryLog::default();
         for minute in 0..40 {
-            slow.apply(&event(minute * 60, "1-0"));
+            slow.event(minute * 60, 1, "custom", "1-0");
         }
-        assert_eq!(
-            (slow.pulse(now(40 * 60)), slow.pulse(now(50 * 60))),
-            (Liveness::Even, Liveness::Unheard(seconds(660)))
-        );
+        are(&slow, &[(40 * 60, Even), (50 * 60, Unheard(seconds(660)))]);
     }
 
     #[test]
     fn connections_events_and_heartbeats() {
-        let mut delivery = DeliveryLog::default();
-        let now = |s| Timestamp::from_second(s).unwrap();
-        delivery.apply(&Item::Record(Record::Open {
-            at: now(1),
-            conn: 1,
-            status: 200,
-            resumed_after: None,
-        }));
-        delivery.apply(&event(2, "1-0"));
+        let mut delivery = DeliveryLog::opened();
+        delivery.event(2, 1, "custom", "1-0");
         delivery.apply(&Item::Heartbeat { at: now(7) });
         delivery.apply(&Item::Repeated {
             at: now(8),
@@ -567,19 +484,15 @@ mod tests {
             conn: 1,
             reason: "idle".into(),
         }));
-        assert_eq!(
-            (delivery.last_event_at, delivery.last_alive_at),
-            (Some(now(2)), Some(now(8)))
-        );
+        let times = (delivery.last_event_at, delivery.last_alive_at);
+        assert_eq!(times, (Some(now(2)), Some(now(8))));
         assert_eq!((delivery.heartbeats, delivery.duplicates), (1, 3));
         let connection = &delivery.connections()[0];
-        assert_eq!(
-            (
-                connection.events,
-                connection.closed,
-                connection.reason.as_deref()
-            ),
-            (1, Some(now(9)), Some("idle"))
+        let closed = (
+            connection.events,
+            connection.closed,
+            connection.reason.as_deref(),
         );
+        assert_eq!(closed, (1, Some(now(9)), Some("idle")));
     }
 }

@@ -2,6 +2,7 @@
 //! data; what the event doesn't contain is looked up in the projections.
 
 use super::Projections;
+use super::node_path::name_of;
 use crate::json::path::Path;
 use crate::protocol::{MessagePayload, Payload};
 use crate::{Data, Event, EventNumber, Namespace};
@@ -53,10 +54,7 @@ impl<'a> EventAttrs<'a> {
     /// Returns the nodes that it names and the nodes whose subgraphs it comes from.
     pub fn nodes(&self) -> Vec<Cow<'a, str>> {
         let payload = &self.payload;
-        let within = payload
-            .ns
-            .iter()
-            .map(|s| Cow::Owned(s.split(':').next().unwrap_or_default().to_string()));
+        let within = payload.ns.iter().map(|s| name_of(s).to_string().into());
         let mut nodes: Vec<Cow<'a, str>> = within.collect();
         nodes.extend(payload.node.clone());
         match payload.name {
@@ -74,12 +72,9 @@ impl<'a> EventAttrs<'a> {
             "messages/partial" | "messages/complete" => {
                 for message in payload.messages() {
                     // Its node was announced earlier, in `messages/metadata`.
-                    let known = message
-                        .id
-                        .some()
-                        .and_then(|id| self.projections.messages.find(id));
-                    let message = known.and_then(|i| self.projections.messages.items().get(i));
-                    nodes.extend(message.and_then(|m| m.node.as_deref()).map(Cow::Borrowed));
+                    let messages = &self.projections.messages;
+                    let known = message.id.some().and_then(|id| messages.with_id(id));
+                    nodes.extend(known.and_then(|m| m.node.as_deref()).map(Cow::Borrowed));
                 }
             }
             "updates" if payload.node.is_none() => {
@@ -186,7 +181,6 @@ pub(super) fn is_failure(payload: &Payload<'_>) -> bool {
         return true;
     };
     let contains = |text: &str| memchr::memmem::find(json.as_bytes(), text.as_bytes()).is_some();
-    let is_set = |error: Option<Peek<'_>>| error.is_some_and(|error| !error.is_null());
     // Every finished task has `"error":null`.
     let has_error = || {
         let mut matches = memchr::memmem::find_iter(json.as_bytes(), b"\"error\":");
@@ -195,7 +189,7 @@ pub(super) fn is_failure(payload: &Payload<'_>) -> bool {
     let is_error = |message: &MessagePayload<'_>| message.status.is("error");
     match payload.name {
         "error" => true,
-        "tasks" | "debug" => has_error() && payload.task().is_some_and(|task| is_set(task.error)),
+        "tasks" | "debug" => has_error() && payload.task().is_some_and(|task| task.error.is_some()),
         "messages" if payload.pair.is_some() => payload.message().is_some_and(is_error),
         "messages" if !payload.enveloped => {
             contains("\"error\"") && payload.message().is_some_and(is_error)
@@ -225,162 +219,78 @@ pub(super) fn is_failure(payload: &Payload<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Item;
-    use crate::Record;
-
-    fn fold(events: &[(&str, &str, &str)]) -> (Vec<Event>, Projections) {
-        let mut projections = Projections::default();
-        let mut kept = Vec::new();
-        for (i, (name, ns, data)) in events.iter().enumerate() {
-            let ns = ns
-                .split('|')
-                .filter(|s| !s.is_empty())
-                .map(Into::into)
-                .collect();
-            let (seq, at) = (crate::Seq(i as u64 + 1), jiff::Timestamp::UNIX_EPOCH);
-            let data = Data::Json((*data).into());
-            let event = Event {
-                seq,
-                at,
-                conn: 1,
-                replayed: false,
-                name: (*name).into(),
-                ns,
-                id: None,
-                data,
-            };
-            projections.apply(&Item::Record(Record::Event(event.clone())));
-            kept.push(event);
-        }
-        (kept, projections)
-    }
+    use crate::tests::Script;
 
     #[test]
     fn nodes_are_found_in_every_mode() {
-        let (events, projections) = fold(&[
-            (
-                "messages",
-                "",
-                r#"[{"content":"x","type":"AIMessageChunk","id":"m"},{"langgraph_node":"chat","run_id":"r1"}]"#,
-            ),
-            (
-                "updates",
-                "sub:1|inner:2",
-                r#"{"left":null,"right":{"a":1}}"#,
-            ),
-            (
-                "tasks",
-                "",
-                r#"{"id":"1","name":"plan","input":{},"triggers":[]}"#,
-            ),
-            (
-                "debug",
-                "",
-                r#"{"step":1,"type":"task","payload":{"id":"1","name":"plan"}}"#,
-            ),
-            (
-                "events",
-                "",
-                r#"{"event":"on_chain_start","metadata":{"langgraph_node":"chat"},"run_id":"x"}"#,
-            ),
-            (
-                "messages/metadata",
-                "",
-                r#"{"m2":{"metadata":{"langgraph_node":"draft"}}}"#,
-            ),
-            (
-                "messages/partial",
-                "",
-                r#"[{"content":"Let","type":"ai","id":"m2"}]"#,
-            ),
-            ("values", "", r#"{"a":1}"#),
-            (
-                "updates",
-                "",
-                r#"{"type":"event","method":"updates","params":{"namespace":["sub:9"],"node":"n","data":{"a":1}}}"#,
-            ),
-            ("updates", "", "[[[["),
-        ]);
-        let nodes = |i: usize| EventAttrs::of(&events[i], &projections).nodes();
-        assert_eq!(nodes(0), ["chat"]);
-        assert_eq!(nodes(1), ["sub", "inner", "left", "right"]);
-        assert_eq!(
-            (nodes(2), nodes(3)),
-            (vec!["plan".into()], vec!["plan".into()])
+        let script = Script::of(
+            r#"0 messages [{"content":"x","type":"AIMessageChunk","id":"m"},{"langgraph_node":"chat","run_id":"r1"}]
+               0 updates|sub:1|inner:2 {"left":null,"right":{"a":1}}
+               0 tasks {"id":"1","name":"plan","input":{},"triggers":[]}
+               0 debug {"step":1,"type":"task","payload":{"id":"1","name":"plan"}}
+               0 events {"event":"on_chain_start","metadata":{"langgraph_node":"chat"},"run_id":"x"}
+               0 messages/metadata {"m2":{"metadata":{"langgraph_node":"draft"}}}
+               0 messages/partial [{"content":"Let","type":"ai","id":"m2"}]
+               0 values {"a":1}
+               0 updates {"type":"event","method":"updates","params":{"namespace":["sub:9"],"node":"n","data":{"a":1}}}
+               0 updates [[[["#,
         );
-        assert_eq!(
-            (nodes(4), nodes(5), nodes(6)),
-            (
-                vec!["chat".into()],
-                vec!["draft".into()],
-                vec!["draft".into()]
-            )
-        );
-        assert_eq!((nodes(7), nodes(9)), (vec![], vec![]));
-        assert_eq!(nodes(8), ["sub", "n"]);
-        assert_eq!(
-            EventAttrs::of(&events[0], &projections).run().as_deref(),
-            Some("r1")
-        );
-        assert_eq!(EventAttrs::of(&events[7], &projections).run(), None);
+        let attrs = |i: usize| EventAttrs::of(&script.events[i], &script.projections);
+        let nodes: Vec<String> = (0..10).map(|i| attrs(i).nodes().join(" ")).collect();
+        let expected = [
+            "chat",
+            "sub inner left right",
+            "plan",
+            "plan",
+            "chat",
+            "draft",
+            "draft",
+            "",
+            "sub n",
+            "",
+        ];
+        assert_eq!(nodes, expected);
+        assert_eq!(attrs(0).run().as_deref(), Some("r1"));
+        assert_eq!(attrs(7).run(), None);
     }
 
     #[test]
     fn heartbeats_are_recognized_by_name() {
-        let is_heartbeat = |name: &str, data: &str| {
-            let (events, projections) = fold(&[(name, "", data)]);
-            EventAttrs::of(&events[0], &projections).is_heartbeat()
-        };
-        assert!(
-            is_heartbeat("heartbeat", "null")
-                && is_heartbeat("custom", r#"{"type":"keep-alive","n":1}"#)
-        );
-        assert!(
-            is_heartbeat("custom", "\"Ping\"")
-                && is_heartbeat("custom:x", r#"{"event":"heartbeat"}"#)
-        );
-        assert!(
-            !is_heartbeat("custom", r#"{"text":"heartbeat"}"#)
-                && !is_heartbeat("custom", "3")
-                && !is_heartbeat("values", "\"ping\"")
-        );
+        for (event, is_heartbeat) in [
+            ("heartbeat null", true),
+            (r#"custom {"type":"keep-alive","n":1}"#, true),
+            (r#"custom "Ping""#, true),
+            (r#"custom:x {"event":"heartbeat"}"#, true),
+            (r#"custom {"text":"heartbeat"}"#, false),
+            ("custom 3", false),
+            (r#"values "ping""#, false),
+        ] {
+            let script = Script::of(&format!("0 {event}"));
+            let attrs = EventAttrs::of(&script.events[0], &script.projections);
+            assert_eq!(attrs.is_heartbeat(), is_heartbeat, "{event}");
+        }
     }
 
     #[test]
     fn paths_may_start_inside_the_payload() {
-        let (events, projections) = fold(&[
-            (
-                "updates",
-                "",
-                r#"{"chat":{"status":"ok"},"tool":{"status":"late"}}"#,
-            ),
-            (
-                "messages",
-                "",
-                r#"[{"content":"x","id":"m"},{"langgraph_node":"chat"}]"#,
-            ),
-            (
-                "state_update",
-                "",
-                r#"{"state":{"values":{"a":1}},"thread_id":"t"}"#,
-            ),
-        ]);
-        let at = |i: usize, path: &str| -> Vec<&str> {
-            let values =
-                EventAttrs::of(&events[i], &projections).values(&Path::parse(path).unwrap());
-            values.into_iter().map(Peek::text).collect()
-        };
-        assert_eq!(
-            (at(0, "status"), at(0, "chat.status")),
-            (vec!["\"ok\"", "\"late\""], vec!["\"ok\""])
+        let script = Script::of(
+            r#"0 updates {"chat":{"status":"ok"},"tool":{"status":"late"}}
+               0 messages [{"content":"x","id":"m"},{"langgraph_node":"chat"}]
+               0 state_update {"state":{"values":{"a":1}},"thread_id":"t"}"#,
         );
-        assert_eq!(
-            (at(1, "content"), at(1, "[1].langgraph_node")),
-            (vec!["\"x\""], vec!["\"chat\""])
-        );
-        assert_eq!(
-            (at(2, "values.a"), at(2, "thread_id"), at(2, "b").len()),
-            (vec!["1"], vec!["\"t\""], 0)
-        );
+        for (i, path, found) in [
+            (0, "status", r#""ok" "late""#),
+            (0, "chat.status", r#""ok""#),
+            (1, "content", r#""x""#),
+            (1, "[1].langgraph_node", r#""chat""#),
+            (2, "values.a", "1"),
+            (2, "thread_id", r#""t""#),
+            (2, "b", ""),
+        ] {
+            let attrs = EventAttrs::of(&script.events[i], &script.projections);
+            let values = attrs.values(&Path::parse(path).unwrap()).into_iter();
+            let values: Vec<&str> = values.map(Peek::text).collect();
+            assert_eq!(values.join(" "), found, "{path}");
+        }
     }
 }

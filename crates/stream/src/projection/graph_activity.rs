@@ -1,5 +1,6 @@
 //! What the timeline knows of a graph: how often, how long and with which result each node ran, and which edges were taken.
 
+use super::between;
 use super::timeline::{Attempt, Bar, BarKind, BarState, Timeline};
 use crate::Seq;
 use jiff::Timestamp;
@@ -121,7 +122,6 @@ impl GraphActivity {
     /// Returns what is known of several nodes that are drawn as one. If the group itself ran, its own visits and times count;
     /// the states are those of the nodes in it.
     pub fn group<'a>(&self, id: &str, members: impl Iterator<Item = &'a str>) -> NodeActivity {
-        let own = self.nodes.get(id);
         let mut sum = NodeActivity {
             has_no_times: true,
             ..NodeActivity::default()
@@ -142,7 +142,7 @@ impl GraphActivity {
                 (sum.attempt, sum.parallel) = (node.attempt, node.parallel);
             }
         }
-        match own {
+        match self.nodes.get(id) {
             Some(own) => NodeActivity {
                 failures: own.failures.max(sum.failures),
                 ..own.clone()
@@ -168,7 +168,7 @@ impl GraphActivity {
             .get(&(path, first.to_string(), next.to_string()))
             .copied()
             .unwrap_or(0);
-        let is_inner = |id: &str, at: &[&str]| at.len() > depth + 1 && !self.is_visited(id);
+        let is_inner = |id: &str, at: &[&str]| at.len() > depth + 1 && self.node(id).is_none();
         // Without the events of a subgraph, nothing is known of its nodes.
         let knows = |at: &[&str]| {
             let group = format!("{}:", at[..=depth].join(":"));
@@ -180,10 +180,6 @@ impl GraphActivity {
             true => 0,
             false => taken,
         }
-    }
-
-    fn is_visited(&self, id: &str) -> bool {
-        self.nodes.contains_key(id)
     }
 
     /// Returns the graph of the observed steps: nodes in the order of their first visits, edges between consecutive steps.
@@ -292,19 +288,13 @@ impl GraphActivity {
                 .iter()
                 .flat_map(|from| names.iter().map(move |to| (from, to)))
             {
-                *self
-                    .transitions
-                    .entry((path.to_string(), from.clone(), to.to_string()))
-                    .or_default() += times;
+                self.count(path, from, to, *times);
             }
             before = names.keys().map(|name| name.to_string()).collect();
         }
         if is_done && !steps.is_empty() {
             for from in &before {
-                *self
-                    .transitions
-                    .entry((path.to_string(), from.clone(), END.to_string()))
-                    .or_default() += 1;
+                self.count(path, from, END, 1);
             }
         } else if is_root && attempt.state == BarState::Interrupted {
             // A node that asked runs again; what came before it leads there.
@@ -318,6 +308,11 @@ impl GraphActivity {
                 .collect();
             self.stopped_after = if asked.is_empty() { before } else { Vec::new() };
         }
+    }
+
+    fn count(&mut self, path: &str, from: &str, to: &str, times: u64) {
+        let key = (path.to_string(), from.to_string(), to.to_string());
+        *self.transitions.entry(key).or_default() += times;
     }
 
     fn visit(
@@ -338,8 +333,7 @@ impl GraphActivity {
         if bar.known.is_both() {
             node.has_no_times = false;
             node.is_estimated |= bar.estimated;
-            let ended = bar.ended.unwrap_or(until);
-            node.total += Duration::try_from(ended.duration_since(bar.started)).unwrap_or_default();
+            node.total += between(bar.started, bar.ended.unwrap_or(until));
         }
         node.running += u64::from(bar.state == BarState::Running);
         node.failures += u64::from(bar.state == BarState::Failed);
@@ -369,214 +363,168 @@ fn join(path: &str, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{PairMetadata, Payload};
-    use crate::{Data, End, Event, EventNames, Item, Outcome, Record};
-    use serde_json::{Value, json};
+    use crate::tests::{Script, at};
+    use crate::{End, Item, Outcome, Record};
 
+    /// A run whose steps each begin at another 100 seconds.
     #[derive(Default)]
-    struct Script {
-        timeline: Timeline,
-        seq: Seq,
+    struct Steps {
+        script: Script,
         ms: i64,
     }
 
-    impl Script {
-        fn event(&mut self, name: &str, data: &Value) {
-            (self.seq, self.ms) = (self.seq.next(), self.ms + 100);
-            let (name, ns) = EventNames::default().split(name);
-            let at = Timestamp::from_millisecond(1_800_000_000_000 + self.ms).unwrap();
-            let data = Data::Json(data.to_string().into());
-            let event = Event {
-                seq: self.seq,
-                at,
-                conn: 1,
-                replayed: false,
-                name,
-                ns,
-                id: None,
-                data,
-            };
-            self.timeline.apply_event(
-                &Payload::of(&event).paired(&mut PairMetadata::default()),
-                None,
-            );
+    impl Steps {
+        fn begin() -> Steps {
+            let mut steps = Steps::default();
+            steps.run("r");
+            steps
+        }
+
+        fn event(&mut self, name: &str, data: &str) {
+            self.ms += 100;
+            self.script.event(self.ms, name, data);
         }
 
         fn run(&mut self, id: &str) {
-            self.event("metadata", &json!({"run_id": id, "attempt": 1}));
+            self.event("metadata", &format!(r#"{{"run_id":"{id}","attempt":1}}"#));
+        }
+
+        fn next_step(&mut self) {
+            self.ms = (self.ms / 100_000 + 1) * 100_000;
+        }
+
+        /// Starts or ends tasks of these nodes.
+        fn tasks(&mut self, ns: &str, nodes: &[&str], more: &str) {
+            for (n, node) in nodes.iter().enumerate() {
+                let id = format!("{ns}{node}{n}{}", self.ms / 100_000);
+                let data = format!(r#"{{"id":"{id}","name":"{node}",{more}}}"#);
+                self.event(&format!("tasks{ns}"), &data);
+            }
+        }
+
+        fn starts(&mut self, ns: &str, nodes: &[&str]) {
+            self.next_step();
+            self.tasks(ns, nodes, r#""input":{},"triggers":[]"#);
         }
 
         /// Runs nodes in parallel: one step.
         fn step(&mut self, ns: &str, nodes: &[&str]) {
             self.starts(ns, nodes);
-            for (n, node) in nodes.iter().enumerate() {
-                let id = format!("{ns}{node}{n}{}", self.ms / 100_000);
-                self.event(
-                    &name("tasks", ns),
-                    &json!({"id": id, "name": node, "error": null, "result": {}, "interrupts": []}),
-                );
-            }
-            self.ms = (self.ms / 100_000 + 1) * 100_000;
-        }
-
-        fn starts(&mut self, ns: &str, nodes: &[&str]) {
-            self.ms = (self.ms / 100_000 + 1) * 100_000;
-            for (n, node) in nodes.iter().enumerate() {
-                let id = format!("{ns}{node}{n}{}", self.ms / 100_000);
-                self.event(
-                    &name("tasks", ns),
-                    &json!({"id": id, "name": node, "input": {}, "triggers": []}),
-                );
-            }
+            self.tasks(ns, nodes, DONE);
+            self.next_step();
         }
 
         fn end(&mut self, outcome: Outcome) {
-            let at = Timestamp::from_millisecond(1_800_000_000_000 + self.ms).unwrap();
-            let end = End {
-                at,
+            self.script.item(Item::Record(Record::End(End {
+                at: at(self.ms),
                 outcome,
-                detail: None,
-                events: 0,
-                bytes: 0,
-                connections: 1,
-                duplicates: 0,
-                gaps: 0,
-                malformed: 0,
-            };
-            self.timeline.apply_item(&Item::Record(Record::End(end)));
+                ..End::default()
+            })));
         }
 
         fn activity(&self) -> GraphActivity {
+            let timeline = &self.script.projections.timeline;
             let mut cache = ActivityCache::default();
-            cache.update(&self.timeline, Timestamp::MIN);
+            cache.update(timeline, Timestamp::MIN);
             // Reading again changes nothing.
-            assert!(!cache.update(&self.timeline, Timestamp::MIN));
+            assert!(!cache.update(timeline, Timestamp::MIN));
             cache.activity().clone()
         }
     }
 
-    fn name(event: &str, ns: &str) -> String {
-        if ns.is_empty() {
-            event.to_string()
-        } else {
-            format!("{event}|{ns}")
+    const DONE: &str = r#""error":null,"result":{},"interrupts":[]"#;
+
+    /// Checks how often each edge was taken.
+    fn are_taken(activity: &GraphActivity, edges: &[(&str, &str, u64)]) {
+        for (from, to, times) in edges {
+            assert_eq!(activity.taken(from, to), *times, "{from} to {to}");
         }
     }
 
     #[test]
     fn loops_are_counted_with_visits_and_times() {
-        let mut script = Script::default();
-        script.run("r");
+        let mut steps = Steps::begin();
         for node in ["chat", "tools", "chat", "tools", "chat"] {
-            script.step("", &[node]);
+            steps.step("", &[node]);
         }
-        script.end(Outcome::Success);
-        let activity = script.activity();
+        steps.end(Outcome::Success);
+        let activity = steps.activity();
         let chat = activity.node("chat").unwrap();
-        assert_eq!(
-            (chat.visits, chat.total, chat.has_no_times),
-            (3, Duration::from_millis(300), false)
-        );
-        let taken = |from: &str, to: &str| activity.taken(from, to);
-        assert_eq!((taken("chat", "tools"), taken("tools", "chat")), (2, 2));
-        assert_eq!(
-            (
-                taken(START, "chat"),
-                taken("chat", END),
-                taken("tools", END),
-                taken("chat", "chat")
-            ),
-            (1, 1, 0, 0)
-        );
+        let seen = (chat.visits, chat.total, chat.has_no_times);
+        assert_eq!(seen, (3, Duration::from_millis(300), false));
+        let edges = [
+            ("chat", "tools", 2),
+            ("tools", "chat", 2),
+            (START, "chat", 1),
+            ("chat", END, 1),
+            ("tools", END, 0),
+            ("chat", "chat", 0),
+        ];
+        are_taken(&activity, &edges);
         let observed = activity.observed();
         let ids: Vec<&str> = observed.nodes().iter().map(|node| &*node.id).collect();
-        assert_eq!(
-            (ids, observed.edges().len()),
-            (vec![START, "chat", "tools", END], 4)
-        );
+        let expected = (vec![START, "chat", "tools", END], 4);
+        assert_eq!((ids, observed.edges().len()), expected);
     }
 
     #[test]
     fn a_fan_out_visits_a_node_several_times_in_one_step() {
-        let mut script = Script::default();
-        script.run("r");
-        script.step("", &["plan"]);
-        script.step("", &["research", "research", "research", "check"]);
-        script.step("", &["merge"]);
-        script.starts("", &["write", "write"]);
-        let activity = script.activity();
+        let mut steps = Steps::begin();
+        steps.step("", &["plan"]);
+        steps.step("", &["research", "research", "research", "check"]);
+        steps.step("", &["merge"]);
+        steps.starts("", &["write", "write"]);
+        let activity = steps.activity();
         let research = activity.node("research").unwrap();
-        assert_eq!(
-            (research.visits, research.parallel, research.state),
-            (3, 3, Some(BarState::Done))
-        );
-        assert_eq!(activity.taken("plan", "research"), 3);
-        // Both may have led there.
-        assert_eq!(
-            (
-                activity.taken("research", "merge"),
-                activity.taken("check", "merge")
-            ),
-            (1, 1)
-        );
+        let seen = (research.visits, research.parallel, research.state);
+        assert_eq!(seen, (3, 3, Some(BarState::Done)));
         let write = activity.node("write").unwrap();
         assert_eq!((write.running, write.state), (2, Some(BarState::Running)));
-        assert_eq!(activity.taken("merge", END), 0, "the run is active");
+        let edges = [
+            ("plan", "research", 3),
+            // Both may have led there.
+            ("research", "merge", 1),
+            ("check", "merge", 1),
+            // The run is active.
+            ("merge", END, 0),
+        ];
+        are_taken(&activity, &edges);
     }
 
     #[test]
     fn edges_into_subgraphs_are_taken_if_their_nodes_ran() {
-        let mut script = Script::default();
-        script.run("r");
-        script.step("", &["plan"]);
-        script.starts("", &["sub"]);
-        let id = format!("sub0{}", script.ms / 100_000);
-        script.step(&format!("sub:{id}"), &["first"]);
-        script.step(&format!("sub:{id}"), &["last"]);
-        script.event(
-            "tasks",
-            &json!({"id": id, "name": "sub", "error": null, "result": {}, "interrupts": []}),
-        );
-        script.step("", &["join"]);
-        let activity = script.activity();
-        let taken = |from: &str, to: &str| activity.taken(from, to);
-        assert_eq!(
-            (
-                taken("plan", "sub:first"),
-                taken("sub:first", "sub:last"),
-                taken("sub:last", "join")
-            ),
-            (1, 1, 1)
-        );
-        assert_eq!(
-            (
-                taken("plan", "sub:other"),
-                taken("plan", "sub"),
-                taken("sub", "join")
-            ),
-            (0, 1, 1)
-        );
+        let mut steps = Steps::begin();
+        steps.step("", &["plan"]);
+        steps.starts("", &["sub"]);
+        let id = format!("sub0{}", steps.ms / 100_000);
+        for node in ["first", "last"] {
+            steps.step(&format!("|sub:{id}"), &[node]);
+        }
+        steps.event("tasks", &format!(r#"{{"id":"{id}","name":"sub",{DONE}}}"#));
+        steps.step("", &["join"]);
+        let activity = steps.activity();
+        let edges = [
+            ("plan", "sub:first", 1),
+            ("sub:first", "sub:last", 1),
+            ("sub:last", "join", 1),
+            ("plan", "sub:other", 0),
+            ("plan", "sub", 1),
+            ("sub", "join", 1),
+        ];
+        are_taken(&activity, &edges);
         let group = activity.group("sub", ["sub:first", "sub:last", "sub:other"].into_iter());
         assert_eq!((group.visits, group.state), (1, Some(BarState::Done)));
     }
 
     #[test]
     fn a_run_that_continues_after_a_breakpoint_does_not_come_from_start() {
-        let mut script = Script::default();
-        script.run("r1");
-        script.step("", &["draft"]);
-        script.end(Outcome::Interrupted);
-        script.run("r2");
-        script.step("", &["send"]);
-        script.end(Outcome::Success);
-        let activity = script.activity();
-        assert_eq!(
-            (
-                activity.taken("draft", "send"),
-                activity.taken(START, "send"),
-                activity.taken("send", END)
-            ),
-            (1, 0, 1)
-        );
+        let mut steps = Steps::begin();
+        steps.step("", &["draft"]);
+        steps.end(Outcome::Interrupted);
+        steps.run("r2");
+        steps.step("", &["send"]);
+        steps.end(Outcome::Success);
+        let edges = [("draft", "send", 1), (START, "send", 0), ("send", END, 1)];
+        are_taken(&steps.activity(), &edges);
     }
 }

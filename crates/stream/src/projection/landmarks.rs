@@ -1,26 +1,23 @@
 //! The positions of runs, steps and failures in an event log.
 
 use super::event_attrs;
-use super::rows::{Rows, Weigh};
-use crate::protocol::Payload;
+use super::rows::{Rows, Weigh, len};
+use crate::protocol::{Debug, Payload, Task};
 use crate::{Interner, Item, Record, Seq};
 use std::sync::Arc;
 
-const MAX_MARKS: usize = 100_000;
-/// The type of a debug event is within this many bytes of its start.
-const HEAD: usize = 300;
-
 impl Weigh for (Seq, Option<Arc<str>>) {
+    const MAX_ROWS: usize = <Seq as Weigh>::MAX_ROWS;
+
     fn weight(&self) -> usize {
-        size_of::<(Seq, Option<Arc<str>>)>() + self.1.as_ref().map_or(0, |id| id.len())
+        size_of::<(Seq, Option<Arc<str>>)>() + len(&self.1)
     }
 }
 
 /// The landmarks of an event log.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Landmarks {
-    /// The active run from each of these events on; `None` between two runs.
-    runs: Rows<(Seq, Option<Arc<str>>)>,
+    pub(super) runs: Rows<(Seq, Option<Arc<str>>)>,
     steps: Rows<Seq>,
     errors: Rows<Seq>,
     /// The best source of steps in this run so far. Other sources report the same steps.
@@ -32,8 +29,9 @@ pub struct Landmarks {
 }
 
 /// The source of steps, best last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
+    #[default]
     None,
     Updates,
     Tasks,
@@ -41,27 +39,9 @@ enum Source {
     Checkpoints,
 }
 
-impl Default for Landmarks {
-    fn default() -> Self {
-        Landmarks {
-            runs: Rows::new(MAX_MARKS),
-            steps: Rows::new(MAX_MARKS),
-            errors: Rows::new(MAX_MARKS),
-            best: Source::None,
-            is_beginning: false,
-            seq: Seq::START,
-            names: Interner::default(),
-        }
-    }
-}
-
 impl Landmarks {
     pub(super) fn bytes(&self) -> usize {
         self.runs.bytes() + self.steps.bytes() + self.errors.bytes()
-    }
-
-    pub(super) fn runs_mut(&mut self) -> &mut Rows<(Seq, Option<Arc<str>>)> {
-        &mut self.runs
     }
 
     /// Returns the run that an event belongs to. A thread's stream only names its run when the run starts and finishes.
@@ -105,10 +85,7 @@ impl Landmarks {
     }
 
     fn metadata(&mut self, payload: &Payload<'_>) {
-        let Some(metadata) = payload.metadata() else {
-            return;
-        };
-        let Some(run) = metadata.run_id.some() else {
+        let Some((run, metadata)) = payload.run() else {
             return;
         };
         // A new attempt starts its steps again.
@@ -133,22 +110,13 @@ impl Landmarks {
     }
 
     fn step(&mut self, payload: &Payload<'_>) {
-        let data = payload.json.unwrap_or_default().as_bytes();
-        let contains = |text: &str, within: usize| {
-            memchr::memmem::find(&data[..data.len().min(within)], text.as_bytes()).is_some()
-        };
+        let is_checkpoint = |debug: &Debug<'_>| debug.kind.is("checkpoint");
         let source = match payload.name {
             "checkpoints" => Source::Checkpoints,
-            "debug"
-                if contains(r#""type":"checkpoint""#, HEAD)
-                    || contains(r#""type": "checkpoint""#, HEAD) =>
-            {
-                Source::Checkpoints
-            }
+            "debug" if payload.debug().is_some_and(is_checkpoint) => Source::Checkpoints,
             "values" => Source::Values,
             "tasks" => {
-                let is_start =
-                    contains(r#""triggers""#, data.len()) && !contains(r#""result""#, data.len());
+                let is_start = payload.task().is_some_and(Task::is_start);
                 let is_same_step = std::mem::replace(&mut self.is_beginning, is_start);
                 if is_same_step || !is_start {
                     return;
@@ -168,127 +136,69 @@ impl Landmarks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Data;
-    use crate::Event;
+    use crate::tests::Script;
 
     fn numbers(events: &[Seq]) -> Vec<u64> {
         events.iter().map(|event| event.0).collect()
     }
 
-    fn landmarks(events: &[(&str, &str, &str)]) -> Landmarks {
-        let mut landmarks = Landmarks::default();
-        for (i, (name, ns, data)) in events.iter().enumerate() {
-            let ns = ns
-                .split('|')
-                .filter(|s| !s.is_empty())
-                .map(Into::into)
-                .collect();
-            let data = if data.is_empty() {
-                Data::Malformed("<html>".into())
-            } else {
-                Data::Json((*data).into())
-            };
-            let (seq, at) = (Seq(i as u64 + 1), jiff::Timestamp::UNIX_EPOCH);
-            let event = Event {
-                seq,
-                at,
-                conn: 1,
-                replayed: false,
-                name: (*name).into(),
-                ns,
-                id: None,
-                data,
-            };
-            landmarks.apply(&Payload::of(&event));
-        }
-        landmarks
+    fn landmarks(events: &str) -> Landmarks {
+        Script::of(events).projections.landmarks
     }
 
     #[test]
     fn thread_events_belong_to_the_active_run() {
-        let landmarks = landmarks(&[
-            ("values", "", "{}"),
-            ("metadata", "", r#"{"run_id":"a","attempt":1}"#),
-            ("values", "", "{}"),
-            ("metadata", "", r#"{"run_id":"a","status":"run_done"}"#),
-            ("metadata", "", r#"{"run_id":"b","attempt":1}"#),
-            ("values", "", "{}"),
-            ("metadata", "", r#"{"status":"run_done","run_id":"b"}"#),
-            ("state_update", "", "{}"),
-        ]);
-        let runs: Vec<Option<&str>> = (1..=8)
-            .map(|seq| landmarks.run_at(Seq(seq)).map(|run| &**run))
-            .collect();
-        assert_eq!(
-            runs,
-            [
-                None,
-                Some("a"),
-                Some("a"),
-                Some("a"),
-                Some("b"),
-                Some("b"),
-                Some("b"),
-                None
-            ]
+        let landmarks = landmarks(
+            r#"0 values {}
+               0 metadata {"run_id":"a","attempt":1}
+               0 values {}
+               0 metadata {"run_id":"a","status":"run_done"}
+               0 metadata {"run_id":"b","attempt":1}
+               0 values {}
+               0 metadata {"status":"run_done","run_id":"b"}
+               0 state_update {}"#,
         );
+        let run = |seq| landmarks.run_at(Seq(seq)).map_or("-", |run| run);
+        assert_eq!((1..=8).map(run).collect::<String>(), "-aaabbb-");
         assert_eq!(landmarks.run_at(Seq(99)), None);
     }
 
     #[test]
     fn the_run_of_a_stream_is_known_before_its_first_event() {
         let mut landmarks = Landmarks::default();
-        landmarks.apply_item(&Item::Started {
-            thread_id: None,
-            run_id: "a".into(),
-        });
-        landmarks.apply_item(&Item::Started {
-            thread_id: None,
-            run_id: "a".into(),
-        });
-        assert_eq!(
-            (
-                landmarks.run_at(Seq(1)).map(|run| &**run),
-                landmarks.run_at(Seq(0)),
-                landmarks.runs.len()
-            ),
-            (Some("a"), None, 1)
-        );
+        for _ in 0..2 {
+            landmarks.apply_item(&Item::Started {
+                thread_id: None,
+                run_id: "a".into(),
+            });
+        }
+        assert_eq!(landmarks.run_at(Seq(1)).map(|run| &**run), Some("a"));
+        assert_eq!((landmarks.run_at(Seq(0)), landmarks.runs.len()), (None, 1));
     }
 
     #[test]
     fn steps_use_only_the_best_source() {
-        let start = r#"{"id":"1","name":"a","input":{},"triggers":["x"]}"#;
-        let end = r#"{"id":"1","name":"a","error":null,"result":{},"interrupts":[]}"#;
-        let both = landmarks(&[
-            ("values", "", "{}"),
-            ("updates", "", r#"{"a":{}}"#),
-            ("tasks", "", start),
-            ("values", "", "{}"),
-            ("values", "sub:1", "{}"),
-            ("metadata", "", r#"{"run_id":"b","attempt":1}"#),
-            ("updates", "", r#"{"a":{}}"#),
-            (
-                "debug",
-                "",
-                r#"{"step":-1,"timestamp":"t","type":"checkpoint","payload":{}}"#,
-            ),
-            ("updates", "", r#"{"a":{}}"#),
-            (
-                "debug",
-                "",
-                r#"{"step":0,"timestamp":"t","type":"task","payload":{}}"#,
-            ),
-            ("checkpoints", "", "{}"),
-        ]);
+        let both = landmarks(
+            r#"0 values {}
+               0 updates {"a":{}}
+               0 tasks {"id":"1","name":"a","input":{},"triggers":["x"]}
+               0 values {}
+               0 values|sub:1 {}
+               0 metadata {"run_id":"b","attempt":1}
+               0 updates {"a":{}}
+               0 debug {"step":-1,"timestamp":"t","type":"checkpoint","payload":{}}
+               0 updates {"a":{}}
+               0 debug {"step":0,"timestamp":"t","type":"task","payload":{}}
+               0 checkpoints {}"#,
+        );
         assert_eq!(numbers(both.steps()), [1, 4, 7, 8, 11]);
-        let tasks = landmarks(&[
-            ("tasks", "", start),
-            ("tasks", "", start),
-            ("tasks", "", end),
-            ("tasks", "", end),
-            ("tasks", "", start),
-        ]);
+        let tasks = landmarks(
+            r#"0 tasks {"id":"1","name":"a","input":{},"triggers":["x"]}
+               0 tasks {"id":"1","name":"a","input":{},"triggers":["x"]}
+               0 tasks {"id":"1","name":"a","error":null,"result":{},"interrupts":[]}
+               0 tasks {"id":"1","name":"a","error":null,"result":{},"interrupts":[]}
+               0 tasks {"id":"1","name":"a","input":{},"triggers":["x"]}"#,
+        );
         assert_eq!(
             numbers(tasks.steps()),
             [1, 5],
@@ -298,35 +208,19 @@ mod tests {
 
     #[test]
     fn failures_of_every_mode_are_found() {
-        let task =
-            |error: &str| format!(r#"{{"id":"1","name":"a","error":{error},"result":{{}}}}"#);
-        let (succeeded, failed) = (task("null"), task("\"boom\""));
-        let debug = format!(r#"{{"step":1,"type":"task_result","payload":{failed}}}"#);
-        let found = landmarks(&[
-            ("tasks", "", &succeeded),
-            ("tasks", "sub:1", &failed),
-            ("debug", "", &debug),
-            ("error", "", r#"{"error":"ValueError","message":"boom"}"#),
-            ("custom", "", r#"{"error":"not an error of the graph"}"#),
-            ("values", "", ""),
-            (
-                "messages",
-                "",
-                r#"[{"type":"tool","status":"error","content":"no","id":"t"},{}]"#,
-            ),
-            (
-                "messages",
-                "",
-                r#"[{"type":"ai","content":"\"status\":\"error\""},{}]"#,
-            ),
-            ("events", "", r#"{"event":"on_tool_error","name":"x"}"#),
-            (
-                "values",
-                "",
-                r#"{"type":"event","method":"lifecycle","params":{"namespace":[],"data":{"event":"failed","error":"x"}}}"#,
-            ),
-            ("error", "", "\"Run not found\""),
-        ]);
+        let found = landmarks(
+            r#"0 tasks {"id":"1","name":"a","error":null,"result":{}}
+               0 tasks|sub:1 {"id":"1","name":"a","error":"boom","result":{}}
+               0 debug {"step":1,"type":"task_result","payload":{"id":"1","name":"a","error":"boom","result":{}}}
+               0 error {"error":"ValueError","message":"boom"}
+               0 custom {"error":"not an error of the graph"}
+               0 values <html>
+               0 messages [{"type":"tool","status":"error","content":"no","id":"t"},{}]
+               0 messages [{"type":"ai","content":"\"status\":\"error\""},{}]
+               0 events {"event":"on_tool_error","name":"x"}
+               0 values {"type":"event","method":"lifecycle","params":{"namespace":[],"data":{"event":"failed","error":"x"}}}
+               0 error "Run not found""#,
+        );
         assert_eq!(numbers(found.errors()), [2, 3, 4, 6, 7, 9, 10, 11]);
     }
 }

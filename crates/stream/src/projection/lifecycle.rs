@@ -1,19 +1,18 @@
 //! The lifecycle of runs, tasks and connections, in chronological order.
 
-use super::delivery::is_start;
-use super::messages::fingerprint;
-use super::rows::{Rows, Weigh, namespace_weight};
+use super::node_path::name_of;
+use super::rows::{Rows, Weigh, len, namespace_weight};
 use super::summary::summary;
 use crate::log::record::precedes_stream;
 use crate::protocol::{Interrupt, Payload};
-use crate::{Interner, Item, Namespace, Record, RunRecord, Seq, error_text};
+use crate::source::id_key::is_start;
+use crate::{Interner, Item, Namespace, Record, RunRecord, Seq, error_text, hash_of};
 use jiff::Timestamp;
 use runtail_core::json::Peek;
 use runtail_core::text::{self, short_id};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-const MAX_ROWS: usize = 50_000;
 const MAX_INTERRUPTS: usize = 4096;
 const MAX_SUMMARY: usize = 120;
 
@@ -63,16 +62,18 @@ pub struct LifecycleRow {
 }
 
 impl Weigh for LifecycleRow {
+    const MAX_ROWS: usize = 50_000;
+
     fn weight(&self) -> usize {
-        let run = self.run_id.as_ref().map_or(0, |id| id.len());
-        size_of::<LifecycleRow>() + self.text.capacity() + run + namespace_weight(&self.ns)
+        let texts = self.text.capacity() + len(&self.run_id);
+        size_of::<LifecycleRow>() + texts + namespace_weight(&self.ns)
     }
 }
 
 /// The lifecycle rows of an event log.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Lifecycle {
-    rows: Rows<LifecycleRow>,
+    pub(super) rows: Rows<LifecycleRow>,
     seq: Seq,
     run: Option<Arc<str>>,
     attempt: u64,
@@ -86,30 +87,10 @@ pub struct Lifecycle {
     modes_changed: bool,
 }
 
-impl Default for Lifecycle {
-    fn default() -> Self {
-        Lifecycle {
-            rows: Rows::new(MAX_ROWS),
-            seq: Seq::START,
-            run: None,
-            attempt: 0,
-            reported: HashSet::new(),
-            is_interrupted: false,
-            ns: Namespace::default(),
-            names: Interner::default(),
-            modes_changed: false,
-        }
-    }
-}
-
 impl Lifecycle {
     /// Returns the rows, oldest first.
     pub fn rows(&self) -> &Rows<LifecycleRow> {
         &self.rows
-    }
-
-    pub(super) fn rows_mut(&mut self) -> &mut Rows<LifecycleRow> {
-        &mut self.rows
     }
 
     /// Returns the current run, or the last one.
@@ -224,20 +205,11 @@ impl Lifecycle {
                 let at = self.rows.last().and_then(|row| row.at);
                 self.row(at, Error, error.to_string());
             }
-            Item::Started { run_id, .. } => {
-                if self.run.is_none() {
-                    self.run = Some(self.names.get(run_id));
-                }
+            Item::Started { run_id, .. } if self.run.is_none() => {
+                self.run = Some(self.names.get(run_id));
             }
             Item::Record(Record::Run(run)) => self.run_record(run),
-            Item::Record(Record::Head(_) | Record::Event(_))
-            | Item::Heartbeat { .. }
-            | Item::Repeated { .. }
-            | Item::Connecting { .. }
-            | Item::Terms(_)
-            | Item::ModesKept { .. }
-            | Item::Following { .. }
-            | Item::Silent { .. } => {}
+            _ => {}
         }
     }
 
@@ -265,43 +237,27 @@ impl Lifecycle {
         {
             return;
         }
+        self.run_ended(&run.run_id, run.ended_at);
+    }
+
+    fn run_ended(&mut self, id: &str, at: Option<Timestamp>) {
         self.attempt = 0;
-        let shown = short_id(&run.run_id);
-        match std::mem::take(&mut self.is_interrupted) {
-            true => self.row(
-                run.ended_at,
-                LifecycleKind::RunInterrupted,
-                format!("run {shown} interrupted"),
-            ),
-            false => self.row(
-                run.ended_at,
-                LifecycleKind::RunDone,
-                format!("run {shown} ended"),
-            ),
-        }
+        let (kind, how) = match std::mem::take(&mut self.is_interrupted) {
+            true => (LifecycleKind::RunInterrupted, "interrupted"),
+            false => (LifecycleKind::RunDone, "ended"),
+        };
+        self.row(at, kind, format!("run {} {how}", short_id(id)));
     }
 
     fn metadata(&mut self, payload: &Payload<'_>, at: Option<Timestamp>) {
-        let Some(metadata) = payload.metadata() else {
-            return;
-        };
-        let Some(id) = metadata.run_id.some() else {
+        let Some((id, metadata)) = payload.run() else {
             return;
         };
         let is_known = self.run.as_deref() == Some(id) && self.attempt > 0;
         let shown = short_id(id);
         self.run = Some(self.names.get(id));
         if metadata.is_done() {
-            self.attempt = 0;
-            match std::mem::take(&mut self.is_interrupted) {
-                true => self.row(
-                    at,
-                    LifecycleKind::RunInterrupted,
-                    format!("run {shown} interrupted"),
-                ),
-                false => self.row(at, LifecycleKind::RunDone, format!("run {shown} ended")),
-            }
-            return;
+            return self.run_ended(id, at);
         }
         let attempt = metadata.attempt();
         match (is_known, attempt) {
@@ -332,35 +288,26 @@ impl Lifecycle {
         if self.reported.len() >= MAX_INTERRUPTS {
             self.reported.clear();
         }
-        if self.reported.insert(fingerprint(&[key])) {
+        if self.reported.insert(hash_of(key)) {
             self.row(at, LifecycleKind::Interrupt, summary(value, MAX_SUMMARY));
         }
     }
 
     fn task(&mut self, payload: &Payload<'_>, at: Option<Timestamp>) {
         let Some(task) = payload.task() else { return };
-        let mut name = payload
-            .ns
-            .iter()
-            .map(|s| s.split(':').next().unwrap_or_default())
-            .collect::<Vec<_>>()
-            .join("/");
-        if !name.is_empty() {
-            name.push('/');
-        }
-        name.push_str(task.name.as_str());
+        let outer = payload.ns.iter().map(|segment| name_of(segment));
+        let name = outer.chain([task.name.as_str()]).collect::<Vec<_>>();
+        let name = name.join("/");
         let is_interrupted = task
             .interrupts
             .is_some_and(|interrupts| self.interrupts(interrupts, at));
-        match task.error.filter(|e| e.text() != "null") {
+        match task.error {
             Some(error) => self.row(
                 at,
                 LifecycleKind::Error,
                 format!("{name}: {}", error_text(error.text())),
             ),
-            None if task.triggers.is_some() && task.result.is_none() => {
-                self.row(at, LifecycleKind::TaskStart, name)
-            }
+            None if task.is_start() => self.row(at, LifecycleKind::TaskStart, name),
             None if is_interrupted => self.row(at, LifecycleKind::TaskInterrupted, name),
             None => self.row(at, LifecycleKind::TaskDone, name),
         }
@@ -368,7 +315,6 @@ impl Lifecycle {
 
     fn phase(&mut self, payload: &Payload<'_>, at: Option<Timestamp>) {
         let Some(phase) = payload.phase() else { return };
-        let name = payload.ns.join("/");
         let kind = match (phase.event.as_str(), payload.is_root()) {
             ("running" | "started", true) => LifecycleKind::RunStart,
             ("running" | "started", false) => LifecycleKind::TaskStart,
@@ -377,16 +323,12 @@ impl Lifecycle {
             (_, true) => LifecycleKind::RunDone,
             (_, false) => LifecycleKind::TaskDone,
         };
-        let state = phase.event.as_str();
-        let error = phase
-            .error
-            .map(|e| format!(": {}", error_text(e.text())))
-            .unwrap_or_default();
-        let prefix = if name.is_empty() {
-            String::new()
-        } else {
-            format!("{name} ")
-        };
-        self.row(at, kind, format!("{prefix}{state}{error}"));
+        let error = phase.error.map(|e| format!(": {}", error_text(e.text())));
+        let mut text = payload.ns.join("/");
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        text.extend([phase.event.as_str(), &error.unwrap_or_default()]);
+        self.row(at, kind, text);
     }
 }

@@ -1,7 +1,7 @@
 //! A message of a conversation.
 
 use super::content::{Citation, Content, Part};
-use super::rows::{Weigh, namespace_weight};
+use super::rows::{len, namespace_weight};
 use super::spans::Spans;
 use super::starts::{CallStart, FirstToken};
 use super::usage::Usage;
@@ -16,9 +16,9 @@ use std::sync::Arc;
 pub(super) const MIN_TOKEN_TIME: SignedDuration = SignedDuration::from_millis(20);
 
 /// The role of a message's author.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Role {
-    /// The user.
+    #[default]
     Human,
     /// A model.
     Ai,
@@ -82,7 +82,7 @@ pub struct ToolCall {
 }
 
 /// A message of a conversation.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Message {
     /// The first event that contained it.
     pub first_seq: Seq,
@@ -165,12 +165,11 @@ pub struct Message {
     pub(super) evicted: (usize, usize),
 }
 
-impl Weigh for Message {
-    fn weight(&self) -> usize {
-        let arc = |text: &Option<Arc<str>>| text.as_ref().map_or(0, |text| text.len());
+impl Message {
+    pub(super) fn weight(&self) -> usize {
         let calls = self.tool_calls.iter().map(|call| {
-            let invalid = call.invalid.as_ref().map_or(0, String::len);
-            size_of::<ToolCall>() + call.id.len() + call.name.len() + call.args.len() + invalid
+            let texts = call.id.len() + call.name.len() + call.args.len() + len(&call.invalid);
+            size_of::<ToolCall>() + texts
         });
         let citations = self
             .citations
@@ -178,7 +177,7 @@ impl Weigh for Message {
             .map(|citation| size_of::<Citation>() + citation.title.len() + citation.url.len());
         let parts = self.parts.len() * size_of::<Part>();
         // The id is also the key of an index.
-        let names = 2 * arc(&self.id) + arc(&self.run_id) + arc(&self.name) + arc(&self.node);
+        let names = 2 * len(&self.id) + len(&self.run_id) + len(&self.name) + len(&self.node);
         let texts = self.text.len()
             + self.reasoning.len()
             + self.spans.weight()
@@ -187,7 +186,7 @@ impl Weigh for Message {
             + texts
             + names
             + namespace_weight(&self.ns)
-            + self.tool_call_id.as_ref().map_or(0, String::len)
+            + len(&self.tool_call_id)
             + parts
             + calls.sum::<usize>()
             + citations.sum::<usize>()
@@ -242,17 +241,17 @@ fn cut_parts(
     cut: &Range<usize>,
     note_len: usize,
     note: Part,
-    ranges: impl Fn(&mut Part) -> Option<&mut Range<usize>>,
+    of_reasoning: bool,
 ) -> Vec<Part> {
     let shifted = |at: usize| at - (cut.end - cut.start) + note_len;
     let (mut out, mut note) = (Vec::with_capacity(parts.len()), Some(note));
     for mut part in parts {
-        let Some(range) = ranges(&mut part).map(|range| range.clone()) else {
+        let Some(range) = part.range(of_reasoning).cloned() else {
             out.push(part);
             continue;
         };
         let with = |mut part: Part, range: Range<usize>| {
-            if let Some(own) = ranges(&mut part) {
+            if let Some(own) = part.range(of_reasoning) {
                 *own = range;
             }
             part
@@ -289,11 +288,6 @@ impl Message {
         self.text
             .get(..self.spans.end_at(seq))
             .unwrap_or(&self.text)
-    }
-
-    /// Returns whether it existed after an event.
-    pub fn existed_at(&self, seq: Seq) -> bool {
-        self.first_seq <= seq && self.removed_at.is_none_or(|removed| removed > seq)
     }
 
     /// Returns the time to first token of the model call; `None` if its start or its first token is not known.
@@ -346,32 +340,21 @@ impl Message {
         if let Some(Cut { range, note }) = cut_middle(&mut self.text, max, &mut self.evicted.0) {
             is_cut = true;
             self.spans.cut(range.clone(), note.len());
-            let line = range.start + 1..range.start + note.len() - 1;
             let note_part = Part::Note {
-                range: line,
+                range: range.start + 1..range.start + note.len() - 1,
                 size: self.evicted.0,
                 index: None,
             };
-            self.parts = cut_parts(
-                std::mem::take(&mut self.parts),
-                &range,
-                note.len(),
-                note_part,
-                Part::in_text,
-            );
+            let parts = std::mem::take(&mut self.parts);
+            self.parts = cut_parts(parts, &range, note.len(), note_part, false);
         }
         if let Some(Cut { range, note }) = cut_middle(&mut self.reasoning, max, &mut self.evicted.1)
         {
             is_cut = true;
             self.reasoning_spans.cut(range.clone(), note.len());
             let note_part = Part::Reasoning(range.start..range.start + note.len());
-            self.parts = cut_parts(
-                std::mem::take(&mut self.parts),
-                &range,
-                note.len(),
-                note_part,
-                Part::in_reasoning,
-            );
+            let parts = std::mem::take(&mut self.parts);
+            self.parts = cut_parts(parts, &range, note.len(), note_part, true);
         }
         for call in &mut self.tool_calls {
             is_cut |= cut_middle(&mut call.args, max, &mut call.evicted).is_some();

@@ -3,15 +3,16 @@
 
 use super::content::{CallChunk, Content, Part, pieces};
 use super::message::{Dialect, Message, Role, ToolCall};
-use super::messages::{EventContext, MAX_CALLS, Messages, Origin, fingerprint};
-use super::node_path::node_path;
+use super::messages::{EventContext, MAX_CALLS, Messages, Origin};
+use super::node_path::{name_of, node_path};
 use super::status::StepTimes;
 use super::usage::Usage;
+use crate::insert;
 use crate::protocol::{
     AdditionalKwargs, MessageOrigin, MessagePair, MessagePayload, Payload, StateMessages, model_of,
 };
 use crate::source::control_events::begins_run;
-use crate::{MAX_NAME, bounded};
+use crate::{MAX_NAME, bounded, hash_of};
 use runtail_core::json::{self, Peek};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -51,21 +52,16 @@ impl Messages {
             return 0;
         }
         let at = payload.event.time();
-        let (seq, ns) = (payload.event.seq, payload.ns.clone());
         let (sent, replayed) = (payload.event.server_time(), payload.event.replayed);
-        let is_outdated = self.is_outdated(sent, replayed);
-        let order = EventContext {
+        let context = EventContext {
+            seq: payload.event.seq,
+            at,
+            ns: payload.ns.clone(),
             placed: at,
             is_timed: sent.is_some(),
             replayed,
-            is_outdated,
+            is_outdated: self.is_outdated(sent, replayed),
             ..EventContext::default()
-        };
-        let context = EventContext {
-            seq,
-            at,
-            ns,
-            ..order
         };
         self.starts.apply(payload, at);
         self.apply_siblings(payload);
@@ -84,10 +80,7 @@ impl Messages {
             "messages/complete" => return self.apply_list(payload, true, &context),
             "messages/metadata" => self.apply_announcements(payload),
             "metadata" => {
-                if let Some(id) = payload
-                    .metadata()
-                    .and_then(|metadata| metadata.run_id.some())
-                {
+                if let Some((id, _)) = payload.run() {
                     self.run = Some(self.names.get(id));
                 }
                 if begins_run(payload.name, payload.event.data.text()) {
@@ -229,12 +222,12 @@ impl Messages {
             let origin = self.origin(metadata, &payload.ns);
             match self.find(&id).and_then(|i| self.get_mut(i)) {
                 Some(message) => message.set_node(origin.node, origin.path),
-                None => {
-                    if self.announced.len() >= MAX_ANNOUNCED {
-                        self.announced.clear();
-                    }
-                    self.announced.insert(id.as_ref().into(), origin);
-                }
+                None => insert(
+                    &mut self.announced,
+                    MAX_ANNOUNCED,
+                    id.as_ref().into(),
+                    origin,
+                ),
             }
         }
     }
@@ -242,7 +235,8 @@ impl Messages {
     /// Sets the times of messages that were replayed without times from checkpoints: a step's messages are saved with
     /// its checkpoint, and the user's messages with the checkpoint of the run's input.
     pub(super) fn time_by_steps(&mut self, times: &StepTimes) {
-        for message in self.untimed() {
+        let untimed = self.items.iter_mut().filter(|m| m.ended_at.is_none());
+        for message in untimed {
             let Some(run) = &message.run_id else { continue };
             let is_input = message.role == Role::Human && message.node.is_none();
             let at = match message.step {
@@ -318,7 +312,8 @@ impl Messages {
         let i = known.unwrap_or_else(|| {
             let i = self.add(message.id.some(), message.role(), context);
             if message.id.some().is_none() {
-                self.index_unnamed(content_fingerprint(message), i);
+                let unnamed = self.unnamed.entry(content_fingerprint(message));
+                unnamed.or_default().push(i);
             }
             i
         });
@@ -427,38 +422,27 @@ impl Messages {
                 .filter(|path| !path.is_empty())
                 .map(|path| self.names.get(&path)),
             run: origin.run_id.some().map(|run| self.names.get(run)),
-            step: step_of(origin),
+            step: origin.root_step(),
         }
     }
 }
 
 /// Returns the namespace without its last segment if that is the node itself: JavaScript names it so in messages.
 fn outside<'a>(ns: &'a [Arc<str>], node: &str) -> impl Iterator<Item = &'a str> + use<'a> {
-    let is_node = ns
-        .last()
-        .is_some_and(|last| last.split(':').next() == Some(node));
+    let is_node = ns.last().is_some_and(|last| name_of(last) == node);
     ns[..ns.len() - usize::from(is_node)]
         .iter()
         .map(|segment| &**segment)
 }
 
-/// Returns the step of the root graph; none for subgraphs, which count their own steps.
-pub(super) fn step_of(origin: &MessageOrigin<'_>) -> Option<i64> {
-    origin
-        .langgraph_step
-        .0
-        .filter(|_| !origin.langgraph_checkpoint_ns.as_str().contains('|'))
-}
-
 fn content_fingerprint(message: &MessagePayload<'_>) -> u64 {
     let raw = |r: Option<Peek<'_>>| r.map_or("", Peek::text).to_string();
-    let role = format!("{:?}", message.role());
-    fingerprint(&[
-        &role,
-        &raw(message.content),
-        &raw(message.tool_calls),
+    hash_of((
+        message.role().word(),
+        raw(message.content),
+        raw(message.tool_calls),
         message.tool_call_id.as_str(),
-    ])
+    ))
 }
 
 impl Message {

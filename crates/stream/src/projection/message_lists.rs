@@ -1,11 +1,12 @@
 //! Lists of messages: states of the root graph, the server's state, and what nodes write.
 
 use super::message::{Message, Role};
-use super::messages::{EventContext, Messages, fingerprint};
+use super::messages::{EventContext, Messages};
 use super::order::Neighbors;
+use super::rows::index;
 use super::status::Origins;
-use crate::Seq;
 use crate::protocol::{MESSAGES, MessageOrigin, MessagePayload, Payload, StateMessages, Text};
+use crate::{Seq, hash_of};
 use jiff::Timestamp;
 use runtail_core::json::Peek;
 use std::collections::{HashMap, HashSet};
@@ -75,12 +76,11 @@ impl Messages {
     fn forget_loaded(&mut self, seq: Seq) {
         (self.order.loaded, self.order.written) = (HashSet::new(), None);
         let evicted = self.evicted();
-        let current: Vec<u64> = self
-            .last_state
-            .iter()
-            .filter_map(|(_, number)| number.checked_sub(evicted))
+        let current = self.last_state.iter();
+        let current: Vec<usize> = current
+            .filter_map(|(_, number)| index(*number, evicted))
             .collect();
-        for i in current.into_iter().filter_map(|i| usize::try_from(i).ok()) {
+        for i in current {
             if let Some(message) = self
                 .get_mut(i)
                 .filter(|message| message.removed_at.is_some())
@@ -94,9 +94,7 @@ impl Messages {
     /// Sets the time and the run of messages by the history.
     pub(super) fn set_origins(&mut self, origins: &Origins) {
         for i in 0..self.items().len() {
-            let Some(message) = self.item_mut(i) else {
-                continue;
-            };
+            let message = &mut self.items[i];
             let Some((at, run)) = message.id.as_ref().and_then(|id| origins.get(id)) else {
                 continue;
             };
@@ -190,7 +188,7 @@ impl Messages {
             HashSet::new()
         };
         for (n, raw) in list.iter().enumerate() {
-            let hash = fingerprint(&[raw.text()]);
+            let hash = hash_of(raw.text());
             // Usually the list has only grown.
             if let Some(&(before, number)) = self.last_state.get(n)
                 && before == hash
@@ -267,7 +265,7 @@ impl Messages {
         if !is_same || !(are_random() || were_random()) {
             return None;
         }
-        let i = usize::try_from(number.checked_sub(self.evicted())?).ok()?;
+        let i = index(number, self.evicted())?;
         if known.is_unseen() {
             self.set_id(i, id);
         }

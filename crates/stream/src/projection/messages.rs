@@ -3,15 +3,13 @@
 use super::message::{Message, Role, ToolCall};
 use super::missed::Missed;
 use super::order::{Neighbors, Order};
-use super::rows::Weigh;
+use super::rows::index;
 use super::siblings::Siblings;
-use super::spans::Spans;
 use super::starts::Starts;
-use crate::protocol::Payload;
+use crate::protocol::{MessagePayload, Payload};
 use crate::{Interner, Namespace, Seq};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::{HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -63,11 +61,9 @@ pub(super) struct Origin {
 /// The messages of an event log.
 #[derive(Debug, Clone, Default)]
 pub struct Messages {
-    items: Vec<Message>,
-    /// Messages by id, without the suffix that some modes add.
+    pub(super) items: Vec<Message>,
     index: HashMap<Arc<str>, usize>,
-    /// Messages without an id, by their text.
-    unnamed: HashMap<u64, Vec<usize>>,
+    pub(super) unnamed: HashMap<u64, Vec<usize>>,
     /// The messages of the root graph's last state: fingerprints, and numbers counting evicted messages. Applying a
     /// state may evict messages.
     pub(super) last_state: Vec<(u64, u64)>,
@@ -94,13 +90,13 @@ pub struct Messages {
     touched: Vec<usize>,
     evicted: u64,
     /// Memory size of all messages before the newest event's changes.
-    bytes: usize,
-    max_bytes: MaxBytes,
+    pub(super) bytes: usize,
+    pub(super) max_bytes: MaxBytes,
 }
 
 /// Maximum memory size of all messages; beyond it the oldest are evicted.
 #[derive(Debug, Clone, Copy)]
-struct MaxBytes(usize);
+pub(super) struct MaxBytes(pub usize);
 
 impl Default for MaxBytes {
     fn default() -> Self {
@@ -117,16 +113,6 @@ impl Messages {
     /// Returns how many messages were evicted.
     pub fn evicted(&self) -> u64 {
         self.evicted
-    }
-
-    /// Sets the maximum memory size of all messages in bytes. The newest message is always kept.
-    pub(super) fn limit(&mut self, max_bytes: usize) {
-        self.max_bytes = MaxBytes(max_bytes);
-    }
-
-    /// Returns the memory size of the messages before the newest event's changes.
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
     }
 
     /// Returns the indexes of the messages that the newest event touched, possibly with duplicates.
@@ -191,8 +177,7 @@ impl Messages {
 
     /// Returns the message with this number, counting evicted ones.
     pub fn get(&self, number: u64) -> Option<&Message> {
-        self.items
-            .get(usize::try_from(number.checked_sub(self.evicted)?).ok()?)
+        self.items.get(index(number, self.evicted)?)
     }
 
     /// Returns the message with this id.
@@ -246,10 +231,7 @@ impl Messages {
     }
 
     fn is_unanswered(&self, caller: usize, at: usize) -> bool {
-        let call = self
-            .items
-            .get(caller)
-            .and_then(|message| message.tool_calls.get(at));
+        let call = self.items.get(caller).and_then(|m| m.tool_calls.get(at));
         call.is_some_and(|call| call.answer.is_none())
     }
 
@@ -272,18 +254,6 @@ impl Messages {
             self.touched.push(i);
         }
         self.items.get_mut(i)
-    }
-
-    /// Returns a message without counting it as touched.
-    pub(super) fn item_mut(&mut self, i: usize) -> Option<&mut Message> {
-        self.items.get_mut(i)
-    }
-
-    /// Returns the messages without a known time.
-    pub(super) fn untimed(&mut self) -> impl Iterator<Item = &mut Message> {
-        self.items
-            .iter_mut()
-            .filter(|message| message.ended_at.is_none())
     }
 
     /// Returns the index of the message with this id.
@@ -328,48 +298,38 @@ impl Messages {
                 .clone()
                 .filter(|_| !context.is_snapshot && !context.is_later),
             role,
-            name: None,
-            node: None,
-            path: None,
-            step: None,
             ns: context.ns.clone(),
-            text: String::new(),
-            reasoning: String::new(),
-            parts: Vec::new(),
-            citations: Vec::new(),
-            block: None,
-            spans: Spans::default(),
-            reasoning_spans: Spans::default(),
-            tool_calls: Vec::new(),
-            tool_call_id: None,
-            call_message: None,
-            is_error: false,
-            usage: None,
-            model: None,
-            complete: false,
-            removed_at: None,
             started_at: context.at,
             ended_at: context.at,
-            called: None,
-            token_times: None,
             is_loaded: context.is_snapshot,
-            is_streamed: false,
-            in_state: false,
             placed: context.placed,
-            chunks: 0,
-            rev: 0,
-            rewrites: 0,
-            lacks_start: false,
-            is_whole: false,
-            dialect: None,
-            weighed: 0,
-            evicted: (0, 0),
+            ..Message::default()
         });
         let weight = self.items[i].weight();
         self.items[i].weighed = weight;
         self.bytes += weight;
         self.place(i, context);
         self.see(i, context);
+        i
+    }
+
+    /// Adds a message whose first tokens may be missing. Returns its index.
+    pub(super) fn add_inside(
+        &mut self,
+        message: &MessagePayload<'_>,
+        context: &EventContext,
+    ) -> usize {
+        let i = self.add(
+            message.id.some(),
+            message.role(),
+            &EventContext {
+                at: None,
+                ..context.clone()
+            },
+        );
+        if let Some(message) = self.get_mut(i) {
+            message.lacks_start = true;
+        }
         i
     }
 
@@ -400,11 +360,6 @@ impl Messages {
         self.unnamed.get_mut(&fingerprint)?.remove(0);
         self.set_id(i, id);
         Some(i)
-    }
-
-    /// Indexes a message without an id by its fingerprint.
-    pub(super) fn index_unnamed(&mut self, fingerprint: u64, i: usize) {
-        self.unnamed.entry(fingerprint).or_default().push(i);
     }
 
     /// Marks a message as removed from the state, unless a newer state has it.
@@ -505,12 +460,6 @@ pub(super) fn stem(id: &str) -> &str {
     }
 }
 
-pub(super) fn fingerprint(parts: &[&str]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    parts.hash(&mut hasher);
-    hasher.finish()
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::content::{CallChunk, Part};
@@ -568,7 +517,7 @@ mod tests {
     fn message_memory_is_bounded() {
         const MAX_BYTES: usize = 8 << 20;
         let mut messages = Messages::default();
-        messages.limit(MAX_BYTES);
+        messages.max_bytes.0 = MAX_BYTES;
         let part = "x".repeat(MAX_BYTES / 32);
         for seq in 0..100 {
             messages.start_event();
@@ -605,7 +554,7 @@ mod tests {
     fn the_middle_of_a_text_is_evicted_counted_and_marked() {
         const MAX: usize = 80_000;
         let mut messages = Messages::default();
-        messages.limit(MAX * TEXT_PART);
+        messages.max_bytes.0 = MAX * TEXT_PART;
         let i = messages.add(Some("a"), Role::Ai, &context(1));
         let mut whole = 0;
         for seq in 1..=3000 {

@@ -9,6 +9,7 @@ use super::node_path::node_path;
 use super::rows::Rows;
 use super::status::{RunEntry, RunOutcome};
 use super::usage::Usage;
+use crate::insert;
 use crate::protocol::Payload;
 use crate::{End, Interner, Item, MAX_NAME, Outcome, Record, Seq};
 use jiff::Timestamp;
@@ -16,7 +17,6 @@ use std::collections::{HashMap, VecDeque};
 
 pub use run_numbers::{ModelMetrics, NodeMetrics, RunMetrics, Work};
 
-const MAX_RUNS: usize = 1_000;
 /// Maximum number of nodes and models counted separately per run.
 const MAX_NAMES: usize = 256;
 /// Maximum number of running tasks remembered.
@@ -50,9 +50,9 @@ struct Seen {
 }
 
 /// The metrics of an event log's runs.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Metrics {
-    runs: Rows<RunMetrics>,
+    pub(super) runs: Rows<RunMetrics>,
     /// When the first connection was requested.
     requested: Option<Timestamp>,
     /// By index among the retained messages, with the number of evicted ones.
@@ -65,28 +65,10 @@ pub struct Metrics {
     is_after_gap: bool,
 }
 
-impl Default for Metrics {
-    fn default() -> Self {
-        Metrics {
-            runs: Rows::new(MAX_RUNS),
-            requested: None,
-            counted: VecDeque::new(),
-            counted_from: 0,
-            tasks: HashMap::new(),
-            names: Interner::default(),
-            is_after_gap: false,
-        }
-    }
-}
-
 impl Metrics {
     /// Returns the runs, oldest first.
     pub fn runs(&self) -> &Rows<RunMetrics> {
         &self.runs
-    }
-
-    pub(super) fn runs_mut(&mut self) -> &mut Rows<RunMetrics> {
-        &mut self.runs
     }
 
     /// Returns the run that an event belongs to or follows.
@@ -148,7 +130,6 @@ impl Metrics {
         if self.runs.last().is_none_or(|run| run.done) {
             self.start_run(RunMetrics {
                 seq: event.seq,
-                attempts: 1,
                 ..RunMetrics::default()
             });
         }
@@ -166,10 +147,8 @@ impl Metrics {
         run.first_event = run.first_event.or(time);
         run.work.errors += u64::from(payload.name == "error");
         run.failed |= payload.name == "error";
-        match payload.name {
-            "tasks" => self.apply_task(payload),
-            "debug" => self.apply_debug(payload),
-            _ => {}
+        if matches!(payload.name, "tasks" | "debug") {
+            self.apply_task(payload);
         }
         self.count_messages(payload, messages, number, is_input, tokens);
     }
@@ -203,7 +182,6 @@ impl Metrics {
                 self.start_run(RunMetrics {
                     run_id,
                     asked,
-                    attempts: 1,
                     ..RunMetrics::default()
                 });
             }
@@ -235,11 +213,7 @@ impl Metrics {
             .filter(is_its)
         {
             // A finished run ended with its last event. Otherwise the run may have continued until now.
-            let is_done = matches!(
-                end.outcome,
-                Outcome::Success | Outcome::Interrupted | Outcome::Error
-            );
-            let until = if is_done || !run.is_timed {
+            let until = if end.outcome.is_shown_by_events() || !run.is_timed {
                 run.last_event
             } else {
                 Some(end.at)
@@ -258,6 +232,7 @@ impl Metrics {
         self.tasks.clear();
         let is_late = std::mem::take(&mut self.is_after_gap) && run.began.is_none();
         self.runs.push(RunMetrics {
+            attempts: 1,
             lacks_first_event: is_late,
             lacks_first_token: is_late,
             ..run
@@ -267,10 +242,7 @@ impl Metrics {
     /// Applies the start, retry or end of a run. Returns whether the event is one of these.
     fn apply_metadata(&mut self, payload: &Payload<'_>) -> bool {
         let (seq, at) = (payload.event.seq, payload.event.time());
-        let Some(metadata) = payload.metadata() else {
-            return false;
-        };
-        let Some(run_id) = metadata.run_id.0.as_deref() else {
+        let Some((run_id, metadata)) = payload.run() else {
             return false;
         };
         let run_id = self.names.get(run_id);
@@ -294,7 +266,6 @@ impl Metrics {
                 run_id: Some(run_id),
                 seq,
                 last_seq: seq,
-                attempts: 1,
                 began,
                 ended,
                 over: is_done,
@@ -320,27 +291,19 @@ impl Metrics {
     fn apply_lifecycle(&mut self, payload: &Payload<'_>) {
         let (seq, at) = (payload.event.seq, payload.event.time());
         let Some(phase) = payload.phase() else { return };
-        let outcome = match phase.event.as_str() {
-            "running" | "started" => {
-                if self.runs.last().is_none_or(|run| !run.is_open()) {
-                    self.is_after_gap = false;
-                    self.start_run(RunMetrics {
-                        seq,
-                        attempts: 1,
-                        ..RunMetrics::default()
-                    });
-                }
-                if let Some(run) = self.runs.last_mut() {
-                    run.began = run.began.or(at);
-                }
-                return;
-            }
-            "completed" => Outcome::Success,
-            "failed" => Outcome::Error,
-            "interrupted" => Outcome::Interrupted,
-            _ => return,
+        if phase.is_begin() && self.runs.last().is_none_or(|run| !run.is_open()) {
+            self.is_after_gap = false;
+            self.start_run(RunMetrics {
+                seq,
+                ..RunMetrics::default()
+            });
+        }
+        let Some(run) = self.runs.last_mut() else {
+            return;
         };
-        if let Some(run) = self.runs.last_mut() {
+        if phase.is_begin() {
+            run.began = run.began.or(at);
+        } else if let Some(outcome) = phase.outcome() {
             run.ended = run.ended.or(at);
             run.over = true;
             run.outcome.get_or_insert(outcome);
@@ -369,15 +332,6 @@ impl Metrics {
         run.attempts = run.attempts.max(attempt);
     }
 
-    fn apply_debug(&mut self, payload: &Payload<'_>) {
-        if payload
-            .debug()
-            .is_some_and(|debug| debug.kind.is("task") || debug.kind.is("task_result"))
-        {
-            self.apply_task(payload);
-        }
-    }
-
     /// Applies the start or the end of a task. If two modes report it, only the first counts.
     fn apply_task(&mut self, payload: &Payload<'_>) {
         let Some(task) = payload.task() else { return };
@@ -385,10 +339,8 @@ impl Metrics {
             return;
         };
         let (seq, number) = (payload.event.seq, self.number());
-        let name = self.names.get(&node_path(
-            payload.ns.iter().map(|segment| &**segment),
-            Some(name),
-        ));
+        let path = node_path(payload.ns.iter(), Some(name));
+        let name = self.names.get(&path);
         let Some(run) = self.runs.last_mut() else {
             return;
         };
@@ -396,15 +348,12 @@ impl Metrics {
             return;
         };
         if task.input.is_some() {
-            if self.tasks.len() >= MAX_TASKS {
-                self.tasks.clear();
-            }
             if id.len() <= MAX_NAME {
-                self.tasks.insert(id.into(), number);
+                insert(&mut self.tasks, MAX_TASKS, id.into(), number);
             }
         } else if self.tasks.remove(id) == Some(number) {
             let node = &mut run.nodes[node];
-            let failed = task.error.is_some_and(|error| error.text() != "null");
+            let failed = task.error.is_some();
             node.work.errors += u64::from(failed);
             // A thread reports every run as done, so only a failed node of the root graph shows its failure.
             run.failed |= failed && payload.is_root();

@@ -18,6 +18,7 @@ mod missed;
 mod node_path;
 mod node_sums;
 mod order;
+mod placing;
 mod rates;
 mod redact;
 mod rows;
@@ -33,9 +34,10 @@ mod values;
 
 pub use crate::json::path::Path;
 pub use crate::json::{difference, index};
+pub use crate::source::id_key::is_start;
 pub use content::{Citation, Part};
 pub use custom::{Custom, CustomRow, Progress};
-pub use delivery::{Connection, DeliveryLog, Liveness, NameSums, PossibleGap, is_start};
+pub use delivery::{Connection, DeliveryLog, Liveness, NameSums, PossibleGap};
 pub use event_attrs::EventAttrs;
 pub use graph_activity::{ActivityCache, GraphActivity, NodeActivity};
 pub use landmarks::Landmarks;
@@ -101,6 +103,11 @@ pub struct LineProjections {
     metadata: PairMetadata,
 }
 
+/// Returns the time between two times, or zero if the second one is earlier.
+fn between(from: jiff::Timestamp, to: jiff::Timestamp) -> std::time::Duration {
+    to.duration_since(from).try_into().unwrap_or_default()
+}
+
 impl LineProjections {
     /// Applies the next item of a source or a recording.
     pub fn apply(&mut self, item: &Item) {
@@ -124,29 +131,29 @@ impl Projections {
     /// sixteenth for each list of rows.
     pub fn new(max_bytes: usize) -> Projections {
         let mut new = Projections::default();
-        new.messages.limit(max_bytes / 2);
+        new.messages.max_bytes.0 = max_bytes / 2;
         let rows = max_bytes / 16;
-        new.updates.rows_mut().limit(rows);
-        new.values.rows_mut().limit(rows);
-        new.lifecycle.rows_mut().limit(rows);
-        new.custom.rows_mut().limit(rows);
-        new.timeline.bars_mut().limit(rows);
-        new.metrics.runs_mut().limit(rows);
-        new.landmarks.runs_mut().limit(rows);
+        new.updates.rows.limit(rows);
+        new.values.rows.limit(rows);
+        new.lifecycle.rows.limit(rows);
+        new.custom.rows.limit(rows);
+        new.timeline.bars.limit(rows);
+        new.metrics.runs.limit(rows);
+        new.landmarks.runs.limit(rows);
         new.status.limit(rows);
         new
     }
 
     /// Returns the approximate memory size in bytes, which is also the cost of a copy.
     pub fn weight(&self) -> usize {
-        self.messages.bytes()
-            + self.updates.rows().bytes()
-            + self.values.rows().bytes()
-            + self.lifecycle.rows().bytes()
-            + self.custom.rows().bytes()
-            + self.timeline.bars().bytes()
+        self.messages.bytes
+            + self.updates.rows.bytes()
+            + self.values.rows.bytes()
+            + self.lifecycle.rows.bytes()
+            + self.custom.rows.bytes()
+            + self.timeline.bars.bytes()
             + self.delivery.connections().bytes()
-            + self.metrics.runs().bytes()
+            + self.metrics.runs.bytes()
             + self.landmarks.bytes()
             + self.status.bytes()
     }

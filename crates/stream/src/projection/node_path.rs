@@ -4,12 +4,15 @@ use runtail_core::graph::SEPARATOR;
 
 /// Returns a node with the subgraphs that contain it, outermost first: `critic:read`, as in a graph of the server. Each segment of
 /// a namespace is `node:task id`; a node that calls a graph several times also numbers the calls.
-pub fn node_path<'a>(segments: impl Iterator<Item = &'a str>, node: Option<&str>) -> String {
+pub fn node_path<'a, S: AsRef<str> + ?Sized + 'a>(
+    segments: impl Iterator<Item = &'a S>,
+    node: Option<&'a str>,
+) -> String {
     let mut path = String::new();
     let names = segments
-        .filter(|segment| !is_number(segment))
-        .map(|segment| segment.split(':').next().unwrap_or(segment));
-    for name in names.chain(node) {
+        .map(AsRef::as_ref)
+        .filter(|segment| !is_number(segment));
+    for name in names.map(name_of).chain(node) {
         if !path.is_empty() {
             path.push(SEPARATOR);
         }
@@ -18,6 +21,12 @@ pub fn node_path<'a>(segments: impl Iterator<Item = &'a str>, node: Option<&str>
     path
 }
 
+/// Returns the node's name in a segment of a namespace.
+pub(super) fn name_of(segment: &str) -> &str {
+    segment.split(':').next().unwrap_or(segment)
+}
+
+/// Returns whether a segment is the number of a graph that its node calls several times.
 fn is_number(segment: &str) -> bool {
     !segment.is_empty() && segment.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -60,19 +60,16 @@ pub fn node_sums<'a>(run: &'a RunMetrics, timeline: &Timeline, now: Timestamp) -
         .map(|(_, attempt)| attempt)
         .filter(|attempt| is_of_run(attempt));
     let activity = GraphActivity::of(timeline, attempts, now);
-    let mut sums: Vec<NodeSum<'a>> = activity
-        .order()
-        .iter()
-        .filter_map(|id| {
-            let known = activity.node(id)?.clone();
-            Some(NodeSum {
-                name: id.as_str().into(),
-                seq: known.first,
-                activity: Some(known),
-                output: None,
-            })
+    let known = |id: &String| {
+        let known = activity.node(id)?.clone();
+        Some(NodeSum {
+            name: id.as_str().into(),
+            seq: known.first,
+            activity: Some(known),
+            output: None,
         })
-        .collect();
+    };
+    let mut sums: Vec<NodeSum<'a>> = activity.order().iter().filter_map(known).collect();
     for output in &run.nodes {
         match place(&sums, &output.name) {
             Some(at) => sums[at].output = Some(output),

@@ -121,13 +121,9 @@ impl Rates {
             let max = inside.fold(None, |max: Option<Rate>, (_, rate)| {
                 Some(max.unwrap_or_default().max(*rate))
             });
-            match (max, connected.contains(&true), connected.is_empty()) {
-                (Some(max), ..) => Some(Some(max)),
-                (None, true, _) => Some(Some(Rate::default())),
-                (None, false, false) => Some(None),
-                // Before the first connection.
-                (None, false, true) => None,
-            }
+            // Nothing before the first connection.
+            (max.is_some() || !connected.is_empty())
+                .then(|| max.or(connected.contains(&true).then(Rate::default)))
         };
         let count = i64::try_from(count).unwrap_or(0).min(SECONDS as i64);
         (1..=count).rev().filter_map(bucket).collect()

@@ -5,11 +5,16 @@ use std::ops::Deref;
 
 /// Something whose memory size can be estimated.
 pub(super) trait Weigh {
+    /// How many rows are kept.
+    const MAX_ROWS: usize;
+
     /// Returns its approximate memory size in bytes. Memory that rows share counts for each of them.
     fn weight(&self) -> usize;
 }
 
 impl Weigh for Seq {
+    const MAX_ROWS: usize = 100_000;
+
     fn weight(&self) -> usize {
         size_of::<Seq>()
     }
@@ -23,30 +28,40 @@ pub(super) fn namespace_weight(ns: &Namespace) -> usize {
 }
 
 /// A list that is bounded by the number and the memory size of its rows. Dereferences to a slice.
+/// Returns the length of an optional text.
+pub(super) fn len(text: &Option<impl AsRef<str>>) -> usize {
+    text.as_ref().map_or(0, |text| text.as_ref().len())
+}
+
+/// Returns the index of a numbered entry in a list whose first entries were evicted.
+pub(super) fn index(number: u64, evicted: u64) -> Option<usize> {
+    number.checked_sub(evicted)?.try_into().ok()
+}
+
 #[derive(Debug, Clone)]
 pub struct Rows<T> {
     rows: Vec<T>,
     /// The memory size of each row when it was last measured.
     weights: Vec<u32>,
     bytes: usize,
-    max: usize,
     max_bytes: usize,
     evicted: u64,
 }
 
-#[expect(private_bounds, reason = "only projections make and fill lists")]
-impl<T: Weigh> Rows<T> {
-    pub(super) fn new(max: usize) -> Self {
+impl<T> Default for Rows<T> {
+    fn default() -> Self {
         Rows {
             rows: Vec::new(),
             weights: Vec::new(),
             bytes: 0,
-            max,
             max_bytes: usize::MAX,
             evicted: 0,
         }
     }
+}
 
+#[expect(private_bounds, reason = "only projections make and fill lists")]
+impl<T: Weigh> Rows<T> {
     /// Sets the maximum memory size of the rows in bytes. The newest row is always kept.
     pub(super) fn limit(&mut self, max_bytes: usize) {
         self.max_bytes = max_bytes;
@@ -65,8 +80,8 @@ impl<T: Weigh> Rows<T> {
     pub(super) fn push(&mut self, row: T) {
         self.measure_last();
         // Evict a quarter at once, because each eviction moves all remaining rows.
-        if self.rows.len() >= self.max {
-            self.evict((self.max / 4).max(1));
+        if self.rows.len() >= T::MAX_ROWS {
+            self.evict(T::MAX_ROWS / 4);
         }
         if self.bytes > self.max_bytes {
             let mut remaining = self.bytes;
@@ -141,6 +156,8 @@ mod tests {
     use super::*;
 
     impl Weigh for String {
+        const MAX_ROWS: usize = 100;
+
         fn weight(&self) -> usize {
             self.len()
         }
@@ -148,7 +165,7 @@ mod tests {
 
     #[test]
     fn rows_are_bounded_by_number_and_memory() {
-        let mut rows = Rows::new(100);
+        let mut rows: Rows<String> = Rows::default();
         rows.limit(1000);
         for n in 0..150_u64 {
             rows.push("x".into());

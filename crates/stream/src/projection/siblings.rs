@@ -1,5 +1,6 @@
 //! Subgraphs of one name that run at once, such as two subagents of one kind: they are numbered to tell them apart.
 
+use crate::insert;
 use crate::protocol::Payload;
 use crate::{MAX_NAME, Namespace};
 use std::collections::HashMap;
@@ -46,10 +47,7 @@ impl Siblings {
             .split_once(':')
             .filter(|_| segment.len() <= MAX_NAME)?;
         if !self.current.contains_key(graph) {
-            if self.current.len() >= MAX_EACH {
-                self.current.clear();
-            }
-            self.current.insert(graph.into(), HashMap::new());
+            insert(&mut self.current, MAX_EACH, graph.into(), HashMap::new());
         }
         let nodes = self.current.get_mut(graph)?;
         if !nodes.contains_key(node) {

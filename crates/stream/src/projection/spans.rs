@@ -91,19 +91,17 @@ impl Spans {
 
     /// Returns the length of the text after an event.
     pub(super) fn end_at(&self, seq: Seq) -> usize {
+        let last = self.last_until(seq);
+        last.map_or(0, |(block, index)| block.spans[index].1 as usize)
+    }
+
+    /// Returns the block and the index in it of the newest event up to an event.
+    fn last_until(&self, seq: Seq) -> Option<(&Block, usize)> {
         let known = self.blocks.partition_point(|block| block.base <= seq);
-        let Some(block) = known
-            .checked_sub(1)
-            .and_then(|index| self.blocks.get(index))
-        else {
-            return 0;
-        };
-        let known = block
-            .spans
-            .partition_point(|span| block.base + span.0.into() <= seq);
-        known
-            .checked_sub(1)
-            .map_or(0, |index| block.spans[index].1 as usize)
+        let block = self.blocks.get(known.checked_sub(1)?)?;
+        let is_until = |span: &(u32, u32)| block.base + span.0.into() <= seq;
+        let known = block.spans.partition_point(is_until);
+        Some((block, known.checked_sub(1)?))
     }
 
     /// Returns the event that delivered a byte of the text, or the newest event if the byte is beyond the text.
@@ -120,19 +118,8 @@ impl Spans {
 
     /// Returns whether an event changed the text.
     pub fn has(&self, seq: Seq) -> bool {
-        let known = self.blocks.partition_point(|block| block.base <= seq);
-        let block = known
-            .checked_sub(1)
-            .and_then(|index| self.blocks.get(index));
-        block.is_some_and(|block| {
-            let since = u32::try_from(seq - block.base);
-            since.is_ok_and(|since| {
-                block
-                    .spans
-                    .binary_search_by_key(&since, |span| span.0)
-                    .is_ok()
-            })
-        })
+        self.last_until(seq)
+            .is_some_and(|(block, index)| block.seq(index) == seq)
     }
 
     /// Returns the events, each with the length of the text after it.

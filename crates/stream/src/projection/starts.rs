@@ -5,6 +5,7 @@
 //! reported either, with the end of the previous step. When a later call of the same task started is not known.
 
 use super::message_key;
+use crate::insert;
 use crate::protocol::{MessageOrigin, Payload};
 use crate::{MAX_NAME, Namespace};
 use jiff::Timestamp;
@@ -142,10 +143,8 @@ impl Starts {
         if task.len() > MAX_NAME {
             return None;
         }
-        if self.given.len() >= MAX_EACH {
-            self.given.clear();
-        }
-        let is_first = self.given.insert(task.into(), at) != Some(at);
+        let is_first = self.given.get(&*task) != Some(&at);
+        insert(&mut self.given, MAX_EACH, task.into(), at);
         is_first.then_some(CallStart {
             at,
             is_exact: false,
@@ -187,31 +186,20 @@ impl Starts {
     }
 
     fn step(&mut self, payload: &Payload<'_>, at: Option<Timestamp>) {
-        if self.steps.len() >= MAX_EACH {
-            self.steps.clear();
-        }
-        self.steps.insert(
-            payload.ns.clone(),
-            Step {
-                start: at,
-                ..Step::default()
-            },
-        );
+        let step = Step {
+            start: at,
+            ..Step::default()
+        };
+        insert(&mut self.steps, MAX_EACH, payload.ns.clone(), step);
     }
 
     fn task(&mut self, payload: &Payload<'_>, at: Option<Timestamp>) {
         let Some(task) = payload.task() else { return };
-        let Some(name) = task
-            .name
-            .some()
-            .filter(|_| task.triggers.is_some() && task.result.is_none())
-        else {
+        let Some(name) = task.name.some().filter(|_| task.is_start()) else {
             return;
         };
-        if self.tasks.len() >= MAX_EACH {
-            self.tasks.clear();
-        }
-        self.tasks.insert((payload.ns.clone(), name.into()), at);
+        let key = (payload.ns.clone(), name.into());
+        insert(&mut self.tasks, MAX_EACH, key, at);
     }
 
     fn callback(&mut self, payload: &Payload<'_>, at: Option<Timestamp>) {
@@ -230,10 +218,7 @@ impl Starts {
         else {
             return;
         };
-        if self.calls.len() >= MAX_EACH {
-            self.calls.clear();
-        }
-        self.calls.insert(id.into(), at);
+        insert(&mut self.calls, MAX_EACH, id.into(), at);
     }
 }
 

@@ -8,7 +8,6 @@ use jiff::Timestamp;
 use runtail_core::json::Fields;
 use std::sync::Arc;
 
-const MAX_ROWS: usize = 100_000;
 const MAX_SUMMARY: usize = 80;
 /// Maximum number of keys kept per write, far more than a line can show.
 const MAX_KEYS: usize = 64;
@@ -30,6 +29,8 @@ pub struct UpdateRow {
 }
 
 impl Weigh for UpdateRow {
+    const MAX_ROWS: usize = 100_000;
+
     fn weight(&self) -> usize {
         let keys = self
             .keys
@@ -40,29 +41,16 @@ impl Weigh for UpdateRow {
 }
 
 /// The updates of an event log.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Updates {
-    rows: Rows<UpdateRow>,
+    pub(super) rows: Rows<UpdateRow>,
     names: Interner,
-}
-
-impl Default for Updates {
-    fn default() -> Self {
-        Updates {
-            rows: Rows::new(MAX_ROWS),
-            names: Interner::default(),
-        }
-    }
 }
 
 impl Updates {
     /// Returns the rows in the order of their events.
     pub fn rows(&self) -> &Rows<UpdateRow> {
         &self.rows
-    }
-
-    pub(super) fn rows_mut(&mut self) -> &mut Rows<UpdateRow> {
-        &mut self.rows
     }
 
     pub(super) fn apply(&mut self, payload: &Payload<'_>) {

@@ -55,14 +55,6 @@ impl Usage {
     /// Adds the usage of another chunk. Some models report their input with the first chunk and their output with the
     /// last.
     pub(super) fn add(&mut self, more: Usage) {
-        for (sum, more) in [
-            (&mut self.input, more.input),
-            (&mut self.output, more.output),
-            (&mut self.total, more.total),
-            (&mut self.cached, more.cached),
-            (&mut self.reasoning, more.reasoning),
-        ] {
-            *sum = sum.saturating_add(more);
-        }
+        self.add_change(Usage::default(), more);
     }
 }

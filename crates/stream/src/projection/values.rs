@@ -10,7 +10,6 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-const MAX_SNAPSHOTS: usize = 20_000;
 /// Maximum number of namespaces whose last state is kept. Each task of a subgraph has its own namespace.
 const MAX_NAMESPACES: usize = 256;
 /// Maximum total size in bytes of the events that contain these states. The newest state is always kept. The event log
@@ -23,7 +22,7 @@ const MAX_KEYS: usize = 256;
 const MAX_PARSED: usize = 8 << 20;
 
 /// The state after one event.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Snapshot {
     /// The event that contains it.
     pub seq: Seq,
@@ -47,9 +46,9 @@ pub struct Snapshot {
 }
 
 /// The source of a state, the least reliable first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StateSource {
-    /// A checkpoint in the mode `debug`.
+    #[default]
     Debug,
     /// The mode `checkpoints`.
     Checkpoint,
@@ -85,6 +84,8 @@ pub struct KeyState {
 }
 
 impl Weigh for Snapshot {
+    const MAX_ROWS: usize = 20_000;
+
     fn weight(&self) -> usize {
         let keys = self
             .keys
@@ -113,17 +114,10 @@ struct LastState {
     number: u64,
 }
 
-/// The event, time and namespace of a state.
-struct StateContext {
-    seq: Seq,
-    at: Option<Timestamp>,
-    ns: Namespace,
-}
-
 /// The states of an event log.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Values {
-    rows: Rows<Snapshot>,
+    pub(super) rows: Rows<Snapshot>,
     last: HashMap<Namespace, LastState>,
     names: Interner,
     /// The best source of states seen in this run.
@@ -132,40 +126,22 @@ pub struct Values {
     before_server: Option<Option<LastState>>,
 }
 
-impl Default for Values {
-    fn default() -> Self {
-        Values {
-            rows: Rows::new(MAX_SNAPSHOTS),
-            last: HashMap::new(),
-            names: Interner::default(),
-            best: StateSource::Debug,
-            before_server: None,
-        }
-    }
-}
-
-/// Returns the state that an event contains, and its source.
+/// Returns the state that an event contains, and how it was reported.
 fn state<'a>(payload: &Payload<'a>) -> Option<(&'a str, StateSource)> {
-    Some(match payload.name {
-        "values" => (payload.json?, StateSource::Values),
-        "state_update" => (payload.checkpoint()?.values?.text(), StateSource::Update),
-        "checkpoints" => (
-            payload.checkpoint()?.values?.text(),
-            StateSource::Checkpoint,
-        ),
-        "debug" => (payload.checkpoint()?.values?.text(), StateSource::Debug),
+    let source = match payload.name {
+        "values" => return Some((payload.json?, StateSource::Values)),
+        "state_update" => StateSource::Update,
+        "checkpoints" => StateSource::Checkpoint,
+        "debug" => StateSource::Debug,
         _ => return None,
-    })
+    };
+    Some((payload.checkpoint()?.values?.text(), source))
 }
 
 impl Values {
     /// Returns the states in the order of their events.
     pub fn rows(&self) -> &Rows<Snapshot> {
         &self.rows
-    }
-
-    pub(super) fn rows_mut(&mut self) -> &mut Rows<Snapshot> {
-        &mut self.rows
     }
 
     /// Returns the memory size in bytes of the states that newer ones are compared with. The event log may have evicted
@@ -231,11 +207,13 @@ impl Values {
                 None => drop(self.last.remove(&Namespace::default())),
             }
         }
-        let interrupts = payload.interrupts.map_or(0, |list| list.items().count());
-        let context = StateContext {
+        let row = Snapshot {
             seq: payload.event.seq,
             at: payload.event.time(),
             ns: payload.ns.clone(),
+            source,
+            interrupts: payload.interrupts.map_or(0, |list| list.items().count()),
+            ..Snapshot::default()
         };
         let read;
         let fields = match source {
@@ -245,7 +223,7 @@ impl Values {
                 read.as_ref()
             }
         };
-        self.push_state((state, fields), source, whole, interrupts, context);
+        self.push_state((state, fields), whole, row);
     }
 
     /// Applies the server's state, if it differs from the newest known one.
@@ -256,22 +234,16 @@ impl Values {
         written: Option<Timestamp>,
     ) {
         if let Some(whole) = event.data.json() {
-            let context = StateContext {
+            let row = Snapshot {
                 seq: event.seq,
                 at: written,
-                ns: Namespace::default(),
+                source: StateSource::Server,
+                ..Snapshot::default()
             };
-            let (before, last) = (
-                self.last.get(&context.ns).cloned(),
-                self.rows.last().map(|row| row.seq),
-            );
-            self.push_state(
-                (state, Peek::of(state).object().as_ref()),
-                StateSource::Server,
-                whole,
-                0,
-                context,
-            );
+            let before = self.last.get(&row.ns).cloned();
+            let last = self.rows.last().map(|row| row.seq);
+            let fields = Peek::of(state).object();
+            self.push_state((state, fields.as_ref()), whole, row);
             if self.rows.last().map(|row| row.seq) != last {
                 self.before_server = Some(before);
             }
@@ -282,12 +254,10 @@ impl Values {
     fn push_state(
         &mut self,
         (state, fields): (&str, Option<&Fields<'_>>),
-        source: StateSource,
         whole: &Arc<str>,
-        mut interrupts: usize,
-        context: StateContext,
+        mut row: Snapshot,
     ) {
-        let StateContext { seq, at, ns } = context;
+        let (source, ns) = (row.source, row.ns.clone());
         if source != StateSource::Server {
             self.before_server = None;
         }
@@ -298,7 +268,7 @@ impl Values {
         for (name, value) in fields {
             let text = value.text();
             if name == "__interrupt__" {
-                interrupts += value.items().count().max(1);
+                row.interrupts += value.items().count().max(1);
                 continue;
             }
             if keys.len() >= MAX_KEYS {
@@ -322,7 +292,7 @@ impl Values {
             });
         }
         // JavaScript and Aegra report an interrupt in a state without other keys. Later states are not compared with it.
-        let is_interrupt_only = keys.is_empty() && interrupts > 0;
+        let is_interrupt_only = keys.is_empty() && row.interrupts > 0;
         let removed: Vec<Arc<str>> = match before {
             // Beyond the limit it is unknown which keys were removed.
             Some(before)
@@ -348,23 +318,18 @@ impl Values {
             let last = LastState {
                 text: whole.clone(),
                 keys: ranges,
-                seq,
+                seq: row.seq,
                 number,
             };
-            self.last.insert(ns.clone(), last);
+            self.last.insert(ns, last);
         }
-        let (size, from) = (state.len(), offset(whole, state));
         self.rows.push(Snapshot {
-            seq,
-            at,
-            ns,
-            size,
-            from,
-            source,
+            size: state.len(),
+            from: offset(whole, state),
             before,
             keys,
             removed,
-            interrupts,
+            ..row
         });
     }
 
@@ -459,7 +424,7 @@ impl LastState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Data;
+    use crate::tests::{Script, event};
 
     #[test]
     fn values_that_mean_the_same_are_equal() {
@@ -476,211 +441,134 @@ mod tests {
         }
     }
 
-    fn apply(values: &mut Values, seq: u64, ns: &str, data: &str) {
-        apply_named(values, seq, "values", ns, data);
-    }
-
-    fn apply_named(values: &mut Values, seq: u64, name: &str, ns: &str, data: &str) {
-        let ns: Namespace = ns
-            .split('|')
-            .filter(|s| !s.is_empty())
-            .map(Into::into)
-            .collect();
-        let (at, name) = (Timestamp::UNIX_EPOCH, name.into());
-        let event = Event {
-            seq: Seq(seq),
-            at,
-            conn: 1,
-            replayed: false,
-            name,
-            ns,
-            id: None,
-            data: Data::Json(data.into()),
-        };
-        values.apply(&Payload::of(&event));
+    fn applied(events: &str) -> Values {
+        Script::of(events).projections.values
     }
 
     #[test]
     fn states_are_compared_within_their_namespace() {
-        let mut values = Values::default();
-        apply(&mut values, 1, "", r#"{"a":1,"b":[1, 2]}"#);
-        apply(&mut values, 2, "sub:1", r#"{"a":9}"#);
-        apply(&mut values, 3, "", r#"{"b":[1, 2],"c":{"x":1}}"#);
-        apply(
-            &mut values,
-            4,
-            "",
-            r#"{"__interrupt__":[{"id":"1"},{"id":"2"}]}"#,
+        let values = applied(
+            r#"0 values {"a":1,"b":[1, 2]}
+               0 values|sub:1 {"a":9}
+               0 values {"b":[1, 2],"c":{"x":1}}
+               0 values {"__interrupt__":[{"id":"1"},{"id":"2"}]}
+               0 values {"b":[1, 2],"c":{"x":2}}"#,
         );
-        apply(&mut values, 5, "", r#"{"b":[1, 2],"c":{"x":2}}"#);
-        let changed = |i: usize| -> Vec<String> {
-            let keys = values.rows()[i].keys.iter().filter(|k| k.changed);
-            keys.map(|k| format!("{}:{}", k.name, k.size)).collect()
+        let changed = |row: &Snapshot| -> String {
+            let keys = row.keys.iter().filter(|k| k.changed);
+            let keys = keys.map(|k| format!("{}:{}", k.name, k.size));
+            keys.collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(changed(0), ["a:1", "b:6"]);
-        assert_eq!(changed(1), ["a:1"]);
-        assert_eq!(
-            (changed(2), &*values.rows()[2].removed),
-            (vec!["c:7".to_string()], &["a".into()][..])
-        );
-        assert_eq!(
-            (values.rows()[3].interrupts, values.rows()[3].keys.len()),
-            (2, 0)
-        );
-        assert_eq!(changed(4), ["c:7"]);
+        let rows = values.rows();
+        let changes: Vec<String> = rows.iter().map(changed).collect();
+        assert_eq!(changes, ["a:1 b:6", "a:1", "c:7", "", "c:7"]);
+        assert_eq!(*rows[2].removed, ["a".into()]);
+        assert_eq!((rows[3].interrupts, rows[3].keys.len()), (2, 0));
         assert_eq!(values.as_of(Seq(2)).unwrap().seq, Seq(1));
     }
 
     #[test]
     fn keys_without_a_value_are_not_in_the_state() {
-        let mut values = Values::default();
-        assert_eq!(values.keys_with_value(), None);
-        apply(&mut values, 1, "", r#"{"to":"ann","cc":null}"#);
-        apply(&mut values, 2, "sub:1", r#"{"body":"x"}"#);
+        assert_eq!(Values::default().keys_with_value(), None);
+        let values = applied(
+            r#"0 values {"to":"ann","cc":null}
+               0 values|sub:1 {"body":"x"}"#,
+        );
         assert_eq!(values.keys_with_value(), Some(vec!["to".into()]));
     }
 
     #[test]
     fn states_that_are_not_objects_count() {
-        let mut values = Values::default();
-        for (seq, data) in (1..).zip(["\"a\"", "null", "[1]", "{\"a\":1}", "7"]) {
-            apply(&mut values, seq, "", data);
-        }
-        let rows = values
-            .rows()
-            .iter()
-            .map(|row| (row.seq.0, row.size, row.keys.len(), row.removed.len()));
-        assert_eq!(
-            rows.collect::<Vec<_>>(),
-            [
-                (1, 3, 0, 0),
-                (2, 4, 0, 0),
-                (3, 3, 0, 0),
-                (4, 7, 1, 0),
-                (5, 1, 0, 1)
-            ]
+        let values = applied(
+            r#"0 values "a"
+               0 values null
+               0 values [1]
+               0 values {"a":1}
+               0 values 7"#,
         );
+        let rows = values.rows().iter();
+        let rows = rows.map(|row| (row.size, row.keys.len(), row.removed.len()));
+        assert!(rows.eq([(3, 0, 0), (4, 0, 0), (3, 0, 0), (7, 1, 0), (1, 0, 1)]));
     }
 
     #[test]
     fn states_refer_to_the_previous_state_and_to_their_text() {
-        let mut values = Values::default();
-        apply(&mut values, 1, "", r#"{"a":1}"#);
-        apply(&mut values, 2, "sub:1", r#"{"a":9}"#);
-        apply(&mut values, 3, "", r#"{"__interrupt__":[{"id":"1"}]}"#);
         let update = r#"{"state":{"values":{"a":2},"next":[]},"thread_id":"t"}"#;
-        apply_named(&mut values, 4, "state_update", "", update);
+        let values = applied(&format!(
+            r#"0 values {{"a":1}}
+               0 values|sub:1 {{"a":9}}
+               0 values {{"__interrupt__":[{{"id":"1"}}]}}
+               0 state_update {update}"#
+        ));
         let before: Vec<Option<u64>> = values.rows().iter().map(|row| row.before).collect();
-        assert_eq!(
-            before,
-            [None, None, Some(0), Some(0)],
-            "states are not compared with a state that has only an interrupt"
-        );
+        let why = "states are not compared with a state that has only an interrupt";
+        assert_eq!(before, [None, None, Some(0), Some(0)], "{why}");
         let last = &values.rows()[3];
-        assert_eq!(
-            (&update[last.from..last.from + last.size], last.source),
-            (r#"{"a":2}"#, StateSource::Update)
-        );
+        assert_eq!(&update[last.from..last.from + last.size], r#"{"a":2}"#);
+        assert_eq!(last.source, StateSource::Update);
     }
 
     #[test]
     fn checkpoints_are_used_as_states_if_there_is_no_better_source() {
-        let checkpoint = r#"{"config":{},"values":{"a":1},"next":[]}"#;
-        let debug = format!(r#"{{"step":0,"type":"checkpoint","payload":{checkpoint}}}"#);
-        let mut values = Values::default();
-        apply_named(&mut values, 1, "debug", "", &debug);
-        apply_named(
-            &mut values,
-            2,
-            "debug",
-            "",
-            r#"{"step":0,"type":"task","payload":{"values":{}}}"#,
+        let values = applied(
+            r#"0 debug {"step":0,"type":"checkpoint","payload":{"config":{},"values":{"a":1},"next":[]}}
+               0 debug {"step":0,"type":"task","payload":{"values":{}}}
+               0 checkpoints {"config":{},"values":{"a":1},"next":[]}
+               0 debug {"step":0,"type":"checkpoint","payload":{"config":{},"values":{"a":1},"next":[]}}
+               0 checkpoints {"id":"1","parent_id":null,"step":1}
+               0 values {"a":1}
+               0 checkpoints {"config":{},"values":{"a":1},"next":[]}
+               0 checkpoints|sub:1 {"config":{},"values":{"a":1},"next":[]}
+               0 metadata {"run_id":"2"}
+               0 checkpoints {"config":{},"values":{"a":1},"next":[]}"#,
         );
-        apply_named(&mut values, 3, "checkpoints", "", checkpoint);
-        apply_named(&mut values, 4, "debug", "", &debug);
-        apply_named(
-            &mut values,
-            5,
-            "checkpoints",
-            "",
-            r#"{"id":"1","parent_id":null,"step":1}"#,
-        );
-        apply(&mut values, 6, "", r#"{"a":1}"#);
-        apply_named(&mut values, 7, "checkpoints", "", checkpoint);
-        apply_named(&mut values, 8, "checkpoints", "sub:1", checkpoint);
-        apply_named(&mut values, 9, "metadata", "", r#"{"run_id":"2"}"#);
-        apply_named(&mut values, 10, "checkpoints", "", checkpoint);
-        let sources: Vec<(u64, StateSource)> = values
-            .rows()
-            .iter()
-            .map(|row| (row.seq.0, row.source))
-            .collect();
-        let (debug, checkpoint) = (StateSource::Debug, StateSource::Checkpoint);
-        assert_eq!(
-            sources,
-            [
-                (1, debug),
-                (3, checkpoint),
-                (6, StateSource::Values),
-                (10, checkpoint)
-            ],
-            "the next run may have other modes"
-        );
+        let rows = values.rows().iter();
+        let sources: Vec<(u64, StateSource)> = rows.map(|row| (row.seq.0, row.source)).collect();
+        let checkpoint = StateSource::Checkpoint;
+        let expected = [
+            (1, StateSource::Debug),
+            (3, checkpoint),
+            (6, StateSource::Values),
+            (10, checkpoint),
+        ];
+        assert_eq!(sources, expected, "the next run may have other modes");
+    }
+
+    fn apply(values: &mut Values, seq: u64, ns: &str, data: &str) {
+        values.apply(&Payload::of(&event(seq, &format!("values{ns}"), data)));
     }
 
     #[test]
     fn namespaces_are_bounded() {
         let mut values = Values::default();
         for i in 0..1000 {
-            apply(&mut values, i, &format!("sub:{i}"), "{}");
+            apply(&mut values, i, &format!("|sub:{i}"), "{}");
         }
         assert_eq!(values.last.len(), MAX_NAMESPACES);
         // Large states are dropped sooner; the newest one is always kept.
         let large = format!("{{\"a\":\"{}\"}}", "x".repeat(MAX_REMEMBERED / 4));
         for i in 1000..1010 {
-            apply(&mut values, i, &format!("sub:{i}"), &large);
+            apply(&mut values, i, &format!("|sub:{i}"), &large);
         }
         assert_eq!(values.last.len(), 3);
-        apply(
-            &mut values,
-            1010,
-            "",
-            &format!("[{}1]", "1,".repeat(MAX_REMEMBERED)),
-        );
+        let larger = format!("[{}1]", "1,".repeat(MAX_REMEMBERED));
+        apply(&mut values, 1010, "", &larger);
         assert_eq!(values.last.len(), 1);
     }
 
     #[test]
     fn a_state_with_a_million_keys_is_processed_quickly() {
-        let keys = |from: usize| {
-            (from..from + 100_000)
-                .map(|i| format!("\"k{i}\":{i}"))
-                .collect::<Vec<_>>()
-                .join(",")
-        };
+        let keys: Vec<String> = (0..100_000).map(|i| format!("\"k{i}\":{i}")).collect();
+        let keys = keys.join(",");
         let mut values = Values::default();
-        apply(&mut values, 1, "", &format!("{{{}}}", keys(0)));
+        apply(&mut values, 1, "", &format!("{{{keys}}}"));
         // Every key has moved: a linear search for each of them would take minutes.
-        apply(
-            &mut values,
-            2,
-            "",
-            &format!(
-                "{{\"new\":1,{},\"__interrupt__\":[{{\"id\":\"1\"}}]}}",
-                keys(0)
-            ),
-        );
+        let moved = format!(r#"{{"new":1,{keys},"__interrupt__":[{{"id":"1"}}]}}"#);
+        apply(&mut values, 2, "", &moved);
         let row = &values.rows()[1];
-        assert_eq!(
-            (row.keys.len(), row.removed.len(), row.interrupts),
-            (MAX_KEYS, 0, 1)
-        );
-        let changed: Vec<&str> = row
-            .keys
-            .iter()
-            .filter(|key| key.changed)
-            .map(|key| &*key.name)
-            .collect();
-        assert_eq!(changed, ["new"]);
+        let counts = (row.keys.len(), row.removed.len(), row.interrupts);
+        assert_eq!(counts, (MAX_KEYS, 0, 1));
+        let changed = row.keys.iter().filter(|key| key.changed);
+        assert!(changed.map(|key| &*key.name).eq(["new"]));
     }
 }

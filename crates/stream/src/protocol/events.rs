@@ -1,6 +1,7 @@
 //! The payloads of events that are no messages: of runs, graphs, tools, nodes, checkpoints and callbacks.
 
 use super::{MessageOrigin, Number, Text};
+use crate::Outcome;
 use runtail_core::json::Peek;
 use serde::Deserialize;
 
@@ -41,6 +42,23 @@ pub(crate) struct Phase<'a> {
     pub tool_name: Text<'a>,
 }
 
+impl Phase<'_> {
+    /// Returns whether the run, or the graph of a namespace, began.
+    pub fn is_begin(&self) -> bool {
+        matches!(self.event.as_str(), "running" | "started")
+    }
+
+    /// Returns how the run, or the graph of a namespace, ended.
+    pub fn outcome(&self) -> Option<Outcome> {
+        Some(match self.event.as_str() {
+            "completed" => Outcome::Success,
+            "failed" => Outcome::Error,
+            "interrupted" => Outcome::Interrupted,
+            _ => return None,
+        })
+    }
+}
+
 /// `tasks`, and the payload of `debug` with the types `task` and `task_result`: a node started or ended. Only a start has
 /// `triggers`, and only an end has `result`.
 #[derive(Debug, Default, Deserialize)]
@@ -55,6 +73,13 @@ pub(crate) struct Task<'a> {
     /// Present in every end, usually null.
     pub error: Option<Peek<'a>>,
     pub interrupts: Option<Peek<'a>>,
+}
+
+impl Task<'_> {
+    /// Returns whether the event is the start of the task, not its result.
+    pub fn is_start(&self) -> bool {
+        self.triggers.is_some() && self.result.is_none() && self.error.is_none()
+    }
 }
 
 /// `debug`: the type (`task`, `task_result`, `checkpoint`), the step, the server's timestamp and the payload of that type.

@@ -75,6 +75,12 @@ pub(crate) struct MessageOrigin<'a> {
 }
 
 impl MessageOrigin<'_> {
+    /// Returns the step of the root graph; none for subgraphs, which count their own steps.
+    pub fn root_step(&self) -> Option<i64> {
+        let is_root = !self.langgraph_checkpoint_ns.as_str().contains('|');
+        self.langgraph_step.0.filter(|_| is_root)
+    }
+
     /// Returns a copy that doesn't borrow from the event.
     pub fn into_owned(self) -> MessageOrigin<'static> {
         let own = |text: Text<'_>| Text(text.0.map(|text| Cow::Owned(text.into_owned())));

@@ -138,19 +138,34 @@ impl<'a> Payload<'a> {
     }
 
     /// Returns the metadata of a run.
+    /// Reads the data once.
+    fn once<'s, T: Deserialize<'a>>(&'s self, cell: &'s OnceCell<Option<T>>) -> Option<&'s T> {
+        cell.get_or_init(|| self.read()).as_ref()
+    }
+
     pub fn metadata(&self) -> Option<&Metadata<'a>> {
-        self.parsed.metadata.get_or_init(|| self.read()).as_ref()
+        self.once(&self.parsed.metadata)
     }
 
     /// Returns the event of the mode `debug`.
+    /// Returns the id of the run that the metadata is about, and the metadata.
+    pub fn run(&self) -> Option<(&str, &Metadata<'a>)> {
+        let metadata = self.metadata()?;
+        Some((metadata.run_id.some()?, metadata))
+    }
+
     pub fn debug(&self) -> Option<&Debug<'a>> {
-        self.parsed.debug.get_or_init(|| self.read()).as_ref()
+        self.once(&self.parsed.debug)
     }
 
     /// Returns the task in an event of the mode `tasks` or `debug`.
     pub fn task(&self) -> Option<&Task<'a>> {
+        let is_task = |kind: &str| matches!(kind, "task" | "task_result");
         let read = || match self.name {
-            "debug" => self.debug()?.payload?.read(),
+            "debug" => {
+                let debug = self.debug().filter(|debug| is_task(debug.kind.as_str()))?;
+                debug.payload?.read()
+            }
             _ => self.read(),
         };
         self.parsed.task.get_or_init(read).as_ref()
@@ -171,38 +186,27 @@ impl<'a> Payload<'a> {
 
     /// Returns a thread's new state.
     pub fn state_update(&self) -> Option<&StateUpdate<'a>> {
-        self.parsed
-            .state_update
-            .get_or_init(|| self.read())
-            .as_ref()
+        self.once(&self.parsed.state_update)
     }
 
     /// Returns the phase of a graph or a tool in the v2 protocol.
     pub fn phase(&self) -> Option<&Phase<'a>> {
-        self.parsed.phase.get_or_init(|| self.read()).as_ref()
+        self.once(&self.parsed.phase)
     }
 
     /// Returns the event of a message in the v2 protocol.
     pub fn block(&self) -> Option<&Block<'a>> {
-        self.parsed
-            .block
-            .get_or_init(|| self.read().map(Box::new))
-            .as_deref()
+        self.once(&self.parsed.block).map(|block| &**block)
     }
 
     pub fn callback(&self) -> Option<&Callback<'a>> {
-        self.parsed
-            .callback
-            .get_or_init(|| self.read().map(Box::new))
-            .as_deref()
+        self.once(&self.parsed.callback).map(|callback| &**callback)
     }
 
     /// Returns the `input.requested` of the v2 protocol.
     pub fn interrupt(&self) -> Option<&Interrupt<'a>> {
-        self.parsed
-            .interrupt
-            .get_or_init(|| self.read().map(Box::new))
-            .as_deref()
+        self.once(&self.parsed.interrupt)
+            .map(|interrupt| &**interrupt)
     }
 
     /// Returns the message of a pair.
@@ -222,10 +226,7 @@ impl<'a> Payload<'a> {
     }
 
     fn whole_pair(&self) -> Option<&(MessagePayload<'a>, MessageOrigin<'a>)> {
-        self.parsed
-            .message
-            .get_or_init(|| self.read().map(Box::new))
-            .as_deref()
+        self.once(&self.parsed.message).map(|pair| &**pair)
     }
 
     /// Returns the messages of `messages/partial` and `messages/complete`. Malformed ones are skipped.

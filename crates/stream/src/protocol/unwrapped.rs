@@ -35,15 +35,17 @@ impl<'a> Unwrapped<'a> {
         if !json.is_object() || memchr::memmem::find(head, b"\"method\"").is_none() {
             return None;
         }
-        let [kind, method, params] = json.pick(["type", "method", "params"]);
+        let ([kind, method], [ns, data, node, interrupts]) = json.pick_within(
+            ["type", "method"],
+            "params",
+            ["namespace", "data", "node", "interrupts"],
+        );
         let Cow::Borrowed(name) = method
             .filter(|_| kind.is_some_and(|kind| kind.is("event")))?
             .string()?
         else {
             return None;
         };
-        let [ns, data, node, interrupts] =
-            params?.pick(["namespace", "data", "node", "interrupts"]);
         Some(Unwrapped {
             name,
             ns: ns.map_or(Some(Vec::new()), texts)?,

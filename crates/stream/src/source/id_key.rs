@@ -31,3 +31,8 @@ impl IdKey {
         })
     }
 }
+
+/// Returns whether a connection resumed after this id receives all events. No event has one of these ids.
+pub fn is_start(id: &str) -> bool {
+    matches!(id, "-" | "-1" | "0" | "0-0")
+}

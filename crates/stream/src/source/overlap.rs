@@ -6,7 +6,7 @@ use crate::source::id_key::IdKey;
 use crate::sse::decode::Decoded;
 use foldhash::fast::RandomState;
 use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 /// Events remembered per connection. In a block that reaches back further, duplicates are recognized by id alone.
@@ -277,12 +277,8 @@ impl Overlap {
 
     /// Hashes everything that makes two events equal.
     fn fingerprint_of(&self, event: &Decoded) -> u64 {
-        let mut hasher = self.hasher.build_hasher();
-        (&event.name, &event.ns, &event.id, event.data.text()).hash(&mut hasher);
-        if let crate::Data::TooLarge { size, .. } = &event.data {
-            size.hash(&mut hasher);
-        }
-        hasher.finish()
+        let Decoded { name, ns, id, data } = event;
+        self.hasher.hash_one((name, ns, id, data.content()))
     }
 }
 

@@ -4,15 +4,14 @@
 //! greater. So the resume point is the last id *before* the newest one, and events received after that point are
 //! expected again: they are skipped by (name, id, data), each as many times as it was received, never by id alone.
 
-use crate::Data;
-use crate::source::id_key::IdKey;
+use crate::source::id_key::{IdKey, is_start};
 use crate::source::overlap::{Dedup, Overlap};
 use crate::source::sequence_ids::SequenceTracker;
 use crate::sse::decode::Decoded;
 use crate::sse::interner::Namespace;
 use crate::transport::connection::Transport;
+use crate::{Data, hash_of};
 use std::collections::VecDeque;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// Minimum number of remembered events, so that out-of-order events can still be placed.
@@ -52,7 +51,7 @@ impl Seen {
     fn matches(&self, event: &Decoded) -> bool {
         let same = match &self.data {
             Fingerprint::Full(data) => *data == event.data,
-            Fingerprint::Hash(hash) => *hash == hash_of(&event.data),
+            Fingerprint::Hash(hash) => *hash == hash_of(event.data.content()),
         };
         same && self.id == event.id && self.name == event.name && self.ns == event.ns
     }
@@ -60,15 +59,6 @@ impl Seen {
     fn is_stored(&self) -> bool {
         !NEVER_REPLAYED.contains(&&*self.name)
     }
-}
-
-fn hash_of(data: &Data) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    data.text().hash(&mut hasher);
-    if let Data::TooLarge { size, .. } = data {
-        size.hash(&mut hasher);
-    }
-    hasher.finish()
 }
 
 /// What to do with an event of a connection.
@@ -336,8 +326,7 @@ impl Tail {
             }
             let after = self.newest.as_deref().or(before).map(str::to_string);
             let expects_replay = after.as_deref().filter(|_| !self.any_event);
-            self.expects_replay =
-                expects_replay.map(|after| matches!(after, "-1" | "-" | "0" | "0-0"));
+            self.expects_replay = expects_replay.map(is_start);
             return ResumePoint {
                 missing_reason: after.is_none().then_some(NOTHING_YET),
                 after,
@@ -452,7 +441,7 @@ impl Tail {
         }
         let Decoded { name, ns, id, data } = event.clone();
         let data = if data.text().len() > MAX_FULL_BYTES {
-            Fingerprint::Hash(hash_of(&data))
+            Fingerprint::Hash(hash_of(data.content()))
         } else {
             Fingerprint::Full(data)
         };
@@ -473,7 +462,7 @@ impl Tail {
         if self.seen.len() > FULL_DATA {
             let i = self.seen.len() - 1 - FULL_DATA;
             if let Fingerprint::Full(data) = &self.seen[i].data {
-                self.seen[i].data = Fingerprint::Hash(hash_of(data));
+                self.seen[i].data = Fingerprint::Hash(hash_of(data.content()));
             }
         }
     }
@@ -493,165 +482,146 @@ fn predecessor(id: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn event(id: Option<&str>, data: &str) -> Decoded {
-        let data = Data::Json(data.into());
+    /// Returns an event from its id, or `-`, and its data.
+    fn event(text: &str) -> Decoded {
+        let (id, data) = text.split_once(' ').unwrap();
         Decoded {
             name: "values".into(),
             ns: [].into(),
-            id: id.map(Into::into),
-            data,
+            id: Some(id.into()).filter(|_| id != "-"),
+            data: Data::Json(data.into()),
         }
     }
 
-    fn tail(events: &[(Option<&str>, &str)]) -> Tail {
+    /// Checks how events are admitted: `+` new, `g` new after a gap, `=` duplicate.
+    fn admits(tail: &mut Tail, events: &[&str], expected: &str) {
+        let sign = |admission| match admission {
+            Admission::New => '+',
+            Admission::NewAfterGap => 'g',
+            Admission::Duplicate => '=',
+            other => panic!("{other:?}"),
+        };
+        let signs: String = events
+            .iter()
+            .map(|text| sign(tail.admit(&event(text))))
+            .collect();
+        assert_eq!(signs, expected, "{events:?}");
+    }
+
+    fn tail(events: &[&str]) -> Tail {
         let mut tail = Tail::default();
-        for (id, data) in events {
-            assert_eq!(tail.admit(&event(*id, data)), Admission::New);
-        }
+        admits(&mut tail, events, &"+".repeat(events.len()));
         tail
     }
 
-    fn after(tail: &mut Tail) -> Option<String> {
-        tail.resume_point(None, Some("-1")).after
+    fn after(tail: &mut Tail) -> String {
+        tail.resume_point(None, Some("-1")).after.unwrap()
     }
 
     #[test]
-    fn resume_skips_each_replayed_event_once() {
-        let mut tail = tail(&[
-            (Some("1-0"), "1"),
-            (Some("2-0"), "2"),
-            (Some("3-0"), "3"),
-            (Some("3-0"), "3"),
-        ]);
-        assert_eq!(after(&mut tail).as_deref(), Some("2-0"));
-        let same = event(Some("3-0"), "3");
-        assert_eq!(tail.admit(&same), Admission::Duplicate);
-        assert_eq!(tail.admit(&same), Admission::Duplicate);
-        // A third identical event was never received.
-        assert_eq!(tail.admit(&same), Admission::New);
-        assert_eq!(tail.admit(&event(Some("4-0"), "4")), Admission::New);
-        assert_eq!(after(&mut tail).as_deref(), Some("3-0"));
+    fn replayed_events_are_skipped_once() {
+        for (received, resumed_after, events, admitted) in [
+            // A third identical event was never received.
+            (
+                &["1-0 1", "2-0 2", "3-0 3", "3-0 3"][..],
+                "2-0",
+                &["3-0 3", "3-0 3", "3-0 3", "4-0 4"][..],
+                "==++",
+            ),
+            // A server that replays nothing leaves a gap, also inside of a millisecond.
+            (&["1 1", "2 2"], "1", &["9 9", "10 9"], "g+"),
+            (
+                &["1-0 1", "2-0 2"],
+                "1-0",
+                &["2-0 5", "2-0 6", "3-0 7"],
+                "g++",
+            ),
+            // Events that are out of order do not mislead.
+            (
+                &["5-0 a", "7-0 b", "6-0 c"],
+                "5-0",
+                &["6-0 c", "6-0 d", "7-0 b"],
+                "=+=",
+            ),
+        ] {
+            let mut tail = tail(received);
+            assert_eq!(after(&mut tail), resumed_after, "{received:?}");
+            assert!(tail.is_replay_unproven());
+            admits(&mut tail, events, admitted);
+            assert!(!tail.is_replay_unproven());
+        }
+        let mut tail = tail(&["1-0 1", "2-0 2", "3-0 3", "4-0 4"]);
+        assert_eq!(after(&mut tail), "3-0");
     }
 
     #[test]
     fn a_single_id_resumes_from_its_predecessor_or_the_start() {
-        let mut tail = tail(&[(Some("5-0"), "1"), (Some("5-0"), "2")]);
-        assert_eq!(after(&mut tail).as_deref(), Some("-1"));
-        assert_eq!(tail.resume_point(None, None).after.as_deref(), Some("4-0"));
-        assert_eq!(
-            tail.resume_point(Some("-"), None).after.as_deref(),
-            Some("-")
-        );
-        assert_eq!(tail.admit(&event(Some("5-0"), "1")), Admission::Duplicate);
+        let mut tail = tail(&["5-0 1", "5-0 2"]);
+        for (first, everything, point) in [
+            (None, Some("-1"), "-1"),
+            (None, None, "4-0"),
+            (Some("-"), None, "-"),
+        ] {
+            assert_eq!(
+                tail.resume_point(first, everything).after.as_deref(),
+                Some(point)
+            );
+        }
+        admits(&mut tail, &["5-0 1"], "=");
         assert_eq!(predecessor("0").as_deref(), Some("-1"));
         assert_eq!(predecessor("run_event_4"), None);
     }
 
     #[test]
     fn streams_without_ids_cannot_resume() {
-        let mut some = tail(&[(None, "1")]);
-        assert_eq!(
-            some.resume_point(None, Some("-1")),
-            ResumePoint {
-                after: None,
-                missing_reason: Some(NO_IDS)
-            }
-        );
-        let mut none = Tail::default();
-        assert_eq!(
-            none.resume_point(None, Some("-1")),
-            ResumePoint {
-                after: Some("-1".into()),
-                missing_reason: None
-            }
-        );
-        assert_eq!(
-            none.resume_point(None, None),
-            ResumePoint {
-                after: None,
-                missing_reason: Some(NOTHING_YET)
-            }
-        );
+        for (events, everything, after, missing_reason) in [
+            (&["- 1"][..], Some("-1"), None, Some(NO_IDS)),
+            (&[], Some("-1"), Some("-1".to_string()), None),
+            (&[], None, None, Some(NOTHING_YET)),
+        ] {
+            let point = ResumePoint {
+                after,
+                missing_reason,
+            };
+            assert_eq!(tail(events).resume_point(None, everything), point);
+        }
     }
 
-    #[test]
-    fn a_server_that_replays_nothing_leaves_a_gap() {
-        let mut tail = tail(&[(Some("1"), "1"), (Some("2"), "2")]);
-        assert_eq!(after(&mut tail).as_deref(), Some("1"));
-        assert!(tail.is_replay_unproven());
-        assert_eq!(tail.admit(&event(Some("9"), "9")), Admission::NewAfterGap);
-        assert!(!tail.is_replay_unproven());
-        assert_eq!(tail.admit(&event(Some("10"), "9")), Admission::New);
-    }
-
-    #[test]
-    fn a_partially_kept_millisecond_leaves_a_gap() {
-        let mut tail = tail(&[(Some("1-0"), "1"), (Some("2-0"), "2")]);
-        assert_eq!(after(&mut tail).as_deref(), Some("1-0"));
-        assert_eq!(tail.admit(&event(Some("2-0"), "5")), Admission::NewAfterGap);
-        assert_eq!(tail.admit(&event(Some("2-0"), "6")), Admission::New);
-        assert_eq!(tail.admit(&event(Some("3-0"), "7")), Admission::New);
-    }
-
-    #[test]
-    fn out_of_order_events_do_not_mislead_resume() {
-        let mut tail = tail(&[(Some("5-0"), "a"), (Some("7-0"), "b"), (Some("6-0"), "c")]);
-        assert_eq!(after(&mut tail).as_deref(), Some("5-0"));
-        assert_eq!(tail.admit(&event(Some("6-0"), "c")), Admission::Duplicate);
-        assert_eq!(tail.admit(&event(Some("6-0"), "d")), Admission::New);
-        assert_eq!(tail.admit(&event(Some("7-0"), "b")), Admission::Duplicate);
+    impl Tail {
+        fn kept_whole(&self) -> usize {
+            let is_whole = |seen: &&Seen| matches!(seen.data, Fingerprint::Full(_));
+            self.seen.iter().filter(is_whole).count()
+        }
     }
 
     #[test]
     fn large_events_are_recognized_by_hash() {
-        let (one, other) = (
-            "1".repeat(MAX_FULL_BYTES + 1),
-            "2".repeat(MAX_FULL_BYTES + 1),
-        );
-        let mut tail = tail(&[
-            (Some("1-0"), "0"),
-            (Some("2-0"), &one),
-            (Some("3-0"), &other),
-        ]);
-        assert_eq!(
-            tail.seen
-                .iter()
-                .filter(|e| matches!(e.data, Fingerprint::Full(_)))
-                .count(),
-            1
-        );
-        assert_eq!(after(&mut tail).as_deref(), Some("2-0"));
-        assert_eq!(
-            tail.admit(&event(Some("3-0"), &other)),
-            Admission::Duplicate
-        );
-        assert_eq!(tail.admit(&event(Some("3-0"), &one)), Admission::New);
+        let large = |digit: &str| format!("3-0 {}", digit.repeat(MAX_FULL_BYTES + 1));
+        let (one, other) = (large("1").replacen('3', "2", 1), large("2"));
+        let mut tail = tail(&["1-0 0", &one, &other]);
+        assert_eq!((tail.kept_whole(), after(&mut tail).as_str()), (1, "2-0"));
+        admits(&mut tail, &[&other, &large("1")], "=+");
     }
 
     #[test]
     fn memory_is_bounded() {
         let mut tail = Tail::default();
         for i in 0..10_000 {
-            tail.admit(&event(Some(&(i / 3).to_string()), "1"));
+            tail.admit(&event(&format!("{} 1", i / 3)));
         }
         assert!(tail.seen.len() <= WINDOW + 1);
-        let mut same = Tail::default();
-        for i in 0..1000 {
-            same.admit(&event(Some("1-0"), &i.to_string()));
+        let same: Vec<Decoded> = (0..1000).map(|i| event(&format!("1-0 {i}"))).collect();
+        let mut tail = Tail::default();
+        for event in &same {
+            tail.admit(event);
         }
         assert_eq!(
-            same.seen
-                .iter()
-                .filter(|e| matches!(e.data, Fingerprint::Full(_)))
-                .count(),
-            FULL_DATA
+            (tail.kept_whole(), after(&mut tail).as_str()),
+            (FULL_DATA, "-1")
         );
-        assert_eq!(after(&mut same).as_deref(), Some("-1"));
-        for i in 0..1000 {
-            assert_eq!(
-                same.admit(&event(Some("1-0"), &i.to_string())),
-                Admission::Duplicate
-            );
-        }
+        assert!(
+            same.iter()
+                .all(|event| tail.admit(event) == Admission::Duplicate)
+        );
     }
 }

@@ -39,7 +39,7 @@ pub(crate) enum Sorted {
 }
 
 /// The order of one run's events, over all its connections.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Stored {
     /// The number after the highest released number.
     next: u64,
@@ -66,14 +66,8 @@ impl Stored {
     pub fn new(first: u64) -> Stored {
         Stored {
             next: first,
-            last_id: None,
-            holes: BTreeMap::new(),
             floor: first,
-            held: BTreeMap::new(),
-            held_bytes: 0,
-            since: None,
-            stored: None,
-            is_replay_unproven: false,
+            ..Stored::default()
         }
     }
 
@@ -233,25 +227,31 @@ mod tests {
     use crate::Data;
 
     fn event(name: &str, number: u64, text: &str) -> Decoded {
-        let id = Some(format!("r_event_{number}").into());
         Decoded {
             name: name.into(),
             ns: [].into(),
-            id,
+            id: Some(format!("r_event_{number}").into()),
             data: Data::Json(text.into()),
         }
     }
 
-    /// Pushes events and describes the output: the number, with how many are missing before it, or `=` for a duplicate.
-    fn sorted(stored: &mut Stored, events: &[(&str, u64)]) -> Vec<String> {
+    /// Pushes events, each a number and `s` if it may be stored, and describes the output.
+    fn sorted(stored: &mut Stored, events: &str) -> String {
         let mut out = Vec::new();
-        for (name, number) in events {
-            stored.push(event(name, *number, "1"), Instant::now(), &mut out);
+        for text in events.split_whitespace() {
+            let name = if text.ends_with('s') {
+                "values"
+            } else {
+                "custom"
+            };
+            let number = text.trim_end_matches('s').parse().unwrap();
+            stored.push(event(name, number, "1"), Instant::now(), &mut out);
         }
         described(out)
     }
 
-    fn described(out: Vec<Sorted>) -> Vec<String> {
+    /// Describes events: the number, with how many are missing before it, or `=` for a duplicate.
+    fn described(out: Vec<Sorted>) -> String {
         let describe = |sorted| match sorted {
             Sorted::New(event, missing) => {
                 let number = event
@@ -259,18 +259,16 @@ mod tests {
                     .as_deref()
                     .and_then(split)
                     .map(|(_, number)| number);
-                let missing = if missing > 0 {
-                    format!("({missing})")
+                let shown = number.map_or(event.name.to_string(), |number| number.to_string());
+                if missing > 0 {
+                    format!("({missing}){shown}")
                 } else {
-                    String::new()
-                };
-                number.map_or(event.name.to_string(), |number| {
-                    format!("{missing}{number}")
-                })
+                    shown
+                }
             }
             Sorted::Duplicate => "=".into(),
         };
-        out.into_iter().map(describe).collect()
+        out.into_iter().map(describe).collect::<Vec<_>>().join(" ")
     }
 
     fn opened() -> Stored {
@@ -282,126 +280,97 @@ mod tests {
     #[tokio::test]
     async fn stored_and_live_forms_are_merged_in_order() {
         let mut stored = opened();
-        let events = [
-            ("values", 2),
-            ("values", 4),
-            ("metadata", 1),
-            ("values", 2),
-            ("custom", 3),
-            ("values", 4),
-            ("custom", 5),
-        ];
-        assert_eq!(
-            sorted(&mut stored, &events),
-            ["1", "=", "2", "3", "=", "4", "5"]
-        );
+        assert_eq!(sorted(&mut stored, "2s 4s 1 2s 3 4s 5"), "1 = 2 3 = 4 5");
         assert_eq!(stored.due(), None, "no event is held");
     }
 
     #[tokio::test]
     async fn the_live_form_is_preferred() {
         let (mut stored, mut out) = (opened(), Vec::new());
-        for (number, text) in [(2, "stored"), (1, "first"), (2, "live")] {
-            let name = if number == 1 { "metadata" } else { "values" };
+        for (name, number, text) in [
+            ("values", 2, "stored"),
+            ("metadata", 1, "first"),
+            ("values", 2, "live"),
+        ] {
             stored.push(event(name, number, text), Instant::now(), &mut out);
         }
-        let text = |sorted: &Sorted| {
-            if let Sorted::New(event, _) = sorted {
-                Some(event.data.text().to_string())
-            } else {
-                None
-            }
-        };
-        let texts: Vec<_> = out.iter().filter_map(text).collect();
-        assert_eq!(texts, ["first", "live"]);
+        let texts = out.iter().filter_map(|sorted| match sorted {
+            Sorted::New(event, _) => Some(&**event.data.text()),
+            Sorted::Duplicate => None,
+        });
+        assert!(texts.eq(["first", "live"]));
     }
 
     #[tokio::test]
     async fn events_of_another_reader_are_stored_or_missing() {
         let mut stored = opened();
-        let events = [("values", 2), ("values", 4), ("custom", 7), ("custom", 9)];
-        assert_eq!(
-            sorted(&mut stored, &events),
-            ["(1)2", "(1)4", "(2)7", "(1)9"]
-        );
+        assert_eq!(sorted(&mut stored, "2s 4s 7 9"), "(1)2 (1)4 (2)7 (1)9");
         // Out of order, but it was missing.
-        assert_eq!(
-            sorted(&mut stored, &[("custom", 5), ("custom", 5), ("custom", 9)]),
-            ["5", "=", "="]
-        );
-        assert_eq!(
-            stored.holes,
-            BTreeMap::from([(1, 1), (3, 3), (6, 6), (8, 8)])
-        );
+        assert_eq!(sorted(&mut stored, "5 5 9"), "5 = =");
+        let holes = BTreeMap::from([(1, 1), (3, 3), (6, 6), (8, 8)]);
+        assert_eq!(stored.holes, holes);
     }
 
     #[tokio::test]
     async fn stored_events_without_live_ones_are_released_after_a_pause() {
         let mut stored = opened();
-        assert_eq!(sorted(&mut stored, &[("values", 2)]), [""; 0]);
-        let due = stored
-            .due()
-            .map(|due| due.duration_since(Instant::now()) <= PAUSE);
-        assert_eq!(due, Some(true));
+        assert_eq!(sorted(&mut stored, "2s"), "");
+        let due = stored.due().unwrap().duration_since(Instant::now());
+        assert!(due <= PAUSE);
         let mut out = Vec::new();
         stored.release(&mut out);
-        assert_eq!(
-            (described(out), stored.due()),
-            (vec!["(1)2".to_string()], None)
-        );
+        assert_eq!((described(out).as_str(), stored.due()), ("(1)2", None));
         // An event without a number follows all held events.
-        let mut stored = opened();
-        let (mut out, end) = (
-            Vec::new(),
-            Decoded {
-                id: None,
-                ..event("end", 0, "{}")
-            },
-        );
+        let (mut stored, mut out) = (opened(), Vec::new());
+        let end = Decoded {
+            id: None,
+            ..event("end", 0, "{}")
+        };
         stored.push(event("values", 1, "1"), Instant::now(), &mut out);
         stored.push(end, Instant::now(), &mut out);
-        assert_eq!(described(out), ["1", "end"]);
+        assert_eq!(described(out), "1 end");
     }
 
     #[tokio::test]
     async fn a_resumed_stream_skips_replayed_events() {
         let mut stored = opened();
         assert_eq!(stored.resume_after(), None);
-        sorted(
-            &mut stored,
-            &[("metadata", 1), ("custom", 2), ("values", 3)],
-        );
+        sorted(&mut stored, "1 2 3s");
         assert_eq!(stored.resume_after().as_deref(), Some("r_event_3"));
         assert!(stored.is_replay_unproven());
         stored.opened();
-        assert_eq!(
-            sorted(&mut stored, &[("values", 3), ("values", 6), ("custom", 5)]),
-            ["=", "(1)5"]
-        );
+        assert_eq!(sorted(&mut stored, "3s 6s 5"), "= (1)5");
         assert!(!stored.is_replay_unproven());
-        assert_eq!(sorted(&mut stored, &[("values", 6)]), ["=", "6"]);
+        assert_eq!(sorted(&mut stored, "6s"), "= 6");
     }
 
     #[tokio::test]
     async fn memory_is_bounded_without_dropping_events() {
+        let count = |stored: &mut Stored, events: Vec<String>| {
+            let out = sorted(stored, &events.join(" "));
+            assert_eq!(out.split(' ').count(), events.len());
+        };
         let mut stored = opened();
-        let events: Vec<_> = (0..3 * MAX_HOLES as u64)
-            .map(|n| ("custom", 2 + 2 * n))
-            .collect();
-        assert_eq!(sorted(&mut stored, &events).len(), events.len());
+        count(
+            &mut stored,
+            (0..3 * MAX_HOLES)
+                .map(|n| (2 + 2 * n).to_string())
+                .collect(),
+        );
         assert_eq!(stored.holes.len(), MAX_HOLES);
         assert_eq!(
-            sorted(&mut stored, &[("custom", 3)]),
-            ["3"],
+            sorted(&mut stored, "3"),
+            "3",
             "untracked numbers count as new"
         );
-        let mut stored = opened();
-        let events: Vec<_> = (1..=MAX_HELD as u64 + 2).map(|n| ("values", n)).collect();
-        assert_eq!(sorted(&mut stored, &events).len(), events.len());
-        let mut stored = opened();
+        count(
+            &mut opened(),
+            (1..=MAX_HELD + 2).map(|n| format!("{n}s")).collect(),
+        );
+        let last = u64::MAX;
         assert_eq!(
-            sorted(&mut stored, &[("custom", u64::MAX)]),
-            ["(18446744073709551614)18446744073709551615"]
+            sorted(&mut opened(), &last.to_string()),
+            format!("({}){last}", last - 1)
         );
     }
 }

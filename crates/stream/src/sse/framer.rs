@@ -29,7 +29,7 @@ pub struct Block {
 }
 
 /// The framer of one connection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Framer {
     max: usize,
     /// The first bytes of the stream while they may still be a byte order mark.
@@ -63,14 +63,7 @@ impl Framer {
         Framer {
             max: max.max(LINE_HEAD),
             bom: Some(BytesMut::new()),
-            chunk: Bytes::new(),
-            start: 0,
-            pos: 0,
-            carry: BytesMut::new(),
-            line_first: None,
-            after_cr: false,
-            has_field: false,
-            truncation: None,
+            ..Framer::default()
         }
     }
 

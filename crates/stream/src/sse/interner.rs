@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// Maximum number of distinct names before the set is cleared. Task ids in namespaces are unique, so it would grow
@@ -23,9 +22,7 @@ pub fn bounded(name: Cow<'_, str>) -> Cow<'_, str> {
     if name.len() <= MAX_NAME {
         return name;
     }
-    let mut hasher = DefaultHasher::new();
-    name.hash(&mut hasher);
-    let mark = format!("…{:016x}", hasher.finish());
+    let mark = format!("…{:016x}", crate::hash_of(&name));
     Cow::Owned(format!(
         "{}{mark}",
         runtail_core::text::head(&name, MAX_NAME - mark.len())

@@ -52,13 +52,7 @@ pub type Batches = BoxStream<'static, Result<Batch, ApiError>>;
 
 /// Splits a body into frames and truncates events larger than `max_event` bytes.
 pub fn framed(body: BoxStream<'static, Result<Bytes, ApiError>>, max_event: usize) -> Batches {
-    Framed {
-        body,
-        framer: Some(Framer::new(max_event)),
-        failure: None,
-        non_canonical: 0,
-    }
-    .boxed()
+    Framed::new(body, max_event).boxed()
 }
 
 /// Splits a body like [`framed`], but reads ahead on its own task. Servers may send tiny chunks, and without this each
@@ -67,12 +61,7 @@ pub(crate) fn read_ahead(
     body: BoxStream<'static, Result<Bytes, ApiError>>,
     max_event: usize,
 ) -> Batches {
-    let framed = Framed {
-        body,
-        framer: Some(Framer::new(max_event)),
-        failure: None,
-        non_canonical: 0,
-    };
+    let framed = Framed::new(body, max_event);
     let (sender, waiting) = mpsc::channel(MAX_QUEUED_BATCHES);
     let task = AbortOnDropHandle::new(tokio::spawn(pump(framed, sender)));
     ReadAhead {
@@ -94,6 +83,15 @@ struct Framed {
 }
 
 impl Framed {
+    fn new(body: BoxStream<'static, Result<Bytes, ApiError>>, max_event: usize) -> Framed {
+        Framed {
+            body,
+            framer: Some(Framer::new(max_event)),
+            failure: None,
+            non_canonical: 0,
+        }
+    }
+
     /// Adds received data to a batch. Returns whether the batch is complete or the body has ended; false if more may
     /// follow immediately.
     fn fill(&mut self, cx: &mut Context<'_>, batch: &mut Batch, chunks: &mut usize) -> bool {
@@ -138,11 +136,6 @@ impl Framed {
         }
         true
     }
-
-    /// Takes the error that follows the last batch, if any.
-    fn take_failure(&mut self) -> Option<ApiError> {
-        self.failure.take()
-    }
 }
 
 impl Stream for Framed {
@@ -153,7 +146,7 @@ impl Stream for Framed {
         let is_complete = self.fill(cx, &mut batch, &mut chunks);
         match (chunks > 0 || !batch.feed.is_empty(), is_complete) {
             (true, _) => Poll::Ready(Some(Ok(batch))),
-            (false, true) => Poll::Ready(self.take_failure().map(Err)),
+            (false, true) => Poll::Ready(self.failure.take().map(Err)),
             (false, false) => Poll::Pending,
         }
     }
@@ -185,7 +178,7 @@ async fn pump(mut framed: Framed, out: mpsc::Sender<Result<Batch, ApiError>>) {
             return;
         }
     }
-    if let Some(error) = framed.take_failure() {
+    if let Some(error) = framed.failure {
         let _ = out.send(Err(error)).await;
     }
 }

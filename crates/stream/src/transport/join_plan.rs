@@ -78,21 +78,16 @@ pub struct Numbering {
 
 /// Returns how this server numbers the events of a run, if it does.
 pub fn numbering(kind: ServerKind) -> Option<Numbering> {
-    match kind {
-        ServerKind::JavaScript => Some(Numbering {
-            first: 0,
-            repeats_stored: false,
-        }),
-        ServerKind::Aegra => Some(Numbering {
-            first: 1,
-            repeats_stored: false,
-        }),
-        ServerKind::EarlyAegra => Some(Numbering {
-            first: 1,
-            repeats_stored: true,
-        }),
-        ServerKind::Python | ServerKind::Other => None,
-    }
+    let (first, repeats_stored) = match kind {
+        ServerKind::JavaScript => (0, false),
+        ServerKind::Aegra => (1, false),
+        ServerKind::EarlyAegra => (1, true),
+        ServerKind::Python | ServerKind::Other => return None,
+    };
+    Some(Numbering {
+        first,
+        repeats_stored,
+    })
 }
 
 /// A finished run without events to read.

@@ -31,15 +31,14 @@ impl JoinTransport {
         run: String,
         modes: Vec<String>,
     ) -> JoinTransport {
-        let (shared, joining, past) = (false, None, Replayed::Unknown);
         JoinTransport {
             server,
             thread,
             run,
             modes,
-            shared,
-            joining,
-            past,
+            shared: false,
+            joining: None,
+            past: Replayed::Unknown,
             terms: None,
             kind: None,
         }

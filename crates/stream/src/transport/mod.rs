@@ -11,6 +11,7 @@ pub(crate) mod run_state;
 pub(crate) mod run_transport;
 pub(crate) mod server;
 pub(crate) mod started_run;
+pub(crate) mod thread;
 pub(crate) mod thread_merge;
 pub(crate) mod thread_runs;
 pub(crate) mod thread_transport;

@@ -62,16 +62,15 @@ pub(crate) struct ListChanges {
 
 impl RunList {
     pub fn new(kind: ServerKind, shared: bool, replays: bool) -> RunList {
-        let (known, queue) = (HashMap::new(), VecDeque::new());
         RunList {
             kind,
             shared,
             own: Vec::new(),
             records_only: false,
             replays,
-            known,
+            known: HashMap::new(),
             newest_at_first: None,
-            queue,
+            queue: VecDeque::new(),
         }
     }
 
@@ -103,12 +102,9 @@ impl RunList {
         let is_first = self.newest_at_first.is_none();
         let newest = runs.last().and_then(|run| run.created_at);
         let newest_at_first = *self.newest_at_first.get_or_insert(newest);
-        let replayed = if is_first && self.replays {
-            self.replayable(&runs)
-        } else {
-            Vec::new()
-        };
+        let mut replayed = Vec::new();
         if is_first && self.replays {
+            replayed = self.replayable(&runs);
             changes.unkept = self.unkept(&runs, at);
         }
         self.known
@@ -221,19 +217,17 @@ impl RunList {
 
     /// Returns whether a run was created before the thread was followed.
     pub fn precedes(&self, run_id: &str) -> bool {
-        let created = self
-            .known
-            .get(run_id)
-            .and_then(|known| known.record.started_at);
+        let created = self.created(run_id);
         created.is_some() && self.newest_at_first.is_some_and(|newest| created <= newest)
+    }
+
+    fn created(&self, run_id: &str) -> Option<Timestamp> {
+        self.known.get(run_id)?.record.started_at
     }
 
     /// Returns whether a newer run has started, so it isn't waiting for this one.
     pub fn has_newer_started(&self, run_id: &str) -> bool {
-        let created = self
-            .known
-            .get(run_id)
-            .and_then(|known| known.record.started_at);
+        let created = self.created(run_id);
         let is_newer = |known: &KnownRun| {
             known.record.started_at > created && known.record.status != "pending"
         };
@@ -318,190 +312,146 @@ mod tests {
     use super::*;
     use ServerKind::{EarlyAegra, JavaScript, Other};
 
-    fn run(id: &str, second: i64, status: &str, resumable: bool) -> Run {
-        let at = |second| Timestamp::from_second(second).unwrap().to_string();
-        serde_json::from_value(serde_json::json!({
-            "run_id": id, "status": status, "assistant_id": "a", "created_at": at(second), "updated_at": at(second + 1),
-            "kwargs": {"resumable": resumable},
-        }))
-        .unwrap()
+    /// Returns runs from their ids, statuses, and `!` after those that are not resumable. A run's number is the order of its start.
+    fn runs(texts: &[&str]) -> Vec<Run> {
+        let run = |text: &&str| {
+            let (id, status) = text.split_once(' ').unwrap();
+            let second = id[1..].parse::<i64>().unwrap() * 10;
+            let at = |second| Timestamp::from_second(second).unwrap().to_string();
+            serde_json::from_value(serde_json::json!({
+                "run_id": id, "status": status.trim_end_matches('!'), "assistant_id": "a",
+                "created_at": at(second), "updated_at": at(second + 1),
+                "kwargs": {"resumable": !status.ends_with('!')},
+            }))
+            .unwrap()
+        };
+        texts.iter().map(run).collect()
     }
 
-    fn take(list: &mut RunList, runs: &[Run]) -> (Vec<String>, usize) {
-        let changes = list.apply(runs.to_vec(), Timestamp::UNIX_EPOCH, 50);
-        (
-            changes
+    impl RunList {
+        fn listed(&mut self, texts: &[&str]) -> ListChanges {
+            self.apply(runs(texts), Timestamp::UNIX_EPOCH, 50)
+        }
+
+        /// Checks which records a list leads to, how many runs are not read, and which runs are to be read then.
+        fn leads_to(&mut self, texts: &[&str], records: &[&str], unread: usize, queue: &[&str]) {
+            let changes = self.listed(texts);
+            let described = changes
                 .records
-                .into_iter()
-                .map(|r| format!("{} {}", r.run_id, r.status))
-                .collect(),
-            changes.unread.len(),
-        )
-    }
+                .iter()
+                .map(|r| format!("{} {}", r.run_id, r.status));
+            assert_eq!(described.collect::<Vec<_>>(), records, "{texts:?}");
+            assert_eq!(changes.unread.len(), unread, "{texts:?}");
+            let next: Vec<String> = std::iter::from_fn(|| self.next()).collect();
+            assert_eq!(next, queue, "{texts:?}");
+        }
 
-    fn queue(list: &mut RunList) -> Vec<String> {
-        std::iter::from_fn(|| list.next()).collect()
+        fn end(&mut self, run: &str, outcome: Outcome) -> Option<RunRecord> {
+            self.ended(run, Some((outcome, None)), Timestamp::UNIX_EPOCH)
+        }
     }
 
     #[test]
     fn new_runs_are_read_once_in_order() {
         let mut list = RunList::new(Other, false, false);
-        let old = run("r1", 10, "success", true);
-        let active = run("r2", 20, "running", true);
-        assert_eq!(
-            take(&mut list, &[active.clone(), old.clone()]),
-            (vec!["r2 running".into()], 0)
-        );
-        assert_eq!(queue(&mut list), ["r2"]);
+        list.leads_to(&["r2 running", "r1 success"], &["r2 running"], 0, &["r2"]);
         assert!(list.any_active());
         // No changes; then the end of one run and two new ones, one of them already finished.
-        assert_eq!(take(&mut list, &[active, old.clone()]), (vec![], 0));
-        let over = run("r2", 20, "success", true);
-        let (short, next) = (run("r3", 30, "error", true), run("r4", 40, "pending", true));
-        let (records, _) = take(&mut list, &[next, short, over, old]);
-        assert_eq!(
-            records,
-            ["r4 pending"],
-            "the end of a run is reported after its events"
-        );
-        assert_eq!(queue(&mut list), ["r3", "r4"]);
-        let end = list.ended("r2", Some((Outcome::Success, None)), Timestamp::UNIX_EPOCH);
+        list.leads_to(&["r2 running", "r1 success"], &[], 0, &[]);
+        let all = ["r4 pending", "r3 error", "r2 success", "r1 success"];
+        // The end of a run is reported after its events.
+        list.leads_to(&all, &["r4 pending"], 0, &["r3", "r4"]);
+        let end = list.end("r2", Outcome::Success);
         assert_eq!(end.map(|end| end.status).as_deref(), Some("success"));
-        assert!(
-            list.has_newer_started("r2") && !list.has_newer_started("r3"),
-            "a pending run has not started"
-        );
+        // A pending run has not started.
+        assert!(list.has_newer_started("r2") && !list.has_newer_started("r3"));
     }
 
     #[test]
-    fn old_runs_exposed_by_deletions_are_not_new() {
+    fn old_runs_are_read_only_to_replay_them() {
+        // An old run that is exposed by a deletion is not new.
         let mut list = RunList::new(Other, false, false);
-        take(&mut list, &[run("r9", 90, "success", true)]);
-        assert_eq!(
-            take(&mut list, &[run("r1", 10, "success", true)]),
-            (vec![], 0)
-        );
-        assert_eq!(queue(&mut list), [""; 0]);
-    }
-
-    #[test]
-    fn newest_replayable_runs_are_read_first() {
+        list.leads_to(&["r9 success"], &[], 0, &[]);
+        list.leads_to(&["r1 success"], &[], 0, &[]);
+        // The newest ones are replayed. A run that is not resumable has nothing to replay.
+        let all = [
+            "r1 success",
+            "r2 success",
+            "r3 success",
+            "r4 success",
+            "r5 success!",
+            "r6 success",
+            "r7 running",
+        ];
         let mut list = RunList::new(Other, false, true);
-        let mut runs: Vec<_> = (1..=6)
-            .map(|n| run(&format!("r{n}"), i64::from(n) * 10, "success", n != 5))
-            .collect();
-        runs.push(run("r7", 70, "running", true));
-        let (records, unread) = take(&mut list, &runs);
-        assert_eq!((records, unread), (vec!["r7 running".into()], 0));
-        assert_eq!(
-            queue(&mut list),
-            ["r3", "r4", "r6", "r7"],
-            "a run that is not resumable has nothing to replay"
-        );
+        list.leads_to(&all, &["r7 running"], 0, &["r3", "r4", "r6", "r7"]);
     }
 
     #[test]
     fn finished_runs_without_events_are_reported() {
+        let all = [
+            "r1 success",
+            "r2 success",
+            "r3 success",
+            "r4 success",
+            "r5 running",
+        ];
         let mut list = RunList::new(EarlyAegra, false, true);
-        let mut runs: Vec<_> = (1..=4)
-            .map(|n| run(&format!("r{n}"), i64::from(n) * 10, "success", true))
-            .collect();
-        runs.push(run("r5", 50, "running", true));
-        let unkept = list.apply(runs.clone(), Timestamp::UNIX_EPOCH, 50).unkept;
-        let named: Vec<_> = unkept
+        let unkept = list.listed(&all).unkept;
+        let named = unkept
             .iter()
-            .map(|(record, why)| (&*record.run_id, why.contains("keeps no events")))
-            .collect();
-        assert_eq!(named, [("r2", true), ("r3", true), ("r4", true)]);
+            .map(|(run, why)| (&*run.run_id, why.contains("keeps no events")));
+        assert!(named.eq([("r2", true), ("r3", true), ("r4", true)]));
+        assert_eq!(list.listed(&all).unkept, []);
         assert_eq!(
-            list.apply(runs.clone(), Timestamp::UNIX_EPOCH, 50).unkept,
-            []
-        );
-        assert_eq!(
-            RunList::new(EarlyAegra, false, false)
-                .apply(runs, Timestamp::UNIX_EPOCH, 50)
-                .unkept,
+            RunList::new(EarlyAegra, false, false).listed(&all).unkept,
             []
         );
     }
 
     #[test]
     fn single_reader_runs_are_reported_but_not_read() {
-        for (kind, resumable) in [(JavaScript, false), (EarlyAegra, true), (EarlyAegra, false)] {
+        for (kind, flag) in [(JavaScript, "!"), (EarlyAegra, ""), (EarlyAegra, "!")] {
+            let [running, over] = ["r1 running", "r1 success"].map(|run| format!("{run}{flag}"));
             let mut list = RunList::new(kind, false, true);
-            let (records, unread) = take(&mut list, &[run("r1", 10, "running", resumable)]);
-            assert_eq!(
-                (records, unread, queue(&mut list).len()),
-                (vec!["r1 running".to_string()], 1, 0),
-                "{kind:?}"
-            );
+            list.leads_to(&[&running], &["r1 running"], 1, &[]);
             // One gap for each run.
-            let over = run("r1", 10, "success", resumable);
-            assert_eq!(take(&mut list, &[over]), (vec!["r1 success".into()], 0));
-            assert_eq!(queue(&mut list).len(), 0);
+            list.leads_to(&[&over], &["r1 success"], 0, &[]);
             let mut list = RunList::new(kind, true, false);
-            take(&mut list, &[run("r1", 10, "running", resumable)]);
-            assert_eq!(queue(&mut list), ["r1"]);
+            list.leads_to(&[&running], &["r1 running"], 0, &["r1"]);
         }
         // A run that ended between two lists: its reader may not have received everything yet.
         let mut list = RunList::new(JavaScript, false, true);
-        take(&mut list, &[run("r1", 10, "success", false)]);
-        assert_eq!(queue(&mut list), ["r1"], "the run had already finished");
-        assert_eq!(
-            take(
-                &mut list,
-                &[
-                    run("r1", 10, "success", false),
-                    run("r2", 20, "success", false)
-                ]
-            )
-            .1,
-            1
-        );
-        assert_eq!(queue(&mut list), [""; 0]);
+        list.leads_to(&["r1 success!"], &[], 0, &["r1"]);
+        list.leads_to(&["r1 success!", "r2 success!"], &["r2 success"], 1, &[]);
     }
 
     #[test]
     fn a_run_missing_from_the_list_was_deleted() {
         let mut list = RunList::new(Other, false, false);
-        take(&mut list, &[run("r1", 10, "running", true)]);
-        let changes = list.apply(
-            vec![run("r2", 20, "success", true)],
-            Timestamp::UNIX_EPOCH,
-            1,
-        );
+        list.listed(&["r1 running"]);
+        let changes = list.apply(runs(&["r2 success"]), Timestamp::UNIX_EPOCH, 1);
         assert!(
             !changes.any_deleted && list.any_active(),
             "the list may be too short"
         );
-        let changes = list.apply(
-            vec![run("r2", 20, "success", true)],
-            Timestamp::UNIX_EPOCH,
-            50,
-        );
+        let changes = list.listed(&["r2 success"]);
         assert!(changes.any_deleted && !list.any_active());
-        assert_eq!(
-            (changes.records.len(), &*changes.records[0].status),
-            (1, "deleted")
-        );
+        let statuses = changes.records.iter().map(|record| &*record.status);
+        assert!(statuses.eq(["deleted"]));
     }
 
     #[test]
     fn the_run_record_includes_the_stream_outcome() {
         let mut list = RunList::new(Other, false, false);
-        take(&mut list, &[run("r1", 10, "running", true)]);
-        let outcome = Some(Outcome::Interrupted);
+        list.listed(&["r1 running"]);
         assert_eq!(
-            list.ended("r1", outcome.map(|o| (o, None)), Timestamp::UNIX_EPOCH),
+            list.end("r1", Outcome::Interrupted),
             None,
             "the list doesn't show the end yet"
         );
-        let changes = list.apply(
-            vec![run("r1", 10, "success", true)],
-            Timestamp::UNIX_EPOCH,
-            50,
-        );
-        assert_eq!(changes.records[0].outcome, outcome);
-        assert!(changes.records[0].ended_at.is_some());
+        let record = &list.listed(&["r1 success"]).records[0];
+        assert_eq!(record.outcome, Some(Outcome::Interrupted));
+        assert!(record.ended_at.is_some());
     }
 }

@@ -235,11 +235,7 @@ impl RunTransport {
                 "; a stateless run can't be looked up, so it may be running",
             ));
         };
-        let found = match self
-            .server
-            .find_start(&thread, &self.body, self.before.as_ref())
-            .await
-        {
+        let found = match self.find_unnamed(&thread).await {
             Ok(FoundStart::Run(run)) => return self.join_found(&thread, *run).await,
             // The run may not be listed yet.
             Ok(_) if attempts < FIND_RUN_ATTEMPTS => return Err(unknown(Kind::Network, "")),

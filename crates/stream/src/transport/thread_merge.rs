@@ -11,14 +11,15 @@
 mod losses;
 mod replayed;
 
-use crate::source::id_key::IdKey;
+use crate::insert;
+use crate::source::id_key::{IdKey, is_start};
 use crate::sse::read_ahead::{Batch, Batches, Feed};
 use crate::transport::framed_connection::{
     Block, FrameKind, FramedConnection, ThreadFrame, next_or_pending,
 };
 use crate::transport::merge_memory::{MergeMemory, lock};
 use crate::transport::modes::is_resumable;
-use crate::transport::thread_transport::Thread;
+use crate::transport::thread::Thread;
 use futures::stream::{self, StreamExt};
 use runtail_api::ApiError;
 use runtail_core::model::Run;
@@ -117,19 +118,16 @@ impl ThreadMerger {
             waiting: Vec::new().into_iter(),
             received: Arc::default(),
         };
-        let (past, run) = (Some(live.sibling(past)), None);
-        let (held, edge, newest, delivered) = (None, None, None, HashSet::new());
         let is_first = is_start(after) && !lock(&memory).has_delivered;
-        let after = after.to_string();
         let replaying_run = lock(&memory).current.clone();
         let mut merger = ThreadMerger {
             thread,
             memory,
-            after,
+            after: after.to_string(),
             is_first,
             runs,
-            past,
-            run,
+            past: Some(live.sibling(past)),
+            run: None,
             live,
             phase: MergePhase::Replayed,
             replaying_run,
@@ -139,10 +137,10 @@ impl ThreadMerger {
             active,
             since,
             has_present_ended: false,
-            held,
-            edge,
-            newest,
-            delivered,
+            held: None,
+            edge: None,
+            newest: None,
+            delivered: HashSet::new(),
             last_run_end: None,
             failure: None,
             quiet_since: Instant::now(),
@@ -428,10 +426,7 @@ impl ThreadMerger {
             FrameKind::RunStarted(run) => memory.current = Some(run),
             FrameKind::RunFinished(run) => {
                 (memory.current, memory.reopened_for_start) = (None, false);
-                if memory.done.len() >= MAX_DONE {
-                    memory.done.clear();
-                }
-                memory.done.insert(run, block.id);
+                insert(&mut memory.done, MAX_DONE, run, block.id);
             }
             FrameKind::ThreadLevel | FrameKind::RunEvent => {}
         }
@@ -465,9 +460,4 @@ fn has_stopped(run: &Run) -> bool {
 /// Returns whether the server keeps the events of a run. True if the record doesn't have the flag, because its stream will show it.
 fn is_kept(run: &Run) -> bool {
     is_resumable(run).unwrap_or(true)
-}
-
-/// Returns whether a resume position is the start of the thread.
-fn is_start(after: &str) -> bool {
-    matches!(after, "-" | "0" | "0-0")
 }

@@ -2,6 +2,7 @@
 //! ones, one after the other, into one event log.
 
 use crate::log::record::precedes_stream;
+use crate::source::id_key::is_start;
 use crate::source::{follow, follow_if_offered};
 use crate::transport::connection::SourceOptions;
 use crate::transport::join_transport::JoinTransport;
@@ -128,31 +129,16 @@ pub(crate) struct Base {
 
 impl Base {
     /// Continues the numbers of the log in a record of the other source.
-    pub fn shift(self, record: Record) -> Record {
-        match record {
-            Record::Open {
-                at,
-                conn,
-                status,
-                resumed_after,
-            } => Record::Open {
-                at,
-                conn: self.conn + conn,
-                status,
-                resumed_after,
-            },
-            Record::Close { at, conn, reason } => Record::Close {
-                at,
-                conn: self.conn + conn,
-                reason,
-            },
-            Record::Event(mut event) => {
+    pub fn shift(self, mut record: Record) -> Record {
+        match &mut record {
+            Record::Open { conn, .. } | Record::Close { conn, .. } => *conn += self.conn,
+            Record::Event(event) => {
                 event.seq = event.seq + self.events;
                 event.conn += self.conn;
-                Record::Event(event)
             }
-            other => other,
+            _ => {}
         }
+        record
     }
 }
 
@@ -204,12 +190,7 @@ impl Follower {
             sender,
         );
         let _poll = AbortOnDropHandle::new(tokio::spawn(poll));
-        self.send(vec![Item::Following {
-            at: Timestamp::now(),
-            every: self.following.idle,
-            unread: 0,
-        }])
-        .await;
+        self.report_following(self.following.idle).await;
         loop {
             if let Some(run) = list.next().filter(|_| !self.options.stop.is_cancelled()) {
                 if let Err(error) = self.read(run, &mut list, &mut lists).await {
@@ -235,13 +216,18 @@ impl Follower {
     }
 
     /// Checks the thread and its server before the first poll.
+    async fn report_following(&mut self, every: Duration) {
+        self.send(vec![Item::Following {
+            at: Timestamp::now(),
+            every,
+            unread: self.unread,
+        }])
+        .await;
+    }
+
     async fn begin(&mut self) -> Result<RunList, ApiError> {
         // Some servers return an empty list of runs for an unknown thread.
-        if let Err(error) = self.server.thread(&self.thread).await
-            && !is_endpoint_missing(&self.server, &mut self.kind, &error).await?
-        {
-            return Err(error);
-        }
+        self.check_thread().await?;
         let kind = kind(&self.server, &mut self.kind).await?;
         if let Some(after) = self
             .options
@@ -315,7 +301,7 @@ impl Follower {
                 .await;
                 return Ok(());
             }
-            Err(error) if error.may_lack_call() && self.is_thread_known().await? => {
+            Err(error) if error.may_lack_call() && self.check_thread().await.is_ok() => {
                 return Err(self.not_offered(
                     "this server offers neither thread streams nor a list of a thread's runs: join a run by its id, or start a run"
                         .into(),
@@ -330,35 +316,25 @@ impl Follower {
         }
         let changes = list.apply(runs, at, LISTED);
         // On some servers a deleted thread has an empty list of runs.
-        if is_empty || changes.any_deleted {
-            self.check_thread().await?;
-        }
-        let mut items: Vec<Item> = Vec::new();
-        // If the thread's state is loaded too, its snapshot contains these runs.
-        for (run, why) in changes
-            .unkept
-            .into_iter()
-            .filter(|_| !self.following.has_state)
+        if (is_empty || changes.any_deleted)
+            && let Err(error) = self.check_thread().await
+            && error.kind == Kind::NotFound
         {
-            self.totals.gaps += 1;
-            items.extend([
-                Item::Record(Record::Run(run)),
-                Item::Record(Record::Gap { at, why }),
-            ]);
+            return Err(error);
         }
-        items.extend(
-            changes
-                .records
-                .into_iter()
-                .map(|run| Item::Record(Record::Run(run))),
-        );
-        self.totals.gaps += changes.unread.len() as u64;
-        items.extend(
-            changes
-                .unread
-                .into_iter()
-                .map(|why| Item::Record(Record::Gap { at, why })),
-        );
+        let mut records: Vec<Record> = Vec::new();
+        // If the thread's state is loaded too, its snapshot contains these runs.
+        if !self.following.has_state {
+            let unkept = changes.unkept.into_iter();
+            records
+                .extend(unkept.flat_map(|(run, why)| [Record::Run(run), Record::Gap { at, why }]));
+        }
+        records.extend(changes.records.into_iter().map(Record::Run));
+        let unread = changes.unread.into_iter();
+        records.extend(unread.map(|why| Record::Gap { at, why }));
+        let is_gap = |record: &&Record| matches!(record, Record::Gap { .. });
+        self.totals.gaps += records.iter().filter(is_gap).count() as u64;
+        let mut items: Vec<Item> = records.into_iter().map(Item::Record).collect();
         let every = if list.any_active() {
             self.following.busy
         } else {
@@ -377,20 +353,10 @@ impl Follower {
         Ok(())
     }
 
-    async fn is_thread_known(&mut self) -> Result<bool, ApiError> {
-        match self.server.thread(&self.thread).await {
-            Ok(_) => Ok(true),
-            Err(error) => is_endpoint_missing(&self.server, &mut self.kind, &error).await,
-        }
-    }
-
     /// Fails if the thread was deleted.
     async fn check_thread(&mut self) -> Result<(), ApiError> {
         match self.server.thread(&self.thread).await {
-            Err(error)
-                if error.kind == Kind::NotFound
-                    && !is_endpoint_missing(&self.server, &mut self.kind, &error).await? =>
-            {
+            Err(error) if !is_endpoint_missing(&self.server, &mut self.kind, &error).await? => {
                 Err(error)
             }
             _ => Ok(()),
@@ -472,12 +438,7 @@ impl Follower {
         }
         self.close().await;
         let every = *self.pace.borrow();
-        self.send(vec![Item::Following {
-            at: Timestamp::now(),
-            every,
-            unread: self.unread,
-        }])
-        .await;
+        self.report_following(every).await;
         let outcome = Some(outcome).filter(|(outcome, _)| *outcome != Outcome::Detached);
         if let Some(record) = list.ended(&run, outcome, Timestamp::now()) {
             self.send(vec![Item::Record(Record::Run(record))]).await;
@@ -621,11 +582,6 @@ impl Follower {
         };
         self.send(vec![Item::Record(Record::End(end))]).await;
     }
-}
-
-/// Returns whether an id requests all events from the start.
-fn is_start(after: &str) -> bool {
-    matches!(after, "-" | "-1" | "0" | "0-0")
 }
 
 /// Polls the list of runs at an interval that may change.

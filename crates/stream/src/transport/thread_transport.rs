@@ -7,15 +7,10 @@ use crate::transport::connection::{Capabilities, Connection, Replayed, RunState,
 use crate::transport::merge_memory::MergeMemory;
 use crate::transport::modes::thread_gives;
 use crate::transport::server::{is_endpoint_missing, kind};
+use crate::transport::thread::Thread;
 use crate::transport::thread_merge::ThreadMerger;
 use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
-use runtail_core::model::Run;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// An event that is only sent with the mode `run_modes`.
-const RUN_EVENT: &str = "values";
-/// Number of the thread's runs to list, newest first.
-const MAX_RUNS: usize = 100;
 
 /// The link to a thread's stream, from now on or from an id (`-`: from the start).
 #[derive(Debug)]
@@ -25,15 +20,6 @@ pub struct ThreadTransport {
     memory: Arc<Mutex<MergeMemory>>,
     /// Whether the stream was opened before, so the server offers it.
     was_open: bool,
-}
-
-/// A thread on its server.
-#[derive(Debug, Clone)]
-pub(crate) struct Thread {
-    server: AgentServer,
-    id: String,
-    modes: Vec<String>,
-    max_event: usize,
 }
 
 impl ThreadTransport {
@@ -155,65 +141,5 @@ impl ThreadTransport {
             }
             _ => self.thread.open(!is_python, after).await,
         }
-    }
-}
-
-impl Thread {
-    /// Returns whether any requested events are stored by the server.
-    fn has_stored(&self) -> bool {
-        self.modes.is_empty()
-            || self
-                .modes
-                .iter()
-                .any(|mode| mode == "run_modes" || mode == "lifecycle")
-    }
-
-    /// Returns this thread with `run_modes` requested, because merging past and present needs run events. The merger drops
-    /// them if they were not requested originally.
-    fn with_run_events(&self) -> Thread {
-        let mut all = self.clone();
-        if !thread_gives(&self.modes, RUN_EVENT) {
-            all.modes.push("run_modes".into());
-        }
-        all
-    }
-
-    /// Returns whether events with this name were requested.
-    pub(crate) fn sends(&self, name: &str) -> bool {
-        thread_gives(&self.modes, name)
-    }
-
-    async fn open(&self, repeat_modes: bool, after: Option<&str>) -> Result<Connection, ApiError> {
-        let stream = self
-            .server
-            .thread_stream(&self.id, &self.modes, repeat_modes, after)
-            .await?;
-        Ok(Connection {
-            thread_id: Some(self.id.clone()),
-            run_id: None,
-            ..Connection::of(stream, self.max_event)
-        })
-    }
-
-    pub(crate) async fn runs(&self) -> Result<Vec<Run>, ApiError> {
-        Ok(self.server.runs(&self.id, MAX_RUNS).await?.items)
-    }
-
-    /// Returns whether the server has no record of a run.
-    pub(crate) async fn is_deleted(&self, run: &str) -> Result<bool, ApiError> {
-        match self.server.run(&self.id, run).await {
-            Ok(_) => Ok(false),
-            Err(error) if error.kind == Kind::NotFound => Ok(true),
-            Err(error) => Err(error),
-        }
-    }
-
-    pub(crate) async fn join(&self, run: &str, after: &str) -> Result<Connection, ApiError> {
-        Ok(Connection::of(
-            self.server
-                .join_run(&self.id, run, &[], Some(after))
-                .await?,
-            self.max_event,
-        ))
     }
 }

@@ -135,7 +135,11 @@ impl Dash {
     /// Returns the events that are kept, up to the position in time travel.
     #[track_caller]
     pub fn events(&self) -> Vec<Event> {
-        self.viewer().event_log.iter_from(Seq(0)).collect()
+        let event_log = &self.viewer().event_log;
+        let first = event_log.first_seq().unwrap_or_default();
+        (first.0..=event_log.last_seq().0)
+            .filter_map(|seq| event_log.get(Seq(seq)))
+            .collect()
     }
 
     /// Returns the records of connections, with the number of the event before each.

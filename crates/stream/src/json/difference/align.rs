@@ -70,10 +70,12 @@ pub(super) fn align(old: Side<'_>, new: Side<'_>) -> Option<Vec<Aligned>> {
             },
         ));
     }
-    let anchors = common(olds, news, equal)?;
+    let weight = |i: usize, j: usize| u32::from(equal(olds[i], news[j]));
+    let pairs = heaviest((olds.len(), news.len()), weight, |_, _| true)?;
+    let anchors = pairs.into_iter().filter_map(|(a, b)| a.zip(b));
     let mut aligned = Vec::new();
     let (mut i, mut j) = (0, 0);
-    for (a, b) in anchors.into_iter().chain([(olds.len(), news.len())]) {
+    for (a, b) in anchors.chain([(olds.len(), news.len())]) {
         // Between equal members, compare the others by position.
         let pairs = (a - i).min(b - j);
         for n in 0..pairs {
@@ -192,36 +194,45 @@ fn longest_increasing(positions: &[Option<usize>]) -> Vec<bool> {
 }
 
 /// Returns the positions of a longest common subsequence in both lists; `None` if that is too expensive.
-fn common(
-    olds: &[u32],
-    news: &[u32],
-    equal: impl Fn(u32, u32) -> bool,
-) -> Option<Vec<(usize, usize)>> {
-    let (height, width) = (olds.len() + 1, news.len() + 1);
-    if height.saturating_mul(width) > MAX_CELLS {
+/// Pairs the members of two lists so that their weights have the greatest sum, and lists the others alone; `is_first` tells which
+/// of two such members comes first. Returns nothing for lists that are too long.
+pub(crate) fn heaviest(
+    (of_a, of_b): (usize, usize),
+    weight: impl Fn(usize, usize) -> u32,
+    is_first: impl Fn(usize, usize) -> bool,
+) -> Option<Vec<(Option<usize>, Option<usize>)>> {
+    let width = of_b + 1;
+    if (of_a + 1).saturating_mul(width) > MAX_CELLS {
         return None;
     }
-    // Each cell has the length of the longest common subsequence of the rest of both lists.
-    let mut table = vec![0u32; height * width];
-    for i in (0..olds.len()).rev() {
-        for j in (0..news.len()).rev() {
-            table[i * width + j] = match equal(olds[i], news[j]) {
-                true => table[(i + 1) * width + j + 1] + 1,
-                false => table[(i + 1) * width + j].max(table[i * width + j + 1]),
-            };
+    // The best weight of the rest of both lists.
+    let mut best = vec![0_u32; (of_a + 1) * width];
+    let matched = |best: &[u32], i: usize, j: usize| match weight(i, j) {
+        0 => 0,
+        weight => best[(i + 1) * width + j + 1] + weight,
+    };
+    for i in (0..of_a).rev() {
+        for j in (0..of_b).rev() {
+            best[i * width + j] = matched(&best, i, j)
+                .max(best[(i + 1) * width + j])
+                .max(best[i * width + j + 1]);
         }
     }
-    let mut positions = Vec::new();
     let (mut i, mut j) = (0, 0);
-    while i < olds.len() && j < news.len() {
-        if equal(olds[i], news[j]) {
-            positions.push((i, j));
-            (i, j) = (i + 1, j + 1);
-        } else if table[(i + 1) * width + j] >= table[i * width + j + 1] {
-            i += 1;
-        } else {
-            j += 1;
-        }
+    let mut pairs = Vec::with_capacity(of_a.max(of_b));
+    while i < of_a && j < of_b {
+        let here = best[i * width + j];
+        let is_alone = |rest: u32| rest == here;
+        let (without_a, without_b) = (best[(i + 1) * width + j], best[i * width + j + 1]);
+        let is_a = is_alone(without_a) && (!is_alone(without_b) || is_first(i, j));
+        let (a, b) = match here > 0 && matched(&best, i, j) == here {
+            true => (true, true),
+            false => (is_a, !is_a),
+        };
+        pairs.push((a.then_some(i), b.then_some(j)));
+        (i, j) = (i + usize::from(a), j + usize::from(b));
     }
-    Some(positions)
+    pairs.extend((i..of_a).map(|i| (Some(i), None)));
+    pairs.extend((j..of_b).map(|j| (None, Some(j))));
+    Some(pairs)
 }

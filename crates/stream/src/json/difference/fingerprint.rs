@@ -1,7 +1,6 @@
 //! Fingerprints of values: equal values have equal fingerprints, regardless of key order, white space and escapes.
 
 use crate::json::index::{JsonIndex, Kind, plain};
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Returns the fingerprints of all nodes. Computes them in one pass from the end, so that members precede their
 /// container.
@@ -29,9 +28,6 @@ pub(super) fn fingerprints(doc: &JsonIndex) -> Vec<u64> {
     fingerprints
 }
 
-fn of(first: u64, rest: impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    first.hash(&mut hasher);
-    rest.hash(&mut hasher);
-    hasher.finish()
+fn of(first: u64, rest: impl std::hash::Hash) -> u64 {
+    crate::hash_of((first, rest))
 }

@@ -237,6 +237,8 @@ impl RunMetrics {
 }
 
 impl Weigh for RunMetrics {
+    const MAX_ROWS: usize = 1_000;
+
     fn weight(&self) -> usize {
         let nodes = self
             .nodes

@@ -1,70 +1,56 @@
 //! Tests of the metrics, with scripted events.
 
-use crate::projection::{ModelMetrics, NodeMetrics, Projections, RunMetrics, Usage, node_sums};
-use crate::{Data, End, Event, EventNames, Item, Outcome, Record, Seq};
-use jiff::{SignedDuration, Timestamp};
+use crate::projection::rows::Weigh;
+use crate::projection::{ModelMetrics, NodeMetrics, RunMetrics, Usage, node_sums};
+use crate::tests::{Script, at};
+use crate::{End, Item, Outcome, Record, Seq};
+use jiff::SignedDuration;
 use std::time::Duration;
 
 const RUN: &str = "01a1fbb5-173d-77d7-b93d-09bf6dcc9775";
 
-fn at(ms: i64) -> Timestamp {
-    Timestamp::from_millisecond(ms).unwrap()
-}
-
-#[derive(Default)]
-struct Script {
-    projections: Projections,
-    seq: Seq,
-    names: EventNames,
-}
-
 impl Script {
-    fn event(&mut self, ms: i64, name: &str, data: &str) -> &mut Self {
-        self.seq = self.seq.next();
-        let (name, ns) = self.names.split(name);
-        let (seq, data) = (self.seq, Data::Json(data.into()));
-        self.item(Item::Record(Record::Event(Event {
-            seq,
-            at: at(ms),
-            conn: 1,
-            replayed: false,
-            name,
-            ns,
-            id: None,
-            data,
-        })))
-    }
-
-    fn item(&mut self, item: Item) -> &mut Self {
-        self.projections.apply(&item);
+    /// Applies a chunk of a message, with more fields of the message and of its origin.
+    fn token(&mut self, ms: i64, id: &str, text: &str, more: &str, origin: &str) -> &mut Self {
+        let piece = format!(r#"{{"type":"AIMessageChunk","id":"{id}","content":"{text}"{more}}}"#);
+        let meta = format!(r#"{{"ls_model_name":"m-1",{origin}}}"#);
+        self.event(ms, "messages", &format!("[{piece},{meta}]"));
         self
     }
 
-    fn token(&mut self, ms: i64, id: &str, node: &str, text: &str, more: &str) -> &mut Self {
-        let piece = format!(r#"{{"type":"AIMessageChunk","id":"{id}","content":"{text}"{more}}}"#);
-        let meta = format!(r#"{{"langgraph_node":"{node}","ls_model_name":"m-1"}}"#);
-        self.event(ms, "messages", &format!("[{piece},{meta}]"))
+    fn attempt_began(&mut self, ms: i64, attempt: u64) -> &mut Self {
+        self.play(&format!(
+            r#"{ms} metadata {{"run_id":"{RUN}","attempt":{attempt}}}"#
+        ))
     }
 
-    fn run(&self) -> &RunMetrics {
+    fn newest_run(&self) -> &RunMetrics {
         self.projections.metrics.runs().last().unwrap()
     }
 
     fn node(&self, name: &str) -> &NodeMetrics {
-        self.run()
-            .nodes
-            .iter()
-            .find(|node| &*node.name == name)
-            .unwrap()
+        let mut nodes = self.newest_run().nodes.iter();
+        nodes.find(|node| &*node.name == name).unwrap()
     }
+
+    /// Returns the time to first token of a message in milliseconds, and whether it is exact.
+    fn first_token(&self, id: &str) -> Option<(u128, bool)> {
+        let first = self.projections.messages.with_id(id)?.first_token()?;
+        Some((first.after.as_millis(), first.is_exact))
+    }
+}
+
+fn node(name: &str) -> String {
+    format!(r#""langgraph_node":"{name}""#)
+}
+
+/// Returns the origin of a message of a task of `chat`.
+fn task(path: &str) -> String {
+    format!(r#""langgraph_node":"chat","langgraph_checkpoint_ns":"{path}""#)
 }
 
 fn ms(n: i64) -> Option<SignedDuration> {
     Some(SignedDuration::from_millis(n))
-}
-
-fn metadata(attempt: u64) -> String {
-    format!(r#"{{"run_id":"{RUN}","attempt":{attempt}}}"#)
 }
 
 const USAGE: &str = r#","usage_metadata":{"input_tokens":11,"output_tokens":30,"total_tokens":41}"#;
@@ -72,33 +58,40 @@ const USAGE: &str = r#","usage_metadata":{"input_tokens":11,"output_tokens":30,"
 #[test]
 fn metrics_of_a_run_that_we_started() {
     let mut script = Script::default();
+    let chat = node("chat");
     script
         .item(Item::Connecting { at: at(0), conn: 1 })
         .item(Item::Record(Record::Open { at: at(40), conn: 1, status: 200, resumed_after: None }))
         .item(Item::Started { thread_id: None, run_id: RUN.into() })
-        .event(900, "metadata", &metadata(1))
-        .event(1000, "values", r#"{"messages":[{"type":"ai","id":"old","content":"before","usage_metadata":{"input_tokens":5,"output_tokens":5}}]}"#)
-        .event(1010, "tasks", r#"{"id":"t1","name":"chat","input":{},"triggers":[]}"#)
-        .token(1410, "a", "chat", "It ", "")
-        .token(1510, "a", "chat", "is ", "")
-        .token(1610, "a", "chat", "so.", "")
-        .token(1620, "a", "chat", "", USAGE)
-        .event(2020, "updates", r#"{"chat":{"messages":[{"type":"ai","id":"a","content":"It is so.","tool_calls":[{"name":"f","args":{},"id":"c"}],"usage_metadata":{"input_tokens":11,"output_tokens":30,"total_tokens":41}}]}}"#)
-        .event(2025, "tasks", r#"{"id":"t1","name":"chat","error":null,"result":{},"interrupts":[]}"#)
-        .event(2030, "values", r#"{"messages":[{"type":"ai","id":"old","content":"before"},{"type":"ai","id":"a","content":"It is so."}]}"#);
-    let run = script.run();
-    assert_eq!(
-        (run.waited(), run.to_first_event(), run.to_first_token()),
-        (ms(900), ms(1000), ms(1410))
-    );
+        .attempt_began(900, 1)
+        .play(
+            r#"1000 values {"messages":[{"type":"ai","id":"old","content":"before","usage_metadata":{"input_tokens":5,"output_tokens":5}}]}
+               1010 tasks {"id":"t1","name":"chat","input":{},"triggers":[]}"#,
+        )
+        .token(1410, "a", "It ", "", &chat)
+        .token(1510, "a", "is ", "", &chat)
+        .token(1610, "a", "so.", "", &chat)
+        .token(1620, "a", "", USAGE, &chat)
+        .play(
+            r#"2020 updates {"chat":{"messages":[{"type":"ai","id":"a","content":"It is so.","tool_calls":[{"name":"f","args":{},"id":"c"}],"usage_metadata":{"input_tokens":11,"output_tokens":30,"total_tokens":41}}]}}
+               2025 tasks {"id":"t1","name":"chat","error":null,"result":{},"interrupts":[]}
+               2030 values {"messages":[{"type":"ai","id":"old","content":"before"},{"type":"ai","id":"a","content":"It is so."}]}"#,
+        );
+    let (run, node) = (script.newest_run(), script.node("chat"));
+    let times = [
+        run.waited(),
+        run.to_first_event(),
+        run.to_first_token(),
+        run.took(at(3000)),
+    ];
+    assert_eq!(times, [ms(900), ms(1000), ms(1410), ms(3000)]);
     assert_eq!(
         (
-            run.took(at(3000)),
             run.is_open(),
             run.events,
             script.projections.metrics.runs().len()
         ),
-        (ms(3000), true, 9, 1)
+        (true, 9, 1)
     );
     let usage = Usage {
         input: 11,
@@ -106,66 +99,51 @@ fn metrics_of_a_run_that_we_started() {
         total: 41,
         ..Usage::default()
     };
+    let work = &run.work;
+    let counts = [
+        work.chunks,
+        work.messages,
+        work.tool_calls,
+        work.errors,
+        work.calls,
+        run.unnamed().1,
+    ];
+    assert_eq!(counts, [3, 1, 1, 0, 1, 0]);
+    let (name, calls) = ("m-1".into(), 1);
     assert_eq!(
-        (
-            run.work.chunks,
-            run.work.messages,
-            run.work.tool_calls,
-            run.work.errors
-        ),
-        (3, 1, 1, 0)
+        (work.usage, &run.models),
+        (usage, &vec![ModelMetrics { name, usage, calls }])
     );
     assert_eq!(
-        (run.work.usage, run.models.clone()),
-        (
-            usage,
-            vec![ModelMetrics {
-                name: "m-1".into(),
-                usage,
-                calls: 1
-            }]
-        )
-    );
-    assert_eq!(
-        (run.work.chunks_per_second(), run.work.tokens_per_second()),
+        (work.chunks_per_second(), work.tokens_per_second()),
         (Some(10.0), Some(145.0))
     );
-    let node = script.node("chat");
     assert_eq!(
-        (
-            node.first_token.map(|first| first.after.as_millis()),
-            run.work.calls,
-            run.unnamed().1
-        ),
-        (Some(400), 1, 0)
+        node.first_token.map(|first| first.after.as_millis()),
+        Some(400)
     );
     let sums = node_sums(run, &script.projections.timeline, at(9_000));
-    let visits: Vec<u64> = sums
+    let visits = sums
         .iter()
-        .filter_map(|sum| Some(sum.activity.as_ref()?.visits))
-        .collect();
-    assert_eq!(
-        (visits, sums[0].time()),
-        (vec![1], Some(Duration::from_millis(1015)))
+        .map(|sum| sum.activity.as_ref().map(|activity| activity.visits));
+    assert!(visits.eq([Some(1)]));
+    assert_eq!(sums[0].time(), Some(Duration::from_millis(1015)));
+    let of_node = (
+        node.work.usage,
+        node.work.chunks,
+        node.work.messages,
+        run.nodes.len(),
     );
-    assert_eq!(
-        (
-            node.work.usage,
-            node.work.chunks,
-            node.work.messages,
-            run.nodes.len()
-        ),
-        (usage, 3, 1, 1)
-    );
-    let end = End {
+    assert_eq!(of_node, (usage, 3, 1, 1));
+    script.item(Item::Record(Record::End(End {
         at: at(4000),
         outcome: Outcome::Success,
         ..End::default()
-    };
-    script.item(Item::Record(Record::End(end)));
+    })));
     // The run ended with its last event, although the server closed the stream later.
+    let run = script.newest_run();
     assert_eq!(
-        (script.run().took(at(9000)), script.run().outcome),
+        (run.took(at(9000)), run.outcome),
         (ms(2030), Some(Outcome::Success))
     );
 }
@@ -174,186 +152,134 @@ fn metrics_of_a_run_that_we_started() {
 fn failed_attempts_count_as_lost_time() {
     let mut script = Script::default();
     script
-        .event(0, "metadata", &metadata(1))
-        .token(100, "a", "n", "x", "");
+        .attempt_began(0, 1)
+        .token(100, "a", "x", "", &node("n"));
     script
-        .event(3400, "metadata", &metadata(2))
-        .token(3500, "b", "n", "x", "");
+        .attempt_began(3400, 2)
+        .token(3500, "b", "x", "", &node("n"));
     // A replay repeats a known attempt.
-    script
-        .event(3600, "metadata", &metadata(2))
-        .event(4000, "metadata", &metadata(3));
-    let run = script.run();
+    script.attempt_began(3600, 2).attempt_began(4000, 3);
+    let run = script.newest_run();
+    let (lost, second) = (
+        SignedDuration::from_millis(3400),
+        SignedDuration::from_millis(600),
+    );
     assert_eq!(
         (run.attempts, run.lost, run.began),
-        (3, SignedDuration::from_millis(4000), Some(at(0)))
+        (3, lost + second, Some(at(0)))
     );
     assert_eq!(
         (run.work.chunks, run.work.chunks_per_second(), run.waited()),
         (2, None, None)
     );
-    assert_eq!(
-        run.retries,
-        [
-            (Seq(3), SignedDuration::from_millis(3400)),
-            (Seq(6), SignedDuration::from_millis(600))
-        ]
-    );
+    assert_eq!(run.retries, [(Seq(3), lost), (Seq(6), second)]);
 }
 
 #[test]
 fn runs_of_a_thread_are_counted_separately() {
-    let mut script = Script::default();
-    let metadata = |id: &str, more: &str| format!(r#"{{"run_id":"{id}"{more}}}"#);
     // Joined in the middle of a run: only its end contains its id.
-    script.event(0, "updates", r#"{"late":{"x":1}}"#).event(
-        10,
-        "metadata",
-        &metadata("r1", r#","status":"run_done""#),
+    let script = Script::of(
+        r#"0 updates {"late":{"x":1}}
+           10 metadata {"run_id":"r1","status":"run_done"}
+           20 state_update {"thread_id":"t","state":{"values":{"messages":[{"type":"ai","id":"h","content":"by hand"}]}}}
+           30 metadata {"run_id":"r2","attempt":1}
+           40 error {"error":"E","message":"m"}
+           50 metadata {"run_id":"r2","status":"run_done"}
+           60 metadata {"run_id":"r3","attempt":1}
+           70 values {"x":1}"#,
     );
-    script.event(
-        20,
-        "state_update",
-        r#"{"thread_id":"t","state":{"values":{"messages":[{"type":"ai","id":"h","content":"by hand"}]}}}"#,
-    );
-    script
-        .event(30, "metadata", &metadata("r2", r#","attempt":1"#))
-        .event(40, "error", r#"{"error":"E","message":"m"}"#);
-    script.event(50, "metadata", &metadata("r2", r#","status":"run_done""#));
-    script
-        .event(60, "metadata", &metadata("r3", r#","attempt":1"#))
-        .event(70, "values", r#"{"x":1}"#);
     let runs = script.projections.metrics.runs();
-    let summary: Vec<_> = runs
-        .iter()
-        .map(|r| {
-            (
-                r.run_id.as_deref().unwrap(),
-                r.events,
-                r.work.errors,
-                r.ended.map(|t| t.as_millisecond()),
-            )
-        })
-        .collect();
-    assert_eq!(
-        summary,
-        [
-            ("r1", 1, 0, Some(10)),
-            ("r2", 1, 1, Some(50)),
-            ("r3", 1, 0, None)
-        ]
-    );
-    assert_eq!(
-        (runs[0].start(), runs[1].took(at(99)), runs[0].nodes.len()),
-        (None, ms(20), 0)
-    );
+    let row = |r: &RunMetrics| {
+        (
+            r.run_id.as_deref().unwrap().to_string(),
+            r.events,
+            r.work.errors,
+            r.ended,
+        )
+    };
+    let rows = [
+        ("r1", 1, 0, Some(at(10))),
+        ("r2", 1, 1, Some(at(50))),
+        ("r3", 1, 0, None),
+    ];
+    let expected = rows.map(|(id, events, errors, ended)| (id.to_string(), events, errors, ended));
+    assert_eq!(runs.iter().map(row).collect::<Vec<_>>(), expected);
+    let of_runs = (runs[0].start(), runs[1].took(at(99)), runs[0].nodes.len());
+    assert_eq!(of_runs, (None, ms(20), 0));
     assert_eq!(script.projections.metrics.run("r2").unwrap().seq, Seq(4));
 }
 
 #[test]
 fn runs_of_the_newer_protocol() {
-    let mut script = Script::default();
-    let of = |event: &str| {
-        let (head, tail) = (
-            r#"{"type":"event","method":"lifecycle","params":{"namespace":[],"data":"#,
-            "}}",
-        );
-        format!(r#"{head}{{"event":"{event}","graph_name":"g"}}{tail}"#)
+    let of = |ms: i64, event: &str| {
+        format!(
+            r#"{ms} lifecycle {{"type":"event","method":"lifecycle","params":{{"namespace":[],"data":{{"event":"{event}"}}}}}}"#
+        )
     };
-    script
-        .event(0, "lifecycle", &of("running"))
-        .event(100, "custom", "1")
-        .event(200, "lifecycle", &of("completed"));
-    script
-        .event(300, "custom", "1")
-        .event(900, "lifecycle", &of("running"))
-        .event(950, "lifecycle", &of("failed"));
-    let runs = script.projections.metrics.runs();
-    let summary: Vec<_> = runs
-        .iter()
+    let custom = |ms: i64| format!("{ms} custom 1");
+    let script = Script::of(
+        &[
+            of(0, "running"),
+            custom(100),
+            of(200, "completed"),
+            custom(300),
+            of(900, "running"),
+            of(950, "failed"),
+        ]
+        .join("\n"),
+    );
+    let runs = script.projections.metrics.runs().iter();
+    let rows: Vec<_> = runs
         .map(|run| (run.events, run.took(at(0)), run.outcome, run.work.errors))
         .collect();
-    let (first, second) = (
-        SignedDuration::from_millis(200),
-        SignedDuration::from_millis(50),
-    );
     let expected = [
-        (4, Some(first), Some(Outcome::Success), 0),
-        (2, Some(second), Some(Outcome::Error), 1),
+        (4, ms(200), Some(Outcome::Success), 0),
+        (2, ms(50), Some(Outcome::Error), 1),
     ];
-    assert_eq!(summary, expected);
+    assert_eq!(rows, expected);
 }
 
 #[test]
 fn parallel_branches_and_failures() {
     let mut script = Script::default();
-    script.event(0, "metadata", &metadata(1));
-    for (i, id) in (0..10).map(|i| (i, if i % 2 == 0 { "a" } else { "b" })) {
-        script.token(
-            1000 + i * 100,
-            id,
-            if id == "a" { "left" } else { "right" },
-            "x",
-            "",
-        );
+    script.attempt_began(0, 1);
+    for (i, name) in (0..10).map(|i| (i, if i % 2 == 0 { "left" } else { "right" })) {
+        script.token(1000 + i * 100, name, "x", "", &node(name));
     }
-    script.event(
-        5000,
-        "tasks|sub:1|inner:2",
-        r#"{"id":"t","name":"deep","input":{},"triggers":[]}"#,
+    script.play(
+        r#"5000 tasks|sub:1|inner:2 {"id":"t","name":"deep","input":{},"triggers":[]}
+           6000 tasks|sub:1|inner:2 {"id":"t","name":"deep","error":"boom","result":null}
+           6001 messages [{"type":"tool","id":"t1","content":"no","status":"error","tool_call_id":"c"},{"langgraph_node":"tools"}]"#,
     );
-    script.event(
-        6000,
-        "tasks|sub:1|inner:2",
-        r#"{"id":"t","name":"deep","error":"boom","result":null}"#,
-    );
-    script.event(
-        6001,
-        "messages",
-        r#"[{"type":"tool","id":"t1","content":"no","status":"error","tool_call_id":"c"},{"langgraph_node":"tools"}]"#,
-    );
-    let run = script.run();
+    let (run, left) = (&script.newest_run().work, &script.node("left").work);
     // Both branches stream at once, so the run's rate is the sum of theirs.
     assert_eq!(
-        (
-            script.node("left").work.chunks_per_second(),
-            run.work.chunks_per_second()
-        ),
+        (left.chunks_per_second(), run.chunks_per_second()),
         (Some(5.0), Some(10.0))
     );
-    assert_eq!(
-        (
-            script.node("sub:inner:deep").work.errors,
-            script.node("tools").work.errors,
-            run.work.errors
-        ),
-        (1, 1, 1)
-    );
+    let errors = ["sub:inner:deep", "tools"].map(|name| script.node(name).work.errors);
+    assert_eq!((errors, run.errors), ([1, 1], 1));
 }
 
 #[test]
 fn a_state_with_ten_thousand_messages_is_scanned_once() {
-    let state = |count: usize| {
-        let messages: Vec<String> = (0..count)
-            .map(|i| {
-                format!(
-                    r#"{{"type":"ai","id":"{i}","content":"{}","usage_metadata":{{"output_tokens":2}},"response_metadata":{{"model_name":"m-{}"}}}}"#,
-                    "word ".repeat(40),
-                    i % 2
-                )
-            })
-            .collect();
-        format!(r#"{{"messages":[{}]}}"#, messages.join(","))
+    let text = "word ".repeat(40);
+    let message = |i: usize| {
+        format!(
+            r#"{{"type":"ai","id":"{i}","content":"{text}","usage_metadata":{{"output_tokens":2}},"response_metadata":{{"model_name":"m-{}"}}}}"#,
+            i % 2
+        )
     };
+    let messages: Vec<String> = (0..10_000).map(message).collect();
     let mut script = Script::default();
-    script
-        .event(0, "metadata", &metadata(1))
-        .event(10, "values", "{}")
-        .event(20, "values", &state(10_000));
-    let used: Vec<(&str, u64)> = script
-        .run()
-        .models
-        .iter()
+    script.attempt_began(0, 1).event(10, "values", "{}");
+    script.event(
+        20,
+        "values",
+        &format!(r#"{{"messages":[{}]}}"#, messages.join(",")),
+    );
+    let models = script.newest_run().models.iter();
+    let used: Vec<(&str, u64)> = models
         .map(|model| (&*model.name, model.usage.output))
         .collect();
     // Scanning three megabytes for each of them would take minutes.
@@ -379,8 +305,10 @@ fn runs_and_nodes_are_bounded() {
         metrics.runs().evicted() + metrics.runs().len() as u64,
         1_200
     );
-    assert!(metrics.runs().len() <= super::MAX_RUNS && metrics.tasks.len() <= super::MAX_TASKS);
-    assert_eq!(script.run().nodes.len(), super::MAX_NAMES);
+    assert!(
+        metrics.runs().len() <= RunMetrics::MAX_ROWS && metrics.tasks.len() <= super::MAX_TASKS
+    );
+    assert_eq!(script.newest_run().nodes.len(), super::MAX_NAMES);
 }
 
 #[test]
@@ -408,31 +336,23 @@ fn malformed_payloads_are_only_counted() {
             script.event(0, name, data);
         }
     }
-    assert!(
-        script
-            .projections
-            .metrics
-            .runs()
-            .iter()
-            .map(|run| run.events)
-            .sum::<u64>()
-            > 30
-    );
+    let runs = script.projections.metrics.runs().iter();
+    assert!(runs.map(|run| run.events).sum::<u64>() > 30);
 }
 
 #[test]
 fn a_replay_in_one_burst_has_no_token_rate() {
     let mut script = Script::default();
-    script.event(0, "metadata", &metadata(1));
+    script.attempt_began(0, 1);
     for n in 0..10 {
-        script.token(n, "a", "n", "x", "");
+        script.token(n, "a", "x", "", &node("n"));
     }
-    let run = script.run();
+    let work = &script.newest_run().work;
     assert_eq!(
         (
-            run.work.chunks,
-            run.work.chunks_per_second(),
-            run.work.tokens_per_second()
+            work.chunks,
+            work.chunks_per_second(),
+            work.tokens_per_second()
         ),
         (10, None, None)
     );
@@ -441,53 +361,42 @@ fn a_replay_in_one_burst_has_no_token_rate() {
 #[test]
 fn a_failed_node_fails_its_run_until_it_is_retried() {
     let mut script = Script::default();
-    let task = |more: &str| format!(r#"{{"id":"t","name":"boom",{more}}}"#);
-    script.event(0, "metadata", &metadata(1)).event(
-        1,
-        "tasks",
-        &task(r#""input":{},"triggers":[]"#),
-    );
-    assert!(!script.run().failed);
-    script.event(
-        5,
-        "tasks",
-        &task(r#""error":"ValueError('boom')","result":null,"interrupts":[]"#),
-    );
+    script.attempt_began(0, 1);
+    script.play(r#"1 tasks {"id":"t","name":"boom","input":{},"triggers":[]}"#);
+    assert!(!script.newest_run().failed);
+    script.play(r#"5 tasks {"id":"t","name":"boom","error":"ValueError('boom')","result":null,"interrupts":[]}"#);
     assert!(
-        script.run().failed,
+        script.newest_run().failed,
         "in a thread no other event reports the failure"
     );
-    script.event(9, "metadata", &metadata(2));
-    assert!(!script.run().failed);
+    script.attempt_began(9, 2);
+    assert!(!script.newest_run().failed);
 }
 
 #[test]
 fn a_model_that_is_named_later_has_the_usage_of_its_call() {
     let mut script = Script::default();
     let message = |more: &str| format!(r#"{{"type":"ai","id":"a","content":"x"{USAGE}{more}}}"#);
-    script
-        .event(0, "metadata", &metadata(1))
-        .event(1, "values", "{}");
+    script.attempt_began(0, 1).event(1, "values", "{}");
     script.event(2, "values", &format!(r#"{{"messages":[{}]}}"#, message("")));
-    assert_eq!(
-        (script.run().unnamed().1, script.run().outside_nodes().input),
-        (1, 11)
-    );
+    let run = script.newest_run();
+    assert_eq!((run.unnamed().1, run.outside_nodes().input), (1, 11));
     let named = message(r#","response_metadata":{"model_name":"m-2"}"#);
     script.event(
         3,
         "updates",
         &format!(r#"{{"chat":{{"messages":[{named}]}}}}"#),
     );
-    let run = script.run();
+    let run = script.newest_run();
     assert_eq!(
         (run.unnamed(), run.outside_nodes()),
         ((Usage::default(), 0), Usage::default())
     );
+    let model = &run.models[0];
     assert_eq!(
         (
-            run.models[0].calls,
-            run.models[0].usage.input,
+            model.calls,
+            model.usage.input,
             script.node("chat").work.calls
         ),
         (1, 11, 1)
@@ -497,19 +406,11 @@ fn a_model_that_is_named_later_has_the_usage_of_its_call() {
 #[test]
 fn the_name_in_a_response_replaces_that_of_the_request() {
     let mut script = Script::default();
-    script
-        .event(0, "metadata", &metadata(1))
-        .token(1, "a", "chat", "x", USAGE);
-    let named = r#"{"type":"ai","id":"a","content":"x","response_metadata":{"model_name":"m-1-2026-11-01"}}"#;
-    script.event(
-        3,
-        "updates",
-        &format!(r#"{{"chat":{{"messages":[{named}]}}}}"#),
+    script.attempt_began(0, 1).token(1, "a", "x", USAGE, &node("chat")).play(
+        r#"3 updates {"chat":{"messages":[{"type":"ai","id":"a","content":"x","response_metadata":{"model_name":"m-1-2026-11-01"}}]}}"#,
     );
-    let calls: Vec<_> = script
-        .run()
-        .models
-        .iter()
+    let models = script.newest_run().models.iter();
+    let calls: Vec<_> = models
         .map(|model| (&*model.name, model.calls, model.usage.input))
         .collect();
     assert_eq!(calls, [("m-1", 0, 0), ("m-1-2026-11-01", 1, 11)]);
@@ -518,95 +419,67 @@ fn the_name_in_a_response_replaces_that_of_the_request() {
 #[test]
 fn messages_of_a_subgraph_have_the_node_of_its_tasks() {
     let mut script = Script::default();
-    let piece = format!(r#"{{"type":"AIMessageChunk","id":"a","content":"x"{USAGE}}}"#);
-    let origin = r#"{"langgraph_node":"read","langgraph_checkpoint_ns":"critic:1f|1|read:2e"}"#;
+    let origin = r#""langgraph_node":"read","langgraph_checkpoint_ns":"critic:1f|1|read:2e""#;
     script
-        .event(0, "metadata", &metadata(1))
-        .event(
-            1,
-            "tasks|critic:1f",
-            r#"{"id":"2e","name":"read","input":{},"triggers":[]}"#,
-        )
-        .event(2, "messages", &format!("[{piece},{origin}]"));
-    let names: Vec<&str> = script.run().nodes.iter().map(|node| &*node.name).collect();
-    assert_eq!(
-        (names, script.node("critic:read").work.usage.input),
-        (vec!["critic:read"], 11)
-    );
-}
-
-/// Returns the time to first token of a message in milliseconds, and whether it is exact.
-fn first_token(script: &Script, id: &str) -> Option<(u128, bool)> {
-    let first = script.projections.messages.with_id(id)?.first_token()?;
-    Some((first.after.as_millis(), first.is_exact))
-}
-
-impl Script {
-    fn token_of_task(&mut self, ms: i64, id: &str, task: &str) -> &mut Self {
-        let piece = format!(r#"{{"type":"AIMessageChunk","id":"{id}","content":"x"}}"#);
-        let meta = format!(r#"{{"langgraph_node":"chat","langgraph_checkpoint_ns":"{task}"}}"#);
-        self.event(ms, "messages", &format!("[{piece},{meta}]"))
-    }
+        .attempt_began(0, 1)
+        .play(r#"1 tasks|critic:1f {"id":"2e","name":"read","input":{},"triggers":[]}"#)
+        .token(2, "a", "x", USAGE, origin);
+    assert_eq!(script.newest_run().nodes.len(), 1);
+    assert_eq!(script.node("critic:read").work.usage.input, 11);
 }
 
 #[test]
 fn time_to_first_token_counts_from_the_start_of_the_call() {
     let mut script = Script::default();
-    script
-        .event(100, "metadata", &metadata(1))
-        .event(
-            200,
-            "tasks",
-            r#"{"id":"t1","name":"chat","input":{},"triggers":[]}"#,
-        )
-        .event(
-            210,
-            "tasks",
-            r#"{"id":"t2","name":"chat","input":{},"triggers":[]}"#,
-        )
-        // Tasks of one node in parallel, each with a call.
-        .token_of_task(500, "a", "chat:t1")
-        .token_of_task(600, "b", "chat:t2")
-        // When the next call of a task started is not known.
-        .token_of_task(900, "c", "chat:t1")
-        .event(
-            1000,
-            "events",
-            r#"{"event":"on_chat_model_start","run_id":"d","data":{}}"#,
-        )
-        .token_of_task(1300, "lc_run--d", "chat:t2");
-    assert_eq!(first_token(&script, "a"), Some((290, false)));
-    assert_eq!(first_token(&script, "b"), Some((390, false)));
-    assert_eq!(first_token(&script, "c"), None);
-    assert_eq!(first_token(&script, "lc_run--d"), Some((300, true)));
-    // The node shows its newest call; the run counts from its own start.
-    assert_eq!(
-        script
-            .node("chat")
-            .first_token
-            .map(|first| first.after.as_millis()),
-        Some(300)
+    script.attempt_began(100, 1).play(
+        r#"200 tasks {"id":"t1","name":"chat","input":{},"triggers":[]}
+           210 tasks {"id":"t2","name":"chat","input":{},"triggers":[]}"#,
     );
-    assert_eq!(script.run().to_first_token(), ms(400));
+    // Tasks of one node in parallel, each with a call. When the next call of a task started is not known.
+    for (ms, id, path) in [
+        (500, "a", "chat:t1"),
+        (600, "b", "chat:t2"),
+        (900, "c", "chat:t1"),
+    ] {
+        script.token(ms, id, "x", "", &task(path));
+    }
+    script
+        .play(r#"1000 events {"event":"on_chat_model_start","run_id":"d","data":{}}"#)
+        .token(1300, "lc_run--d", "x", "", &task("chat:t2"));
+    let times = ["a", "b", "c", "lc_run--d"].map(|id| script.first_token(id));
+    assert_eq!(
+        times,
+        [
+            Some((290, false)),
+            Some((390, false)),
+            None,
+            Some((300, true))
+        ]
+    );
+    // The node shows its newest call; the run counts from its own start.
+    let of_node = script
+        .node("chat")
+        .first_token
+        .map(|first| first.after.as_millis());
+    assert_eq!(
+        (of_node, script.newest_run().to_first_token()),
+        (Some(300), ms(400))
+    );
 }
 
 #[test]
 fn calls_inside_of_a_task_without_events_share_its_start_once() {
     let mut script = Script::default();
-    script
-        .event(100, "metadata", &metadata(1))
-        .event(
-            200,
-            "tasks",
-            r#"{"id":"t1","name":"research","input":{},"triggers":[]}"#,
-        )
-        .event(200, "values", "{}")
-        // A subgraph whose steps the stream doesn't contain.
-        .token_of_task(700, "a", "research:t1|chat:u1")
-        .token_of_task(3_000, "b", "research:t1|chat:u2");
+    script.attempt_began(100, 1).play(
+        r#"200 tasks {"id":"t1","name":"research","input":{},"triggers":[]}
+           200 values {}"#,
+    );
+    // A subgraph whose steps the stream doesn't contain.
+    script.token(700, "a", "x", "", &task("research:t1|chat:u1"));
+    script.token(3_000, "b", "x", "", &task("research:t1|chat:u2"));
     assert_eq!(
-        (first_token(&script, "a"), first_token(&script, "b")),
-        (Some((500, false)), None)
+        ["a", "b"].map(|id| script.first_token(id)),
+        [Some((500, false)), None]
     );
 }
 
@@ -614,21 +487,16 @@ fn calls_inside_of_a_task_without_events_share_its_start_once() {
 fn the_next_step_starts_after_the_messages_of_the_previous_one() {
     // Without states or tasks, only the messages show the steps.
     let mut script = Script::default();
-    script.event(100, "metadata", &metadata(1));
+    script.attempt_began(100, 1);
     for (ms, id, step) in [
         (300, "a", 1),
         (800, "a", 1),
         (1_500, "b", 2),
         (1_600, "b", 2),
     ] {
-        let piece = format!(r#"{{"type":"AIMessageChunk","id":"{id}","content":"x"}}"#);
-        let meta = format!(
-            r#"{{"langgraph_node":"chat","langgraph_step":{step},"langgraph_checkpoint_ns":"chat:{id}"}}"#
-        );
-        script.event(ms, "messages", &format!("[{piece},{meta}]"));
+        let origin = format!(r#"{},"langgraph_step":{step}"#, task(&format!("chat:{id}")));
+        script.token(ms, id, "x", "", &origin);
     }
-    assert_eq!(
-        (first_token(&script, "a"), first_token(&script, "b")),
-        (Some((200, false)), Some((700, false)))
-    );
+    let times = ["a", "b"].map(|id| script.first_token(id));
+    assert_eq!(times, [Some((200, false)), Some((700, false))]);
 }

@@ -119,60 +119,19 @@ impl Rules {
     /// Returns a redacted record and reports each removal. `pieces` are what [`Joined`] found in this record.
     pub fn apply(
         &self,
-        record: Record,
+        mut record: Record,
         pieces: &Pieces,
         report: &mut impl FnMut(Removal),
     ) -> Record {
-        let mut field =
-            |place: &str, text: String| self.field(place, &text, report).unwrap_or(text);
-        match record {
-            Record::Head(mut head) => {
-                head.server = field("server", head.server);
-                head.thread_id = head.thread_id.map(|id| field("thread_id", id));
-                head.run_id = head.run_id.map(|id| field("run_id", id));
-                head.modes = head
-                    .modes
-                    .into_iter()
-                    .map(|mode| field("modes", mode))
-                    .collect();
-                Record::Head(head)
-            }
-            Record::Open {
-                at,
-                conn,
-                status,
-                resumed_after,
-            } => {
-                let resumed_after = resumed_after.map(|id| field("resumed_after", id));
-                Record::Open {
-                    at,
-                    conn,
-                    status,
-                    resumed_after,
-                }
-            }
-            Record::Close { at, conn, reason } => Record::Close {
-                at,
-                conn,
-                reason: field("reason", reason),
-            },
-            Record::Gap { at, why } => Record::Gap {
-                at,
-                why: field("why", why),
-            },
-            Record::Run(mut run) => {
-                run.run_id = field("run_id", run.run_id);
-                run.status = field("status", run.status);
-                run.assistant_id = run.assistant_id.map(|id| field("assistant_id", id));
-                run.detail = run.detail.map(|detail| field("detail", detail));
-                Record::Run(run)
-            }
-            Record::End(mut end) => {
-                end.detail = end.detail.map(|detail| field("detail", detail));
-                Record::End(end)
-            }
-            Record::Event(event) => Record::Event(self.event(event, pieces, report)),
+        if let Record::Event(event) = record {
+            return Record::Event(self.event(event, pieces, report));
         }
+        for (place, text) in record.texts() {
+            if let Some(redacted) = self.field(place, text, report) {
+                *text = redacted;
+            }
+        }
+        record
     }
 
     fn event(&self, mut event: Event, pieces: &Pieces, report: &mut impl FnMut(Removal)) -> Event {

@@ -1,7 +1,8 @@
 //! The state of runs according to the stream.
 
 use super::MAX_RUNS;
-use crate::projection::rows::{Rows, Weigh};
+use crate::projection::node_path::name_of;
+use crate::projection::rows::{Rows, Weigh, len};
 use crate::protocol::{Interrupt, Payload, Task};
 use crate::{End, Outcome, RunRecord, Seq, error_text};
 use jiff::Timestamp;
@@ -72,26 +73,25 @@ impl LiveRun {
 }
 
 impl Weigh for LiveRun {
+    const MAX_ROWS: usize = MAX_RUNS;
+
     fn weight(&self) -> usize {
-        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let names = self
             .nodes
             .iter()
             .chain(&self.failed_nodes)
             .map(|name| size_of::<String>() + name.len());
-        let id = self.id.as_ref().map_or(0, |id| id.len());
         let questions =
             self.questions.len() * size_of::<Question>() + self.question_bytes * MEMORY_PER_BYTE;
-        let texts = text(&self.error) + text(&self.task_error) + text(&self.detail);
-        size_of::<LiveRun>() + id + texts + names.sum::<usize>() + questions
+        let texts = len(&self.error) + len(&self.task_error) + len(&self.detail);
+        size_of::<LiveRun>() + len(&self.id) + texts + names.sum::<usize>() + questions
     }
 }
 
 /// The runs of the stream.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Live {
-    /// The runs before the newest, oldest first.
-    before: Rows<LiveRun>,
+    pub before: Rows<LiveRun>,
     newest: Option<LiveRun>,
     /// Whether the newest run is newer than the newest snapshot, so that it determines the status.
     is_current: bool,
@@ -101,19 +101,6 @@ pub(super) struct Live {
     time: Option<Timestamp>,
     /// Whether the newest event was replayed.
     is_replayed: bool,
-}
-
-impl Default for Live {
-    fn default() -> Self {
-        Live {
-            before: Rows::new(MAX_RUNS),
-            newest: None,
-            is_current: false,
-            seq: Seq::START,
-            time: None,
-            is_replayed: false,
-        }
-    }
 }
 
 /// The effect of an event.
@@ -135,16 +122,6 @@ impl Live {
     /// Returns the position of the end of the run that determines the status.
     pub fn ends_status(&self) -> Option<Seq> {
         self.newest.as_ref().filter(|_| self.is_current)?.end_seq
-    }
-
-    /// Sets the maximum memory size of the runs before the newest, in bytes.
-    pub fn limit(&mut self, max_bytes: usize) {
-        self.before.limit(max_bytes);
-    }
-
-    /// Returns the memory size of the runs before the newest, in bytes.
-    pub fn bytes(&self) -> usize {
-        self.before.bytes()
     }
 
     /// Applies a snapshot. `records` are its runs, newest first; `has_thread` says whether it contains the thread's
@@ -191,12 +168,11 @@ impl Live {
                     return Change::Nothing;
                 };
                 // A checkpoint has the number of the finished step.
-                if !(debug.kind.is("task") || debug.kind.is("task_result")) {
+                let Some(task) = payload.task() else {
                     return self.ensure_run();
-                }
+                };
                 let progress = self.set_step(debug.step.0.filter(|_| payload.is_root()));
-                self.apply_task(payload.task(), payload.is_root())
-                    .max(progress)
+                self.apply_task(Some(task), payload.is_root()).max(progress)
             }
             "messages" => {
                 let Some(origin) = payload.pair.as_ref().map(|pair| pair.origin) else {
@@ -205,7 +181,7 @@ impl Live {
                 // Messages of a subgraph may be sent in the root namespace; their path begins with the node of the root
                 // graph.
                 let (node, step) = match origin.langgraph_checkpoint_ns.as_str().split_once('|') {
-                    Some((outer, _)) => (outer.split(':').next(), None),
+                    Some((outer, _)) => (Some(name_of(outer)), None),
                     None => (origin.langgraph_node.some(), origin.langgraph_step.0),
                 };
                 let progress = self.set_step(step.filter(|_| payload.is_root()));
@@ -257,11 +233,10 @@ impl Live {
     /// Applies the end of a run's stream.
     pub fn ended(&mut self, end: &End) -> Change {
         let seq = self.seq;
-        // A finished run ended with its last event, because servers close the stream later.
         let at = match end.outcome {
-            Outcome::Success | Outcome::Interrupted | Outcome::Error => self.time,
+            outcome if outcome.is_shown_by_events() => self.time,
             Outcome::Cancelled | Outcome::Timeout => Some(end.at).filter(|_| !self.is_replayed),
-            Outcome::Detached | Outcome::Unknown => None,
+            _ => None,
         };
         let Some(run) = &mut self.newest else {
             return Change::Nothing;
@@ -299,48 +274,52 @@ impl Live {
             return from_records;
         };
         if !run.is_over {
-            let queued = match &from_records {
-                ThreadStatus::Running { queued, .. } => *queued,
-                _ => 0,
-            };
-            let (known_nodes, known_step, known_since, known_id) = match from_records {
+            let (queued, known) = match from_records {
                 // A stream that joined in the middle of a run doesn't know its id.
                 ThreadStatus::Running {
                     nodes,
                     step,
                     since,
                     run_id,
-                    ..
-                } if run.id.is_none() || run_id.as_deref() == run.id.as_deref() => {
-                    (nodes, step, since, run_id)
-                }
+                    queued,
+                } => (
+                    queued,
+                    (run.id.is_none() || run_id.as_deref() == run.id.as_deref())
+                        .then_some((nodes, step, since, run_id)),
+                ),
                 _ => Default::default(),
             };
+            let (nodes, step, since, run_id) = known.unwrap_or_default();
             return ThreadStatus::Running {
-                since: run.began.or(known_since),
+                since: run.began.or(since),
                 nodes: if run.nodes.is_empty() {
-                    known_nodes
+                    nodes
                 } else {
                     run.nodes.clone()
                 },
-                step: run.step.or(known_step),
-                run_id: run.id.as_deref().map(Into::into).or(known_id),
+                step: run.step.or(step),
+                run_id: run.id.as_deref().map(Into::into).or(run_id),
                 queued,
             };
         }
         let (at, next) = (run.ended, Vec::new());
+        let failed = || ThreadStatus::Failed {
+            at,
+            error: run
+                .error
+                .clone()
+                .or(run.detail.clone())
+                .or(run.task_error.clone())
+                .unwrap_or_default(),
+            nodes: run.failed_nodes.clone(),
+            timed_out: run.outcome == Some(Outcome::Timeout),
+        };
+        let idle = ThreadStatus::Idle {
+            ended: at,
+            began: run.began,
+        };
         match (run.outcome, &run.error) {
-            (Some(Outcome::Error | Outcome::Timeout), _) | (_, Some(_)) => ThreadStatus::Failed {
-                at,
-                error: run
-                    .error
-                    .clone()
-                    .or(run.detail.clone())
-                    .or(run.task_error.clone())
-                    .unwrap_or_default(),
-                nodes: run.failed_nodes.clone(),
-                timed_out: run.outcome == Some(Outcome::Timeout),
-            },
+            (Some(Outcome::Error | Outcome::Timeout), _) | (_, Some(_)) => failed(),
             (Some(Outcome::Cancelled), _) => ThreadStatus::Cancelled { at, next },
             _ if !run.questions.is_empty() => ThreadStatus::Waiting {
                 since: at,
@@ -352,31 +331,17 @@ impl Live {
                 after: false,
             },
             (Some(Outcome::Interrupted), _) => ThreadStatus::Stopped { since: at, next },
-            (Some(Outcome::Success), _) => ThreadStatus::Idle {
-                ended: at,
-                began: run.began,
-            },
-            (None, None) if is_stream_only && run.succeeded() => ThreadStatus::Idle {
-                ended: at,
-                began: run.began,
-            },
-            (None, None) if is_stream_only && !run.failed_nodes.is_empty() => {
-                let error = run.task_error.clone().unwrap_or_default();
-                ThreadStatus::Failed {
-                    at,
-                    error,
-                    nodes: run.failed_nodes.clone(),
-                    timed_out: false,
-                }
-            }
-            _ if is_stream_only && !is_recorded => {
-                let why = "the stream does not show how the newest run ended";
+            (Some(Outcome::Success), _) => idle,
+            (None, None) if is_stream_only && run.succeeded() => idle,
+            (None, None) if is_stream_only && !run.failed_nodes.is_empty() => failed(),
+            _ => {
+                let why = match (is_stream_only, is_recorded) {
+                    (true, false) => "the stream does not show how the newest run ended",
+                    (_, true) => "the recording stops before the run's end",
+                    (false, false) => ASKING,
+                };
                 ThreadStatus::Unknown { why: why.into() }
             }
-            _ if is_recorded => ThreadStatus::Unknown {
-                why: "the recording stops before the run's end".into(),
-            },
-            _ => ThreadStatus::Unknown { why: ASKING.into() },
         }
     }
 
@@ -419,10 +384,7 @@ impl Live {
         time: Option<Timestamp>,
         is_known_over: impl Fn(&str) -> bool,
     ) -> Change {
-        let Some(metadata) = payload.metadata() else {
-            return Change::Nothing;
-        };
-        let Some(id) = metadata.run_id.some() else {
+        let Some((id, metadata)) = payload.run() else {
             return Change::Nothing;
         };
         let is_over = metadata.is_done();
@@ -507,18 +469,17 @@ impl Live {
         let Some(name) = task.name.some() else {
             return Change::Nothing;
         };
-        let failed = task.error.filter(|error| error.text() != "null");
-        if task.triggers.is_some() && task.result.is_none() && failed.is_none() {
-            let change = self.ensure_run();
-            self.current_run().has_tasks = true;
+        let failed = task.error;
+        let change = self.ensure_run();
+        let run = self.current_run();
+        if task.is_start() {
+            run.has_tasks = true;
             return if is_root {
                 self.add_node(name).max(change)
             } else {
                 change
             };
         }
-        let change = self.ensure_run();
-        let run = self.current_run();
         if is_root {
             run.nodes.retain(|node| node != name);
         }
@@ -547,17 +508,14 @@ impl Live {
             return Change::Nothing;
         };
         let seq = self.seq;
-        let outcome = match phase.event.as_str() {
-            "running" | "started" => {
-                let change = self.ensure_run();
-                let run = self.current_run();
-                run.began = run.began.or(time);
-                return change;
-            }
-            "completed" => Outcome::Success,
-            "failed" => Outcome::Error,
-            "interrupted" => Outcome::Interrupted,
-            _ => return Change::Nothing,
+        if phase.is_begin() {
+            let change = self.ensure_run();
+            let run = self.current_run();
+            run.began = run.began.or(time);
+            return change;
+        }
+        let Some(outcome) = phase.outcome() else {
+            return Change::Nothing;
         };
         let run = self.current_run();
         run.outcome = Some(outcome);

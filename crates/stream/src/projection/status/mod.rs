@@ -297,12 +297,12 @@ impl Status {
 
     /// Sets the maximum memory size of the stream's runs in bytes.
     pub(super) fn limit(&mut self, max_bytes: usize) {
-        self.live.limit(max_bytes);
+        self.live.before.limit(max_bytes);
     }
 
     /// Returns the memory size of the stream's runs in bytes.
     pub(super) fn bytes(&self) -> usize {
-        self.live.bytes()
+        self.live.before.bytes()
     }
 
     /// Announces a snapshot. Until it is loaded, replayed events don't change the status.
@@ -491,20 +491,14 @@ impl Status {
             Some(_) => ThreadStatus::derive(self.thread_records()),
             None => ThreadStatus::Loading,
         };
-        let why = || {
-            let failed = self
-                .missing
-                .iter()
-                .filter_map(|(part, why)| Some((part, why.as_deref()?)));
-            failed
-                .map(|(part, why)| format!("{} ({why})", part.word()))
-                .next()
-        };
+        let mut missing = self.missing.iter();
+        let failed = missing.find_map(|(part, why)| {
+            let (part, why) = (part.word(), why.as_deref()?);
+            Some(format!("couldn't load the {part} ({why})"))
+        });
         let from_records = match from_records {
-            ThreadStatus::Unknown { why: known } if known.is_empty() => ThreadStatus::Unknown {
-                why: why()
-                    .map(|part| format!("couldn't load the {part}"))
-                    .unwrap_or_default(),
+            ThreadStatus::Unknown { why } if why.is_empty() => ThreadStatus::Unknown {
+                why: failed.unwrap_or_default(),
             },
             other => other,
         };
@@ -529,16 +523,11 @@ impl Status {
         run_id: &str,
         messages: impl Iterator<Item = &'m Message>,
     ) -> Option<super::usage::Usage> {
-        let mut sum = super::usage::Usage::default();
-        let mut any = false;
-        for usage in messages
-            .filter(|m| m.run_id.as_deref() == Some(run_id))
-            .filter_map(|m| m.usage)
-        {
+        let of_run = messages.filter(|m| m.run_id.as_deref() == Some(run_id));
+        of_run.filter_map(|m| m.usage).reduce(|mut sum, usage| {
             sum.add(usage);
-            any = true;
-        }
-        any.then_some(sum)
+            sum
+        })
     }
 }
 

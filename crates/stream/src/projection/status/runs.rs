@@ -8,7 +8,7 @@ use runtail_core::model::{RunFacts, StateFacts, ThreadStatus, cause};
 use std::sync::Arc;
 
 /// The status or outcome of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RunOutcome {
     Queued,
     Running,
@@ -22,7 +22,7 @@ pub enum RunOutcome {
     Cancelled,
     /// The server no longer has a record of it: it was rolled back or deleted.
     Deleted,
-    /// It is over; its outcome is not known.
+    #[default]
     Unknown,
 }
 
@@ -50,7 +50,7 @@ impl RunOutcome {
 }
 
 /// A run of the thread.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunEntry {
     /// Its id, if known.
     pub run_id: Option<Arc<str>>,
@@ -144,7 +144,7 @@ pub(super) fn entries(status: &Status) -> Vec<RunEntry> {
         if is_listed || (run.id.is_none() && status.records.is_some()) {
             continue;
         }
-        let mut entry = from_stream(status, run, None);
+        let mut entry = from_stream(status, run);
         // The server counts it no longer: it was rolled back or deleted.
         let is_gone = is_all && is_older_than_records(status, &entry);
         if is_gone && entry.outcome == RunOutcome::Unknown {
@@ -367,13 +367,13 @@ fn live_outcome(run: &LiveRun) -> RunOutcome {
 }
 
 /// Returns a run without a record.
-fn from_stream(status: &Status, run: &LiveRun, number: Option<usize>) -> RunEntry {
+fn from_stream(status: &Status, run: &LiveRun) -> RunEntry {
     let mut outcome = live_outcome(run);
     if outcome == RunOutcome::Unknown && status.is_stream_only() && run.outcome.is_none() {
-        outcome = match () {
-            () if run.succeeded() => RunOutcome::Finished,
-            () if !run.failed_nodes.is_empty() => RunOutcome::Failed,
-            () => RunOutcome::Unknown,
+        outcome = match run.failed_nodes.is_empty() {
+            false => RunOutcome::Failed,
+            true if run.succeeded() => RunOutcome::Finished,
+            true => RunOutcome::Unknown,
         };
     }
     let node = match outcome {
@@ -386,10 +386,7 @@ fn from_stream(status: &Status, run: &LiveRun, number: Option<usize>) -> RunEntr
     };
     RunEntry {
         run_id: run.id.clone(),
-        number,
-        nth_here: None,
         outcome,
-        requested: None,
         began: run.began,
         ended: run.ended,
         error: run.error.clone().or_else(|| {
@@ -398,11 +395,8 @@ fn from_stream(status: &Status, run: &LiveRun, number: Option<usize>) -> RunEntr
                 .filter(|_| outcome == RunOutcome::Failed)
         }),
         node,
-        assistant_id: None,
         first_seq: Some(run.first_seq),
         end_seq: run.end_seq,
-        resumable: None,
-        revision: None,
-        is_recorded: false,
+        ..RunEntry::default()
     }
 }

@@ -1,14 +1,11 @@
 //! Starts and ends of run attempts, and their clocks.
 
 use super::fold::{EventTime, NEAR, Scope};
-use super::{
-    Attempt, BarKind, BarState, Clock, Known, MAX_ATTEMPTS, Recorded, SOURCES, Timeline, between,
-};
+use super::{Attempt, BarKind, BarState, Clock, Known, MAX_ATTEMPTS, Timeline, between};
 use crate::{Event, Seq, server_time};
 use jiff::{SignedDuration, Timestamp};
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
 
 impl Timeline {
     pub(super) fn newest_attempt(&mut self) -> Option<&mut Attempt> {
@@ -17,19 +14,20 @@ impl Timeline {
 
     /// Converts an arrival time to the newest attempt's clock.
     pub(super) fn attempt_time(&self, at: Timestamp) -> Timestamp {
-        let open = self
-            .attempts
-            .back()
-            .filter(|attempt| attempt.ended.is_none());
-        let skew = open.map_or(SignedDuration::ZERO, |attempt| attempt.skew);
+        let skew = self
+            .open_attempt()
+            .map_or(SignedDuration::ZERO, |attempt| attempt.skew);
         at.checked_add(skew).unwrap_or(at)
     }
 
-    /// Returns whether the newest attempt is still running.
-    pub(super) fn is_open(&self) -> bool {
+    fn open_attempt(&self) -> Option<&Attempt> {
         self.attempts
             .back()
-            .is_some_and(|attempt| attempt.ended.is_none())
+            .filter(|attempt| attempt.ended.is_none())
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.open_attempt().is_some()
     }
 
     /// Returns whether a mode reports when the nodes of this attempt start and end.
@@ -74,26 +72,15 @@ impl Timeline {
         timed: EventTime,
     ) {
         let at = timed.at;
-        let mut lost = Duration::ZERO;
-        if let Some(last) = self
-            .attempts
-            .back()
-            .filter(|last| last.run_id == run_id && number > 1)
-        {
-            lost = last.lost + between(last.started, at);
-        }
+        let is_retried = |last: &&Attempt| last.run_id == run_id && number > 1;
+        let lost = self.attempts.back().filter(is_retried);
+        let lost = lost.map(|last| last.lost + between(last.started, at));
         // A failed attempt lasted until the retry. A run that is followed by another run ended at an unknown time
         // before it.
-        let is_retry = number > 1
-            && self
-                .attempts
-                .back()
-                .is_some_and(|last| last.run_id == run_id);
-        let until = is_retry.then_some((at, timed.known));
         self.end_attempt(
             BarState::Abandoned,
-            is_retry.then(|| "retried".to_string()),
-            until,
+            lost.map(|_| "retried".to_string()),
+            lost.map(|_| (at, timed.known)),
         );
         self.ids.clear();
         self.announced.clear();
@@ -119,44 +106,29 @@ impl Timeline {
             run_id,
             number,
             started: recorded_start.unwrap_or(at),
-            ended: None,
             known: Known {
                 start: timed.known || recorded_start.is_some(),
                 end: true,
             },
-            state: BarState::Running,
-            detail: None,
-            lost,
+            lost: lost.unwrap_or_default(),
             clock: if timed.server.is_some() {
                 Clock::Server
             } else {
                 Clock::Arrival
             },
-            exact: false,
             first_seq: seq,
             last_seq: seq,
-            children: Vec::new(),
             seen: at,
             first_key: self.bars.evicted() + self.bars.len() as u64,
-            sources: [false; SOURCES.len()],
             skew: timed.server.flatten().unwrap_or_default(),
-            is_interrupted: false,
             is_timed: timed.known,
             is_arrival_timed: timed.known && timed.server.is_none(),
-            recorded: Recorded {
+            recorded: Known {
                 start: recorded_start.is_some(),
                 end: false,
             },
-            is_filled: false,
-            is_joined: false,
-            cut_before: None,
-            is_recorded: false,
-            is_superseded: false,
-            scope: Scope {
-                is_step_over: true,
-                busy_until: Some(at),
-                ..Scope::default()
-            },
+            scope: Scope::new(at),
+            ..Attempt::default()
         });
     }
 

@@ -1,8 +1,9 @@
 //! Model and tool calls, from messages in all formats and from the newer protocol's `tools` channel.
 
-use super::fold::{EventStamp, NEAR};
+use super::fold::EventStamp;
 use super::read::short;
-use super::{Bar, BarKind, BarSource, BarState, Timeline};
+use super::{Bar, BarKind, BarState, Timeline};
+use crate::insert;
 use crate::protocol::{MessagePair, MessagePayload, Payload, RequestedCall, model_of};
 use crate::{MAX_NAME, error_text};
 use runtail_core::json::Peek;
@@ -26,11 +27,8 @@ impl Timeline {
     pub(super) fn apply_announcements(&mut self, payload: &Payload<'_>, stamp: EventStamp) {
         for (id, origin) in payload.announced() {
             let node = self.node_of(origin, &payload.ns, stamp);
-            if self.announced.len() >= MAX_ANNOUNCED {
-                self.announced.clear();
-            }
             if id.len() <= MAX_NAME {
-                self.announced.insert((**id).into(), node);
+                insert(&mut self.announced, MAX_ANNOUNCED, (**id).into(), node);
             }
         }
     }
@@ -81,12 +79,13 @@ impl Timeline {
         let id = message.id.some().map(call_id);
         let is_call =
             is_ai && (is_chunk || complete == Some(false) || matches!(id, Some((_, true))));
+        let is_streaming = |bar: &Bar| bar.kind == BarKind::Model && bar.state == BarState::Running;
         let mut model_call = None;
         if is_call {
             let id = id.map(|(id, _)| id);
             let known = match id {
                 Some(id) => self.find(id),
-                None => node.and_then(|node| self.streaming_call(node)),
+                None => node.and_then(|node| self.recent(Some(node), is_streaming).next()),
             };
             let key = known.unwrap_or_else(|| {
                 let key = self.add_call(BarKind::Model, node, model.unwrap_or(UNNAMED), id, stamp);
@@ -147,20 +146,6 @@ impl Timeline {
         }
     }
 
-    /// Returns the running model call of a node, for chunks without an id.
-    fn streaming_call(&self, node: u64) -> Option<u64> {
-        let is_streaming = |key: &&u64| {
-            self.bar(**key)
-                .is_some_and(|bar| bar.kind == BarKind::Model && bar.state == BarState::Running)
-        };
-        self.siblings(Some(node))
-            .iter()
-            .rev()
-            .take(NEAR)
-            .find(is_streaming)
-            .copied()
-    }
-
     /// Records a tool call that a message requested. It gets no bar yet, because its node and its start are not known.
     fn record_request(&mut self, call: &RequestedCall<'_>, model: Option<u64>) {
         let (Some(id), Some(name)) = (call.id.some(), call.name.some()) else {
@@ -174,11 +159,8 @@ impl Timeline {
         if is_known {
             return;
         }
-        if self.requested.len() >= MAX_ANNOUNCED {
-            self.requested.clear();
-        }
-        let name = self.names.get(name);
-        self.requested.insert(id.into(), (name, model));
+        let request = (self.names.get(name), model);
+        insert(&mut self.requested, MAX_ANNOUNCED, id.into(), request);
         let is_over = |key: u64| {
             self.bar(key)
                 .is_some_and(|bar| bar.kind == BarKind::Tool && bar.ended.is_some())
@@ -210,8 +192,10 @@ impl Timeline {
             .map(|name| self.names.get(name))
             .or_else(|| self.requested.get(id).map(|(name, _)| name.clone()));
         let name = name.unwrap_or_else(|| "tool".into());
+        let is_unlinked =
+            |bar: &Bar| bar.kind == BarKind::Tool && bar.id.is_none() && bar.name == name;
         let key = known
-            .or_else(|| self.unlinked_tool(node, &name))
+            .or_else(|| self.recent(node, is_unlinked).next_back())
             .unwrap_or_else(|| {
                 let began = node.and_then(|node| self.bar(node)).map(|bar| bar.started);
                 let key = self.add_call(BarKind::Tool, node, &name, None, stamp);
@@ -231,22 +215,6 @@ impl Timeline {
         self.close(key, state, detail, stamp);
     }
 
-    /// Returns the oldest recent tool with this name in a node that has no call id yet, because callbacks have their
-    /// own ids.
-    fn unlinked_tool(&self, node: Option<u64>, name: &str) -> Option<u64> {
-        let matches = |key: &&u64| {
-            self.bar(**key).is_some_and(|bar| {
-                bar.kind == BarKind::Tool && bar.id.is_none() && &*bar.name == name
-            })
-        };
-        self.siblings(node)
-            .iter()
-            .rev()
-            .take(NEAR)
-            .rfind(matches)
-            .copied()
-    }
-
     /// Applies a message event of the newer protocol.
     pub(super) fn apply_block(&mut self, payload: &Payload<'_>, stamp: EventStamp) {
         let Some(block) = payload.block() else { return };
@@ -264,10 +232,7 @@ impl Timeline {
             let known = id.and_then(|id| self.find(id));
             let key =
                 known.unwrap_or_else(|| self.add_call(BarKind::Model, node, UNNAMED, id, stamp));
-            if self.streaming.len() >= MAX_ANNOUNCED {
-                self.streaming.clear();
-            }
-            self.streaming.insert(payload.ns.clone(), key);
+            insert(&mut self.streaming, MAX_ANNOUNCED, payload.ns.clone(), key);
         }
         let Some(&key) = self.streaming.get(&payload.ns) else {
             return;
@@ -290,13 +255,7 @@ impl Timeline {
     pub(super) fn apply_tool(&mut self, payload: &Payload<'_>, stamp: EventStamp) {
         let Some(tool) = payload.phase() else { return };
         let (id, name) = (tool.tool_call_id.as_str(), tool.tool_name.some());
-        let node = self.graph(
-            &payload.ns,
-            EventStamp {
-                source: BarSource::Updates,
-                ..stamp
-            },
-        );
+        let node = self.graph(&payload.ns, stamp.implied());
         match tool.event.as_str() {
             "tool-started" => match self.find(id).filter(|_| !id.is_empty()) {
                 Some(key) => self.set_start(key, None, stamp),

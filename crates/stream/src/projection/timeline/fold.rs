@@ -1,6 +1,6 @@
 //! Adds, finds and ends steps and bars, for all modes.
 
-use super::{Bar, BarKind, BarSource, BarState, Known, Recorded, Timeline};
+use super::{Bar, BarKind, BarSource, BarState, Known, Timeline, index};
 use crate::{Namespace, Seq};
 use jiff::{SignedDuration, Timestamp};
 use std::sync::Arc;
@@ -33,6 +33,17 @@ pub(super) struct Scope {
     pub(super) open: Vec<u64>,
 }
 
+impl Scope {
+    /// Makes the scope of a graph that began at a time.
+    pub(super) fn new(began: Timestamp) -> Scope {
+        Scope {
+            is_step_over: true,
+            busy_until: Some(began),
+            ..Scope::default()
+        }
+    }
+}
+
 /// The position, time and source of an event.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EventStamp {
@@ -53,8 +64,27 @@ pub(super) struct EventTime {
     pub server: Option<Option<SignedDuration>>,
 }
 
+impl EventStamp {
+    /// Returns the stamp of what an event only implies.
+    pub(super) fn implied(self) -> EventStamp {
+        EventStamp {
+            source: BarSource::Updates,
+            ..self
+        }
+    }
+}
+
 impl Timeline {
-    /// Returns the children of a bar, or of the newest attempt.
+    /// Returns the keys of the newest bars of a graph that match, newest first.
+    pub(super) fn recent(
+        &self,
+        parent: Option<u64>,
+        matches: impl Fn(&Bar) -> bool,
+    ) -> impl DoubleEndedIterator<Item = u64> {
+        let newest = self.siblings(parent).iter().rev().take(NEAR).copied();
+        newest.filter(move |key| self.bar(*key).is_some_and(&matches))
+    }
+
     pub(super) fn siblings(&self, parent: Option<u64>) -> &[u64] {
         match parent {
             None => self
@@ -66,8 +96,7 @@ impl Timeline {
     }
 
     pub(super) fn bar_mut(&mut self, key: u64) -> Option<&mut Bar> {
-        let i = usize::try_from(key.checked_sub(self.bars.evicted())?).ok()?;
-        self.bars.get_mut(i)
+        self.bars.get_mut(index(key, self.bars.evicted())?)
     }
 
     /// Returns the graph that runs in a bar, or the root graph of the newest attempt.
@@ -75,14 +104,7 @@ impl Timeline {
         match parent {
             None => self.attempts.back_mut().map(|attempt| &mut attempt.scope),
             Some(key) => self.bar_mut(key).map(|bar| {
-                let started = bar.started;
-                let new = || {
-                    Box::new(Scope {
-                        is_step_over: true,
-                        busy_until: Some(started),
-                        ..Scope::default()
-                    })
-                };
+                let new = || Box::new(Scope::new(bar.started));
                 &mut **bar.scope.get_or_insert_with(new)
             }),
         }
@@ -115,14 +137,13 @@ impl Timeline {
         for (depth, segment) in ns.iter().enumerate().take(MAX_DEPTH) {
             let (name, id) = segment.split_once(':').unwrap_or((segment, segment));
             // A node that calls a graph several times numbers the calls: `sub:task id|1`.
-            if id == name && name.bytes().all(|b| b.is_ascii_digit()) {
+            if segment.bytes().all(|b| b.is_ascii_digit()) {
                 continue;
             }
-            let known = self.find(id);
-            parent = match known {
-                Some(key) => Some(key),
-                None => Some(self.open_node(parent, name, Some(id), &ns[..depth], None, stamp)),
-            };
+            parent = Some(match self.find(id) {
+                Some(key) => key,
+                None => self.open_node(parent, name, Some(id), &ns[..depth], None, stamp),
+            });
         }
         parent
     }
@@ -224,12 +245,9 @@ impl Timeline {
         scope.is_step_over = true;
         scope.by_states = true;
         scope.busy_until = scope.busy_until.max(Some(stamp.time));
-        let open = std::mem::take(&mut scope.open);
-        for key in open {
-            if self
-                .bar(key)
-                .is_some_and(|bar| bar.state == BarState::Running)
-            {
+        for key in std::mem::take(&mut scope.open) {
+            let bar = self.bar(key);
+            if bar.is_some_and(|bar| bar.state == BarState::Running) {
                 self.close(key, BarState::Done, None, stamp);
             }
         }
@@ -300,17 +318,9 @@ impl Timeline {
 
     /// Returns the node of the root graph that runs alone: a call that names no node belongs to it.
     fn only_running_node(&self) -> Option<u64> {
-        let is_running = |key: &&u64| {
-            self.bar(**key)
-                .is_some_and(|bar| bar.kind == BarKind::Node && bar.state == BarState::Running)
-        };
-        let mut running = self
-            .siblings(None)
-            .iter()
-            .rev()
-            .take(NEAR)
-            .filter(is_running);
-        running.next().copied().filter(|_| running.next().is_none())
+        let is_running = |bar: &Bar| bar.kind == BarKind::Node && bar.state == BarState::Running;
+        let mut running = self.recent(None, is_running);
+        running.next().filter(|_| running.next().is_none())
     }
 
     /// Applies the start time and step of a bar as reported by a better source.
@@ -383,10 +393,9 @@ impl Timeline {
         bar.seen = bar.seen.max(stamp.time);
         bar.last_seq = bar.last_seq.max(stamp.seq);
         let (ended, parent, kind) = (bar.ended, bar.parent, bar.kind);
-        let mut descendants = if kind == BarKind::Node {
-            bar.children.clone()
-        } else {
-            Vec::new()
+        let mut descendants = match kind {
+            BarKind::Node => bar.children.clone(),
+            _ => return,
         };
         while let Some(key) = descendants.pop() {
             let Some(child) = self.bar_mut(key) else {
@@ -409,9 +418,6 @@ impl Timeline {
             // The end of a tool is only known from its own event.
             child.known.end = stamp.known && child.kind != BarKind::Tool;
             descendants.extend(&child.children);
-        }
-        if kind != BarKind::Node {
-            return;
         }
         if let Some(scope) = self.scope(parent) {
             scope.busy_until = scope.busy_until.max(ended);
@@ -479,28 +485,17 @@ impl Timeline {
             name: self.names.get(name),
             ns,
             parent,
-            children: Vec::new(),
             attempt: self.evicted_attempts + self.attempts.len().saturating_sub(1) as u64,
             started: stamp.time,
-            ended: None,
             known: Known {
                 start: stamp.known,
                 end: true,
             },
-            after: None,
-            leads: false,
-            state: BarState::Running,
-            detail: None,
             first_seq: stamp.seq,
             last_seq: stamp.seq,
             source: stamp.source,
-            estimated: false,
-            id: None,
-            recorded: Recorded::default(),
-            step: None,
-            local_step: 0,
             seen: stamp.time,
-            scope: None,
+            ..Bar::default()
         }
     }
 
@@ -534,11 +529,10 @@ impl Timeline {
     /// Cleans up after old bars were evicted: moves their remaining children to the top level and removes references.
     pub(super) fn drop_evicted(&mut self) {
         let first = self.bars.evicted();
-        while self.attempts.len() > 1
-            && self
-                .attempts
-                .get(1)
-                .is_some_and(|next| next.first_key <= first)
+        while self
+            .attempts
+            .get(1)
+            .is_some_and(|next| next.first_key <= first)
         {
             self.attempts.pop_front();
             self.evicted_attempts += 1;
@@ -553,10 +547,7 @@ impl Timeline {
             };
             if bar.parent.is_some_and(|parent| parent < first) {
                 bar.parent = None;
-                let number = bar.attempt;
-                let i = number
-                    .checked_sub(self.evicted_attempts)
-                    .and_then(|i| usize::try_from(i).ok());
+                let i = index(bar.attempt, self.evicted_attempts);
                 if let Some(attempt) = i.and_then(|i| self.attempts.get_mut(i)) {
                     attempt.children.push(key);
                 }

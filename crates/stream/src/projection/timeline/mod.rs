@@ -14,7 +14,8 @@ mod tests;
 pub use critical::{Segment, Span, critical_path, own_time};
 pub(super) use recorded::RunHistory;
 
-use super::rows::{Rows, Weigh, namespace_weight};
+use super::between;
+use super::rows::{Rows, Weigh, index, len, namespace_weight};
 use super::status::{RunEntry, RunOutcome};
 use crate::{End, Interner, Item, Namespace, Outcome, Record, Seq};
 use fold::Scope;
@@ -23,14 +24,13 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-const MAX_BARS: usize = 50_000;
 const MAX_ATTEMPTS: usize = 4096;
 /// Maximum number of bars searched for the bar that ran at an event.
 const MAX_SEARCHED: usize = 2000;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum BarKind {
-    /// A task of a graph: one execution of a node.
+    #[default]
     Node,
     /// A tool, in the node that ran it. A message that only requests a tool call has no bar.
     Tool,
@@ -39,8 +39,9 @@ pub enum BarKind {
 }
 
 /// The state of a bar or an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum BarState {
+    #[default]
     Running,
     Done,
     Failed,
@@ -51,9 +52,9 @@ pub enum BarState {
 }
 
 /// The source of a bar, best last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BarSource {
-    /// The namespace of an event, or `updates`, which only report ends.
+    #[default]
     Updates,
     /// `checkpoints`: the next nodes, after each step.
     Checkpoints,
@@ -81,7 +82,6 @@ const SOURCES: [BarSource; 7] = [
 ];
 
 impl BarSource {
-    /// Returns the name of the mode.
     pub fn word(self) -> &'static str {
         match self {
             BarSource::Updates => "updates",
@@ -101,7 +101,7 @@ impl BarSource {
 }
 
 /// Which times of a bar or an attempt are known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Known {
     pub start: bool,
     /// True while it is running.
@@ -115,15 +115,8 @@ impl Known {
     }
 }
 
-/// Which times come from the server's records, although the stream may use another clock.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Recorded {
-    start: bool,
-    end: bool,
-}
-
 /// A bar: one execution of a node, tool or model.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Bar {
     pub kind: BarKind,
     /// Name of the node, tool or model.
@@ -161,7 +154,7 @@ pub struct Bar {
     /// The id of its task, or of a model call's message without the prefix, if known.
     id: Option<Arc<str>>,
     /// Which of its times come from checkpoints.
-    recorded: Recorded,
+    recorded: Known,
     /// Its step by the server's numbering, if known.
     step: Option<i64>,
     /// Its step, counted from the start of its graph in this attempt.
@@ -198,9 +191,9 @@ impl Bar {
 }
 
 /// The clock of an attempt's times. One attempt never mixes both.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Clock {
-    /// The client's clock: arrival times of events.
+    #[default]
     Arrival,
     /// The server's clock: times from event ids or from `debug`. The arrival time of an event without a server time is
     /// shifted by the last known difference.
@@ -208,7 +201,7 @@ pub enum Clock {
 }
 
 /// One attempt of a run: a tree of bars with its own axis.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Attempt {
     /// The run, if known.
     pub run_id: Option<Arc<str>>,
@@ -250,7 +243,7 @@ pub struct Attempt {
     /// Whether any of its times is an arrival time.
     is_arrival_timed: bool,
     /// Which of its times come from the run's record.
-    recorded: Recorded,
+    recorded: Known,
     /// Whether checkpoints provide the times of steps that the stream contained without times.
     is_filled: bool,
     /// Whether the stream joined in the middle of it.
@@ -319,27 +312,23 @@ impl Attempt {
 }
 
 impl Weigh for Bar {
+    const MAX_ROWS: usize = 50_000;
+
     fn weight(&self) -> usize {
-        let id = self.id.as_ref().map_or(0, |id| id.len());
-        let (detail, scope) = (
-            self.detail.as_ref().map_or(0, |text| text.len()),
-            size_of::<Scope>(),
-        );
-        let children = self.children.len() * size_of::<u64>();
         size_of::<Bar>()
             + self.name.len()
             + namespace_weight(&self.ns)
-            + id
-            + detail
-            + scope
-            + children
+            + len(&self.id)
+            + len(&self.detail)
+            + size_of::<Scope>()
+            + self.children.len() * size_of::<u64>()
     }
 }
 
 /// The timeline of an event log.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Timeline {
-    bars: Rows<Bar>,
+    pub(super) bars: Rows<Bar>,
     attempts: VecDeque<Attempt>,
     evicted_attempts: u64,
     /// Incremented when bars are added, evicted or moved.
@@ -365,41 +354,15 @@ pub struct Timeline {
     requested: HashMap<Box<str>, (Arc<str>, Option<u64>)>,
 }
 
-impl Default for Timeline {
-    fn default() -> Self {
-        Timeline {
-            bars: Rows::new(MAX_BARS),
-            attempts: VecDeque::new(),
-            evicted_attempts: 0,
-            shape: 0,
-            changes: 0,
-            generation: 0,
-            names: Interner::default(),
-            run_id: None,
-            server: None,
-            called_before: None,
-            ids: HashMap::new(),
-            announced: HashMap::new(),
-            streaming: HashMap::new(),
-            requested: HashMap::new(),
-        }
-    }
-}
-
 impl Timeline {
     /// Returns the bars in order of first mention; the key of the first is [`Rows::evicted`].
     pub fn bars(&self) -> &Rows<Bar> {
         &self.bars
     }
 
-    pub(super) fn bars_mut(&mut self) -> &mut Rows<Bar> {
-        &mut self.bars
-    }
-
     /// Returns the bar with this key, if it is still kept.
     pub fn bar(&self, key: u64) -> Option<&Bar> {
-        self.bars
-            .get(usize::try_from(key.checked_sub(self.bars.evicted())?).ok()?)
+        self.bars.get(index(key, self.bars.evicted())?)
     }
 
     /// Returns the kept attempts with their numbers, oldest first.
@@ -413,8 +376,7 @@ impl Timeline {
 
     /// Returns the attempt with this number, if it is still kept.
     pub fn attempt(&self, number: u64) -> Option<&Attempt> {
-        self.attempts
-            .get(usize::try_from(number.checked_sub(self.evicted_attempts)?).ok()?)
+        self.attempts.get(index(number, self.evicted_attempts)?)
     }
 
     /// Returns the number of evicted attempts.
@@ -546,17 +508,7 @@ impl Timeline {
                     .for_each(|end| self.end_run(end));
             }
             Item::Failed(_) => self.end_attempt(BarState::Abandoned, None, None),
-            Item::Record(
-                Record::Open { .. } | Record::Close { .. } | Record::Gap { .. } | Record::Event(_),
-            )
-            | Item::Heartbeat { .. }
-            | Item::Repeated { .. }
-            | Item::Connecting { .. }
-            | Item::Retrying { .. }
-            | Item::Terms(_)
-            | Item::ModesKept { .. }
-            | Item::Following { .. }
-            | Item::Silent { .. } => {}
+            _ => {}
         }
     }
 
@@ -575,13 +527,9 @@ impl Timeline {
             Outcome::Cancelled | Outcome::Detached => (BarState::Abandoned, Some(reason)),
             Outcome::Unknown => (BarState::Abandoned, detail()),
         };
-        // A finished run ended with its last event, because servers close the stream later. Otherwise the run
-        // may have continued until now, unless it is a replay.
+        // A finished run ended with its last event. Otherwise the run may have continued until now, unless it is a replay.
         let is_timed = self.attempts.back().is_some_and(|attempt| attempt.is_timed);
-        let may_continue = !matches!(
-            end.outcome,
-            Outcome::Success | Outcome::Interrupted | Outcome::Error
-        ) && is_timed;
+        let may_continue = !end.outcome.is_shown_by_events() && is_timed;
         let at = may_continue.then(|| (self.attempt_time(end.at), true));
         self.end_attempt(state, detail, at);
     }
@@ -590,8 +538,4 @@ impl Timeline {
 /// Returns the part of a message's id that identifies its model call: [`Bar::id`] of the call.
 pub fn message_key(id: &str) -> &str {
     calls::call_id(id).0
-}
-
-fn between(from: Timestamp, to: Timestamp) -> Duration {
-    Duration::try_from(to.duration_since(from)).unwrap_or_default()
 }

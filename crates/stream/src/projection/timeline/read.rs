@@ -1,11 +1,11 @@
 //! Applies the events of each mode to the timeline. Parses only the few needed fields, borrowed, and skips states and
 //! results.
 
-use super::fold::{EventStamp, EventTime, NEAR};
-use super::{BarKind, BarSource, BarState, Clock, Timeline};
+use super::fold::{EventStamp, EventTime};
+use super::{Bar, BarKind, BarSource, BarState, Clock, Timeline};
 use crate::projection::summary::summary;
 use crate::protocol::{Interrupt, MessageOrigin, Payload, Task, Write};
-use crate::{Namespace, error_text};
+use crate::{Namespace, Outcome, error_text};
 use jiff::{SignedDuration, Timestamp};
 use runtail_core::json::Peek;
 use runtail_core::model::{Question, summary_of};
@@ -80,10 +80,7 @@ impl Timeline {
 
     fn apply_metadata(&mut self, payload: &Payload<'_>, timed: EventTime) {
         let seq = payload.event.seq;
-        let Some(metadata) = payload.metadata() else {
-            return;
-        };
-        let Some(id) = metadata.run_id.some() else {
+        let Some((id, metadata)) = payload.run() else {
             return;
         };
         if metadata.is_done() {
@@ -116,19 +113,17 @@ impl Timeline {
     ) {
         let Some(task) = task else { return };
         let Some(name) = task.name.some() else { return };
-        let parent = self.graph(
-            ns,
-            EventStamp {
-                source: BarSource::Updates,
-                ..stamp
-            },
-        );
+        let parent = self.graph(ns, stamp.implied());
         let known = task.id.some().and_then(|id| self.find(id));
-        let is_start = task.triggers.is_some() && task.result.is_none() && task.error.is_none();
+        let is_start = task.is_start();
+        let is_closed = |bar: &Bar| {
+            bar.kind == BarKind::Node && bar.source == BarSource::Updates && &*bar.name == name
+        };
+        let closed = self.recent(parent, is_closed).next();
         let key = match known {
             Some(key) => key,
             // Its start was missed, and an update just reported its end.
-            None => match self.closed_by_update(parent, name).filter(|_| !is_start) {
+            None => match closed.filter(|_| !is_start) {
                 Some(key) => {
                     if let Some(id) = task.id.some() {
                         self.name_bar(id, key);
@@ -168,22 +163,6 @@ impl Timeline {
         self.close(key, state, detail, stamp);
     }
 
-    /// Returns the node with this name that was last closed by an update.
-    fn closed_by_update(&self, parent: Option<u64>, name: &str) -> Option<u64> {
-        let is_from_update = |key: &&u64| {
-            let bar = self.bar(**key);
-            bar.is_some_and(|b| {
-                b.kind == BarKind::Node && b.source == BarSource::Updates && &*b.name == name
-            })
-        };
-        self.siblings(parent)
-            .iter()
-            .rev()
-            .take(NEAR)
-            .find(is_from_update)
-            .copied()
-    }
-
     fn apply_debug(&mut self, payload: &Payload<'_>, timed: EventTime) {
         let Some(debug) = payload.debug() else { return };
         let event = payload.event;
@@ -207,10 +186,7 @@ impl Timeline {
                 self.apply_task(payload.task(), &payload.ns, debug.step.0, stamp)
             }
             "checkpoint" => {
-                let stamp = EventStamp {
-                    source: BarSource::Updates,
-                    ..stamp
-                };
+                let stamp = stamp.implied();
                 let parent = self.graph(&payload.ns, stamp);
                 self.end_step(parent, debug.step.0, stamp);
             }
@@ -253,14 +229,7 @@ impl Timeline {
                 }
             }
             "start" => {
-                let node = self.node_of(
-                    origin,
-                    &payload.ns,
-                    EventStamp {
-                        source: BarSource::Updates,
-                        ..stamp
-                    },
-                );
+                let node = self.node_of(origin, &payload.ns, stamp.implied());
                 let name = origin
                     .ls_model_name
                     .some()
@@ -278,21 +247,12 @@ impl Timeline {
             }
             "end" | "error" => {
                 let Some(key) = self.find(id) else { return };
-                let failed = phase == "error";
-                let detail = event
-                    .data
-                    .filter(|_| failed)
-                    .map(|data| short(&error_text(data.text())).into());
-                self.close(
-                    key,
-                    if failed {
-                        BarState::Failed
-                    } else {
-                        BarState::Done
-                    },
-                    detail,
-                    stamp,
-                );
+                let (state, detail) = match phase {
+                    "error" => (BarState::Failed, event.data),
+                    _ => (BarState::Done, None),
+                };
+                let detail = detail.map(|data| short(&error_text(data.text())).into());
+                self.close(key, state, detail, stamp);
             }
             _ => {
                 let key = self.find(id);
@@ -332,21 +292,10 @@ impl Timeline {
             return parent;
         };
         // Without a task id, find the node by its name and its graph.
-        let is_running = |key: &&u64| {
-            self.bar(**key)
-                .is_some_and(|b| b.kind == BarKind::Node && b.ended.is_none() && &*b.name == node)
-        };
-        match self
-            .siblings(parent)
-            .iter()
-            .rev()
-            .take(NEAR)
-            .find(is_running)
-            .copied()
-        {
-            Some(key) => Some(key),
-            None => Some(self.open_node(parent, node, None, ns, step, stamp)),
-        }
+        let is_running =
+            |bar: &Bar| bar.kind == BarKind::Node && bar.ended.is_none() && &*bar.name == node;
+        let running = self.recent(parent, is_running).next();
+        running.or_else(|| Some(self.open_node(parent, node, None, ns, step, stamp)))
     }
 
     fn apply_updates(&mut self, payload: &Payload<'_>, stamp: EventStamp) {
@@ -415,12 +364,12 @@ impl Timeline {
 
     fn apply_lifecycle(&mut self, payload: &Payload<'_>, stamp: EventStamp) {
         let Some(phase) = payload.phase() else { return };
-        let state = match phase.event.as_str() {
-            "completed" => BarState::Done,
-            "failed" => BarState::Failed,
-            "interrupted" => BarState::Interrupted,
-            "started" | "running" => BarState::Running,
-            _ => return,
+        let state = match phase.outcome() {
+            Some(Outcome::Success) => BarState::Done,
+            Some(Outcome::Error) => BarState::Failed,
+            Some(_) => BarState::Interrupted,
+            None if phase.is_begin() => BarState::Running,
+            None => return,
         };
         let detail = phase.error.map(|error| short(&error_text(error.text())));
         if payload.is_root() {
@@ -436,13 +385,7 @@ impl Timeline {
             }
             return;
         }
-        let Some(key) = self.graph(
-            &payload.ns,
-            EventStamp {
-                source: BarSource::Updates,
-                ..stamp
-            },
-        ) else {
+        let Some(key) = self.graph(&payload.ns, stamp.implied()) else {
             return;
         };
         match state {

@@ -2,7 +2,7 @@
 //! contain.
 
 use super::fold::{EventStamp, EventTime, MAX_DETAIL};
-use super::{Attempt, Bar, BarKind, BarSource, BarState, Clock, Known, Recorded, Timeline};
+use super::{Attempt, Bar, BarKind, BarSource, BarState, Clock, Known, Timeline};
 use crate::projection::status::{RunEntry, RunOutcome};
 use crate::{Namespace, Seq};
 use jiff::Timestamp;
@@ -17,18 +17,12 @@ impl Attempt {
         let (Some(began), Some(ended)) = (run.began, run.ended) else {
             return;
         };
-        (self.started, self.ended, self.seen) = (began, Some(ended.max(began)), ended.max(began));
-        self.recorded = Recorded {
+        let both = Known {
             start: true,
             end: true,
         };
-        (self.known, self.clock) = (
-            Known {
-                start: true,
-                end: true,
-            },
-            Clock::Server,
-        );
+        (self.started, self.ended, self.seen) = (began, Some(ended.max(began)), ended.max(began));
+        (self.recorded, self.known, self.clock) = (both, both, Clock::Server);
         (self.is_arrival_timed, self.is_filled) = (false, true);
     }
 
@@ -200,15 +194,11 @@ impl Timeline {
                 bar.estimated = !task.is_alone;
             }
             if let Some(ended) = task.ended {
-                self.close(
-                    key,
-                    task.state,
-                    task.detail,
-                    EventStamp {
-                        time: ended,
-                        ..stamp
-                    },
-                );
+                let stamp = EventStamp {
+                    time: ended,
+                    ..stamp
+                };
+                self.close(key, task.state, task.detail, stamp);
             }
         }
         if let Some(attempt) = self.attempts.back_mut() {
@@ -228,9 +218,7 @@ impl Timeline {
         else {
             return;
         };
-        let first = attempt.first_key.max(self.bars.evicted());
-        let all = self.bars.evicted() + self.bars.len() as u64;
-        for key in first..self.attempts.get(at + 1).map_or(all, |next| next.first_key) {
+        for key in self.keys_of(at) {
             if let Some(bar) = self
                 .bar_mut(key)
                 .filter(|bar| bar.state == BarState::Abandoned)
@@ -268,11 +256,10 @@ impl Timeline {
         }
         let mut missing: Vec<&RecordedTask<'_>> = Vec::new();
         // A stream that joined later contains the last ones.
-        let in_order: Vec<&RecordedTask<'_>> = if is_joined {
-            tasks.iter().rev().collect()
-        } else {
-            tasks.iter().collect()
-        };
+        let mut in_order: Vec<&RecordedTask<'_>> = tasks.iter().collect();
+        if is_joined {
+            in_order.reverse();
+        }
         for task in in_order {
             match self.position_of(task, &unknown, is_joined) {
                 Some(found) => {
@@ -339,7 +326,7 @@ impl Timeline {
             (Some(ended), task.state, task.detail.clone(), task.step);
         (bar.estimated, bar.recorded) = (
             !task.is_alone,
-            Recorded {
+            Known {
                 start: true,
                 end: true,
             },
