@@ -97,12 +97,7 @@ pub fn records(json: &[u8]) {
         let _ = revision.phase().is_final();
     }
     for thread in each::<Thread>(json) {
-        let _ = (
-            thread.waiting(),
-            thread.graph(),
-            thread.notes(),
-            ThreadFacts::of(&thread),
-        );
+        let _ = (thread.graph(), thread.notes(), ThreadFacts::of(&thread));
     }
     for run in each::<Run>(json) {
         let _ = run.is_active();

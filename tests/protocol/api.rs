@@ -400,7 +400,11 @@ async fn captured_responses_are_parsed() {
     let agent = server.agent();
     let threads = agent.threads(&ThreadQuery::default()).await.unwrap();
     assert_eq!(threads[0].status, "interrupted");
-    assert_eq!(threads[0].waiting()[0].value["question"], "Approve?");
+    let asked = threads[0].interrupts.as_ref().unwrap().as_object().unwrap();
+    assert_eq!(
+        asked.values().next().unwrap()[0]["value"]["question"],
+        "Approve?"
+    );
     assert!(threads.is_sorted_by(|a, b| a.updated_at >= b.updated_at));
     assert_eq!(
         agent.assistants(10, 0).await.unwrap().items[0].graph_id,

@@ -181,6 +181,14 @@ pub fn seen(text: &str, columns: usize) -> String {
     fit(&clean(head(text, 4 * columns + 8)), columns).into_owned()
 }
 
+/// Cuts a text to a number of characters, with `…` where something was cut.
+pub(crate) fn short(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_string(),
+    }
+}
+
 /// Returns a text with a capital first letter.
 pub fn capitalized(text: &str) -> String {
     let mut chars = text.chars();

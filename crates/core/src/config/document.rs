@@ -174,89 +174,51 @@ impl Reader<'_> {
 
     fn value(&mut self, at: &[String], value: &Node, form: Form) -> Result<Value, ConfigError> {
         let source = self.source;
-        let wrong = |expected: &str| Err(mismatch(source, value, expected));
-        match (form, &value.value) {
-            (Form::Text | Form::Time, _) => Ok(text_of(source, value)?.into()),
+        Ok(match (form, &value.value) {
+            (Form::Text | Form::Time, _) => text_of(source, value)?.into(),
             (Form::Word(words), Content::Text(word)) if words.contains(&word.as_str()) => {
-                Ok(word.as_str().into())
-            }
-            (Form::Word(words), _) => {
-                let list = words
-                    .iter()
-                    .map(|word| format!("\"{word}\""))
-                    .collect::<Vec<_>>()
-                    .join(", ");
-                let near = value
-                    .text()
-                    .and_then(|word| nearest(word, words.iter().copied()));
-                let error = mismatch(source, value, &format!("one of {list}"));
-                Err(match near {
-                    Some(near) => error.hint(format!("did you mean \"{near}\"?")),
-                    None => error,
-                })
+                word.as_str().into()
             }
             (Form::Uuid, Content::Text(id)) if uuid::Uuid::parse_str(id).is_ok() => {
-                Ok(id.as_str().into())
+                id.as_str().into()
             }
-            (Form::Uuid, _) => wrong("an id such as \"11111111-1111-4111-8111-111111111111\""),
-            (Form::Bool, Content::Bool(b)) => Ok((*b).into()),
-            (Form::Bool, _) => wrong("true or false"),
+            (Form::Bool, Content::Bool(b)) => (*b).into(),
             (Form::Integer(least, most), Content::Number(n))
                 if n.as_i64().is_some_and(|n| (least..=most).contains(&n)) =>
             {
-                Ok(n.clone().into())
-            }
-            (Form::Integer(least, i64::MAX), _) => {
-                wrong(&format!("a whole number, at least {least}"))
-            }
-            (Form::Integer(least, most), _) => {
-                wrong(&format!("a whole number from {least} to {most}"))
+                n.clone().into()
             }
             (Form::Number(least, most), Content::Number(n))
                 if n.as_f64().is_some_and(|n| (least..=most).contains(&n)) =>
             {
-                Ok(n.clone().into())
+                n.clone().into()
             }
-            (Form::Number(least, f64::MAX), _) => wrong(&format!("a number, at least {least}")),
-            (Form::Number(least, most), _) => wrong(&format!("a number from {least} to {most}")),
             (Form::Texts, Content::List(items)) => {
-                let texts = items.iter().map(|item| Ok(text_of(source, item)?.into()));
-                texts
-                    .collect::<Result<Vec<Value>, ConfigError>>()
-                    .map(Value::from)
+                let texts = items.iter().map(|item| text_of(source, item));
+                texts.collect::<Result<Vec<_>, _>>()?.into()
             }
-            (Form::Texts, _) => wrong("a list of texts such as [\"a\", \"b\"]"),
             (Form::TextMap, Content::Table(entries)) => {
                 let texts = entries.iter().map(|(key, item)| match &item.value {
                     Content::Text(text) => Ok((key.name.clone(), text.as_str().into())),
                     _ => Err(mismatch(source, item, "a text in quotes")),
                 });
-                texts
-                    .collect::<Result<Map<String, Value>, ConfigError>>()
-                    .map(Value::from)
+                texts.collect::<Result<Map<_, _>, _>>()?.into()
             }
-            (Form::TextMap, _) => wrong("a table of texts"),
             (Form::Table(fields), Content::Table(entries)) => {
-                Ok(self.table(at, value, entries, fields)?.into())
+                self.table(at, value, entries, fields)?.into()
             }
-            (Form::Table(_), _) => wrong("a table"),
             (Form::Tables(fields), Content::List(items)) => {
-                let mut all = Vec::new();
-                for (n, item) in items.iter().enumerate() {
+                let tables = items.iter().enumerate().map(|(n, item)| {
                     let at = [at, &[n.to_string()]].concat();
-                    all.push(self.value(&at, item, Form::Table(fields))?);
-                }
-                Ok(all.into())
+                    self.value(&at, item, Form::Table(fields))
+                });
+                tables.collect::<Result<Vec<_>, _>>()?.into()
             }
-            (Form::Tables(_), _) => wrong("a list of tables"),
-            (Form::Open, _) => self.open(value),
-            (Form::Private, Content::Text(text)) => Ok(text.as_str().into()),
-            (Form::Private, _) => {
-                Err(source.error(value.span.clone(), "expected a text in quotes"))
-            }
+            (Form::Open, _) => self.open(value)?,
+            (Form::Private, Content::Text(text)) => text.as_str().into(),
             (Form::Secret, _) => {
                 self.secret(at, value)?;
-                Ok(Value::Null)
+                Value::Null
             }
             (Form::Secrets, Content::Table(entries)) => {
                 for (key, value) in entries {
@@ -264,18 +226,56 @@ impl Reader<'_> {
                     self.line(&at, key);
                     self.secret(&at, value)?;
                 }
-                Ok(Value::Null)
+                Value::Null
             }
             (Form::Secrets, Content::List(items)) if self.format == Format::Json => {
                 for item in items {
                     self.named_secret(at, item)?;
                 }
-                Ok(Value::Null)
+                Value::Null
             }
-            (Form::Secrets, _) => Err(source
-                .error(value.span.clone(), "expected a table of secrets by name")
-                .hint(format!("for example NAME = {}", SecretRef::FORM))),
-        }
+            _ => return Err(self.wrong(value, form)),
+        })
+    }
+
+    /// Creates the error of a value that a field can't have.
+    fn wrong(&self, value: &Node, form: Form) -> ConfigError {
+        let expected = match form {
+            Form::Word(words) => {
+                let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+                let expected = format!("one of {}", quoted.join(", "));
+                let error = mismatch(self.source, value, &expected);
+                let near = value
+                    .text()
+                    .and_then(|word| nearest(word, words.iter().copied()));
+                return match near {
+                    Some(near) => error.hint(format!("did you mean \"{near}\"?")),
+                    None => error,
+                };
+            }
+            Form::Private => {
+                return self
+                    .source
+                    .error(value.span.clone(), "expected a text in quotes");
+            }
+            Form::Secrets => {
+                let error = self
+                    .source
+                    .error(value.span.clone(), "expected a table of secrets by name");
+                return error.hint(format!("for example NAME = {}", SecretRef::FORM));
+            }
+            Form::Uuid => "an id such as \"11111111-1111-4111-8111-111111111111\"".into(),
+            Form::Bool => "true or false".into(),
+            Form::Integer(least, i64::MAX) => format!("a whole number, at least {least}"),
+            Form::Integer(least, most) => format!("a whole number from {least} to {most}"),
+            Form::Number(least, f64::MAX) => format!("a number, at least {least}"),
+            Form::Number(least, most) => format!("a number from {least} to {most}"),
+            Form::Texts => "a list of texts such as [\"a\", \"b\"]".into(),
+            Form::TextMap => "a table of texts".into(),
+            Form::Tables(_) => "a list of tables".into(),
+            _ => "a table".to_string(),
+        };
+        mismatch(self.source, value, &expected)
     }
 
     fn table(

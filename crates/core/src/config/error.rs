@@ -81,15 +81,8 @@ impl ConfigError {
 impl Place {
     /// Finds the line and column of a span of bytes. Spans past the end (an unclosed string) point at the end.
     pub fn of(text: &str, span: Range<usize>) -> Place {
-        let boundary = |mut at: usize| {
-            at = at.min(text.len());
-            while !text.is_char_boundary(at) {
-                at -= 1;
-            }
-            at
-        };
-        let start = boundary(span.start);
-        let end = boundary(span.end.max(start));
+        let start = text::head(text, span.start).len();
+        let end = text::head(text, span.end.max(start)).len();
         let line_start = text[..start].rfind('\n').map_or(0, |i| i + 1);
         let line_end = text[start..].find('\n').map_or(text.len(), |i| start + i);
         let source = text[line_start..line_end].trim_end_matches('\r');

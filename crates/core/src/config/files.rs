@@ -32,12 +32,16 @@ pub fn open_with(options: &OpenOptions, path: &Path) -> io::Result<File> {
 /// # Errors
 /// The system's error, a named pipe, or a file above 64 MiB (`/dev/zero`).
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    read_most(path, MAX_TEXT)
+}
+
+fn read_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open(path)?.take(MAX_TEXT + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > MAX_TEXT {
+    open(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > most {
         true => Err(io::Error::new(
             io::ErrorKind::FileTooLarge,
-            "it is larger than 64 MiB",
+            format!("it is larger than {} MiB", most >> 20),
         )),
         false => Ok(bytes),
     }
@@ -48,7 +52,12 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// As [`read`]; `InvalidData` where it is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
-    String::from_utf8(read(path)?)
+    read_text_most(path, MAX_TEXT)
+}
+
+/// Reads a text file of at most so many bytes.
+pub(super) fn read_text_most(path: &Path, most: u64) -> io::Result<String> {
+    String::from_utf8(read_most(path, most)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
 }
 

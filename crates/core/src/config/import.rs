@@ -10,7 +10,7 @@ use crate::exact_json;
 use crate::text;
 use serde_json::{Map, Value};
 use std::fmt;
-use std::io::{ErrorKind, Read as _};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use url::Url;
@@ -302,7 +302,7 @@ impl Import {
 
     /// Returns the text of a file; nothing if there is no such file, or it can't be read, which is reported.
     fn text_of(&mut self, path: &Path) -> Option<String> {
-        match read_text(path) {
+        match files::read_text_most(path, MAX_DOCUMENT) {
             Ok(text) => {
                 self.files.push(path.to_path_buf());
                 Some(text)
@@ -619,20 +619,6 @@ fn exposed(path: &Path) -> Option<String> {
     #[cfg(not(unix))]
     let _ = path;
     None
-}
-
-fn read_text(path: &Path) -> std::io::Result<String> {
-    let mut bytes = Vec::new();
-    files::open(path)?
-        .take(MAX_DOCUMENT + 1)
-        .read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_DOCUMENT {
-        return Err(std::io::Error::new(
-            ErrorKind::FileTooLarge,
-            "it is larger than 1 MiB",
-        ));
-    }
-    String::from_utf8(bytes).map_err(|_| std::io::Error::from(ErrorKind::InvalidData))
 }
 
 #[cfg(test)]

@@ -3,12 +3,14 @@
 use super::error::{ConfigError, Place};
 use super::read::Source;
 use crate::text;
-use jsonc_parser::ast;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use jsonc_parser::{ast, common::Ranged as _};
 use serde_json::Number;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+
+const NO_NUMBER: &str = "not a number, or too large";
 
 /// A value and its byte span.
 #[derive(Debug, Clone)]
@@ -221,7 +223,7 @@ fn node(source: &Source<'_>, value: &Spanned<DeValue<'_>>) -> Result<Node, Confi
     let number = |number: Option<Number>| {
         number
             .map(Content::Number)
-            .ok_or_else(|| source.error(value.span(), "not a number, or too large"))
+            .ok_or_else(|| source.error(value.span(), NO_NUMBER))
     };
     let value = match value.get_ref() {
         DeValue::String(text) => Content::Text(text.to_string()),
@@ -252,47 +254,23 @@ fn node(source: &Source<'_>, value: &Spanned<DeValue<'_>>) -> Result<Node, Confi
 
 fn json(source: &Source<'_>, value: ast::Value<'_>) -> Result<Node, ConfigError> {
     let span = |range: jsonc_parser::common::Range| range.start..range.end;
-    Ok(match value {
-        ast::Value::NullKeyword(null) => Node {
-            value: Content::Null,
-            span: span(null.range),
-        },
-        ast::Value::BooleanLit(lit) => Node {
-            value: Content::Bool(lit.value),
-            span: span(lit.range),
-        },
-        ast::Value::StringLit(lit) => Node {
-            value: Content::Text(lit.value.into_owned()),
-            span: span(lit.range),
-        },
+    let at = span(value.range());
+    let value = match value {
+        ast::Value::NullKeyword(_) => Content::Null,
+        ast::Value::BooleanLit(lit) => Content::Bool(lit.value),
+        ast::Value::StringLit(lit) => Content::Text(lit.value.into_owned()),
         ast::Value::NumberLit(lit) => {
-            let span = span(lit.range);
             let number = serde_json::from_str(lit.value);
-            let number =
-                number.map_err(|_| source.error(span.clone(), "not a number, or too large"))?;
-            Node {
-                value: Content::Number(number),
-                span,
-            }
+            Content::Number(number.map_err(|_| source.error(at.clone(), NO_NUMBER))?)
         }
         ast::Value::Array(list) => {
-            let items = list
-                .elements
-                .into_iter()
-                .map(|item| json(source, item))
-                .collect::<Result<_, _>>()?;
-            Node {
-                value: Content::List(items),
-                span: span(list.range),
-            }
+            let items = list.elements.into_iter().map(|item| json(source, item));
+            Content::List(items.collect::<Result<_, _>>()?)
         }
         ast::Value::Object(object) => {
             let mut entries: Vec<(Key, Node)> = Vec::with_capacity(object.properties.len());
             for property in object.properties {
-                let at = match &property.name {
-                    ast::ObjectPropName::String(lit) => span(lit.range),
-                    ast::ObjectPropName::Word(word) => span(word.range),
-                };
+                let at = span(property.name.range());
                 let name = property.name.into_string();
                 if entries.iter().any(|(key, _)| key.name == name) {
                     let shown = text::clean(&name).into_owned();
@@ -300,10 +278,8 @@ fn json(source: &Source<'_>, value: ast::Value<'_>) -> Result<Node, ConfigError>
                 }
                 entries.push((Key { name, span: at }, json(source, property.value)?));
             }
-            Node {
-                value: Content::Table(entries),
-                span: span(object.range),
-            }
+            Content::Table(entries)
         }
-    })
+    };
+    Ok(Node { value, span: at })
 }

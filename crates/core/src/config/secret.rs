@@ -27,16 +27,13 @@ pub enum SecretSource {
 /// Two sources are equal if they name the same place, even if its content has changed.
 impl PartialEq for SecretSource {
     fn eq(&self, other: &SecretSource) -> bool {
-        use SecretSource::*;
-        match (self, other) {
-            (Env(a), Env(b)) => a == b,
-            (File(a), File(b)) => a == b,
-            (Entry(a, x), Entry(b, y)) => (a, x) == (b, y),
-            (Command(a), Command(b)) => a == b,
-            (Keyring(a), Keyring(b)) => a == b,
-            (Given(a), Given(b)) => a.expose_secret() == b.expose_secret(),
-            _ => false,
-        }
+        // Their names leave this out.
+        let hidden = |one: &SecretSource| match one {
+            SecretSource::Command(words) => words.clone(),
+            SecretSource::Given(key) => vec![key.expose_secret().to_string()],
+            _ => Vec::new(),
+        };
+        self.to_string() == other.to_string() && hidden(self) == hidden(other)
     }
 }
 
@@ -150,15 +147,12 @@ pub enum SecretRef {
 
 impl PartialEq for SecretRef {
     fn eq(&self, other: &SecretRef) -> bool {
-        match (self, other) {
-            (SecretRef::Env(a), SecretRef::Env(b)) => a == b,
-            (SecretRef::File(a), SecretRef::File(b)) => a == b,
-            (SecretRef::Entry(a, x), SecretRef::Entry(b, y)) => (a, x) == (b, y),
-            (SecretRef::Literal(a), SecretRef::Literal(b)) => {
-                a.expose_secret() == b.expose_secret()
-            }
-            _ => false,
-        }
+        let literal = |one: &SecretRef| match one {
+            SecretRef::Literal(secret) => secret.expose_secret().to_string(),
+            other => other.to_string(),
+        };
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+            && literal(self) == literal(other)
     }
 }
 
@@ -301,207 +295,170 @@ impl fmt::Debug for SecretSource {
 mod tests {
     use super::*;
 
+    fn shown(secret: Result<SecretString, SecretError>) -> Result<String, String> {
+        let secret = secret.map(|secret| secret.expose_secret().to_string());
+        secret.map_err(|error| error.to_string())
+    }
+
     fn command(words: &[&str]) -> SecretSource {
         SecretSource::Command(words.iter().map(|w| w.to_string()).collect())
     }
 
+    #[cfg(unix)]
+    fn set_mode(path: &Path, mode: u32) {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
     #[test]
     fn given_secrets_are_resolved_and_missing_ones_reported() {
-        let given = SecretSource::Given(SecretString::from("canary\n".to_string()));
-        assert_eq!(given.resolve().unwrap().expose_secret(), "canary");
-        assert!(!format!("{given:?} {given}").contains("canary"));
-        let env = SecretSource::Env("RUNTAIL_TEST_NO_SUCH_VARIABLE".into());
-        assert_eq!(
-            env.resolve().unwrap_err(),
-            SecretError::NotSet("RUNTAIL_TEST_NO_SUCH_VARIABLE".into())
-        );
-        for (text, is_invalid) in [
-            ("can ary", true),
-            ("can\nary", true),
-            ("cañary", true),
-            ("\n", false),
+        let given = |text: &str| SecretSource::Given(SecretString::from(text.to_string()));
+        assert_eq!(shown(given("canary\n").resolve()), Ok("canary".into()));
+        assert!(!format!("{0:?} {0}", given("canary")).contains("canary"));
+        let odd = "the built-in demo key contains a line break, a space or another character that is not allowed in a key";
+        let unset = "the environment variable RUNTAIL_TEST_NO_SUCH_VARIABLE is not set";
+        for (source, why) in [
+            (
+                SecretSource::Env("RUNTAIL_TEST_NO_SUCH_VARIABLE".into()),
+                unset,
+            ),
+            (given("can ary"), odd),
+            (given("can\nary"), odd),
+            (given("cañary"), odd),
+            (given("\n"), "the built-in demo key is empty"),
         ] {
-            let error = SecretSource::Given(SecretString::from(text.to_string()))
-                .resolve()
-                .unwrap_err();
-            assert_eq!(matches!(error, SecretError::Odd(_)), is_invalid);
-            assert!(!format!("{error} {error:?}").contains("ary"));
+            assert_eq!(shown(source.resolve()), Err(why.into()));
         }
+        let missing = SecretRef::Env("RUNTAIL_TEST_NO_SUCH_VARIABLE".into());
+        assert_eq!(shown(missing.resolve()), Err(unset.into()));
     }
 
     #[cfg(unix)]
     #[test]
     fn key_files_readable_by_others_are_refused() {
-        use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("key");
-        std::fs::write(&path, "canary\r\n").unwrap();
-        let set =
-            |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        let write = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            set_mode(&path, 0o600);
+        };
+        write("canary\r\n");
         let source = SecretSource::File(path.clone());
+        assert_eq!(shown(source.resolve()), Ok("canary".into()));
         for mode in [0o644, 0o640, 0o604, 0o620] {
-            set(mode);
-            let error = source.resolve().unwrap_err();
-            assert_eq!(
-                error,
-                SecretError::Exposed {
-                    path: path.clone(),
-                    mode
-                }
-            );
-            assert!(error.to_string().contains("chmod 600"), "{error}");
-            assert!(!error.to_string().contains("canary"));
+            set_mode(&path, mode);
+            let error = shown(source.resolve()).unwrap_err();
+            let why = format!("can be read by others (mode {mode:03o}); run: chmod 600 ");
+            assert!(error.contains(&why) && !error.contains("canary"), "{error}");
         }
-        set(0o600);
-        assert_eq!(source.resolve().unwrap().expose_secret(), "canary");
-        let missing = SecretSource::File(dir.path().join("none"))
-            .resolve()
-            .unwrap_err();
-        assert!(matches!(missing, SecretError::File { .. }), "{missing}");
+        let missing = shown(SecretSource::File(dir.path().join("none")).resolve());
+        assert!(missing.unwrap_err().starts_with("cannot read the file "));
+        // A reference may lead to any text.
+        let reference = SecretRef::File(path.clone());
+        write("-----BEGIN\n two words\n-----END\n");
+        assert_eq!(
+            shown(reference.resolve()),
+            Ok("-----BEGIN\n two words\n-----END".into())
+        );
+        for (text, why) in [
+            ("\n".to_string(), "is empty"),
+            ("x".repeat(64 * 1024 + 1), "it is larger than 64 KiB"),
+        ] {
+            write(&text);
+            assert!(shown(reference.resolve()).unwrap_err().ends_with(why));
+        }
+        set_mode(&path, 0o644);
+        assert!(
+            shown(reference.resolve())
+                .unwrap_err()
+                .contains("chmod 600")
+        );
     }
 
     #[test]
     fn keys_are_recognized_where_a_name_is_expected() {
-        for key in [
-            "lsv2_pt_x",
-            "ls__0a",
-            "sk-proj-canary012345",
-            "=sk-ant-canary01234567",
-            "pass lsv2_",
+        let jwt = format!("Bearer eyJ{}.x", "a".repeat(40));
+        for (text, expected) in [
+            ("lsv2_pt_x", true),
+            ("ls__0a", true),
+            ("sk-proj-canary012345", true),
+            ("=sk-ant-canary01234567", true),
+            ("pass lsv2_", true),
+            (&jwt, true),
+            ("LANGSMITH_API_KEY", false),
+            ("~/.keys/sk-eu", false),
+            ("tools__x", false),
+            ("ask-first-thing", false),
+            ("~/sk-project-files/k", false),
+            ("~/keys/lsv2_pt", false),
+            ("sk-production", false),
+            ("langsmith/eu", false),
+            ("eyJ", false),
+            ("", false),
         ] {
-            assert!(looks_like_key(key), "{key}");
-        }
-        assert!(looks_like_key(&format!("Bearer eyJ{}.x", "a".repeat(40))));
-        for name in [
-            "LANGSMITH_API_KEY",
-            "~/.keys/sk-eu",
-            "tools__x",
-            "ask-first-thing",
-            "~/sk-project-files/k",
-            "~/keys/lsv2_pt",
-            "sk-production",
-            "langsmith/eu",
-            "eyJ",
-            "",
-        ] {
-            assert!(!looks_like_key(name), "{name}");
+            assert_eq!(looks_like_key(text), expected, "{text}");
         }
     }
 
     #[test]
     fn references_are_distinguished_from_secrets() {
-        let at = |text| SecretRef::parse(text, Some(Path::new("/etc/x")));
-        assert_eq!(
-            at("env:OPENAI_API_KEY"),
-            Some(SecretRef::Env("OPENAI_API_KEY".into()))
-        );
-        assert_eq!(
-            at("file:keys/openai"),
-            Some(SecretRef::File("/etc/x/keys/openai".into()))
-        );
-        assert_eq!(
-            SecretRef::parse("file:k", None),
-            Some(SecretRef::File("k".into()))
-        );
-        assert_eq!(
-            at("file:.env#A_1"),
-            Some(SecretRef::Entry("/etc/x/.env".into(), "A_1".into()))
-        );
-        assert_eq!(
-            at("file:c.json#/a/b"),
-            Some(SecretRef::Entry("/etc/x/c.json".into(), "/a/b".into()))
-        );
-        for path in ["c#/key", "my#key", "#A", "c.json#/", "a#lsv2_pt_canary"] {
-            let parsed = SecretRef::parse(&format!("file:{path}"), Some(Path::new("/etc/x")));
+        let entry = |path: &str, name: &str| Some(SecretRef::Entry(path.into(), name.into()));
+        let file = |path: &str| Some(SecretRef::File(path.into()));
+        for (text, expected) in [
+            (
+                "env:OPENAI_API_KEY",
+                Some(SecretRef::Env("OPENAI_API_KEY".into())),
+            ),
+            ("file:keys/openai", file("/etc/x/keys/openai")),
+            ("file:.env#A_1", entry("/etc/x/.env", "A_1")),
+            ("file:c.json#/a/b", entry("/etc/x/c.json", "/a/b")),
+            ("file:c#/key", file("/etc/x/c#/key")),
+            ("file:my#key", file("/etc/x/my#key")),
+            ("file:#A", file("/etc/x/#A")),
+            ("file:c.json#/", file("/etc/x/c.json#/")),
+            ("file:a#lsv2_pt_canary", file("/etc/x/a#lsv2_pt_canary")),
+            ("sk-canary", None),
+            ("env:", None),
+            ("env:sk-canary", None),
+            ("env:A=B", None),
+            ("env:lsv2_pt_canary", None),
+            ("file:", None),
+            ("https://x", None),
+            ("ENV:A", None),
+            ("", None),
+        ] {
             assert_eq!(
-                parsed,
-                Some(SecretRef::File(Path::new("/etc/x").join(path))),
-                "{path}"
+                SecretRef::parse(text, Some(Path::new("/etc/x"))),
+                expected,
+                "{text}"
             );
         }
+        assert_eq!(SecretRef::parse("file:k", None), file("k"));
+        let home = SecretRef::parse("file:~/k", Some(Path::new("/etc/x")));
         assert!(
-            matches!(at("file:~/k"), Some(SecretRef::File(path)) if path.is_absolute() && !path.starts_with("/etc"))
+            matches!(home, Some(SecretRef::File(path)) if path.is_absolute() && !path.starts_with("/etc"))
         );
-        for none in [
-            "sk-canary",
-            "env:",
-            "env:sk-canary",
-            "env:A=B",
-            "env:lsv2_pt_canary",
-            "file:",
-            "https://x",
-            "ENV:A",
-            "",
-        ] {
-            assert_eq!(at(none), None, "{none}");
-        }
-        let missing = SecretRef::Env("RUNTAIL_TEST_NO_SUCH_VARIABLE".into())
-            .resolve()
-            .unwrap_err();
-        assert!(
-            missing
-                .to_string()
-                .contains("RUNTAIL_TEST_NO_SUCH_VARIABLE is not set")
-        );
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn referenced_files_may_contain_any_text() {
-        use std::os::unix::fs::PermissionsExt;
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("key");
-        let write = |text: &str| {
-            std::fs::write(&path, text).unwrap();
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
-            SecretRef::File(path.clone()).resolve()
-        };
-        assert_eq!(
-            write("-----BEGIN\n two words\n-----END\n")
-                .unwrap()
-                .expose_secret(),
-            "-----BEGIN\n two words\n-----END"
-        );
-        assert!(matches!(write("\n").unwrap_err(), SecretError::Empty(_)));
-        assert!(
-            write(&"x".repeat(64 * 1024 + 1))
-                .unwrap_err()
-                .to_string()
-                .contains("larger than 64 KiB")
-        );
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
-        assert!(matches!(
-            SecretRef::File(path.clone()).resolve().unwrap_err(),
-            SecretError::Exposed { .. }
-        ));
     }
 
     #[cfg(unix)]
     #[test]
     fn key_commands_are_run() {
-        assert_eq!(
-            command(&["echo", "canary"])
-                .resolve()
-                .unwrap()
-                .expose_secret(),
-            "canary"
-        );
-        let error = command(&["sh", "-c", "echo locked >&2; exit 3", "canary"])
-            .resolve()
-            .unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "the command \"sh\" failed with exit code 3: locked"
-        );
-        let error = command(&["runtail-no-such-program"]).resolve().unwrap_err();
-        assert!(
-            error.to_string().contains("could not be started"),
-            "{error}"
-        );
-        assert!(matches!(
-            command(&["true"]).resolve().unwrap_err(),
-            SecretError::Empty(_)
-        ));
+        for (words, expected) in [
+            (&["echo", "canary"][..], Ok("canary")),
+            (
+                &["sh", "-c", "echo locked >&2; exit 3", "canary"],
+                Err("the command \"sh\" failed with exit code 3: locked"),
+            ),
+            (
+                &["true"],
+                Err("the output of the command \"true\" is empty"),
+            ),
+        ] {
+            let printed = shown(command(words).resolve());
+            assert_eq!(printed.as_deref().map_err(|why| &**why), expected);
+        }
+        let missing = shown(command(&["runtail-no-such-program"]).resolve()).unwrap_err();
+        assert!(missing.contains("could not be started"), "{missing}");
         assert!(!format!("{:?}", command(&["pass", "canary"])).contains("canary"));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{ConfigError, edit, files};
 use crate::text;
+use similar::{ChangeTag, TextDiff};
 use std::fmt;
 use std::fs::{OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write as _};
@@ -299,48 +300,19 @@ impl Drop for Beside {
     }
 }
 
-/// Returns the line diff of two texts (longest common subsequence).
+/// Returns the line diff of two texts.
 fn diff(before: &str, after: &str) -> Vec<DiffLine> {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
-    let same = |a: &mut dyn Iterator<Item = (&&str, &&str)>| a.take_while(|(a, b)| a == b).count();
-    let head = same(&mut old.iter().zip(&new));
-    let tail = same(&mut old[head..].iter().rev().zip(new[head..].iter().rev()));
-    let (a, b) = (&old[head..old.len() - tail], &new[head..new.len() - tail]);
-    // Lengths of the longest common subsequences of the rest.
-    let mut common = vec![vec![0u32; b.len() + 1]; a.len() + 1];
-    for i in (0..a.len()).rev() {
-        for j in (0..b.len()).rev() {
-            common[i][j] = if a[i] == b[j] {
-                common[i + 1][j + 1] + 1
-            } else {
-                common[i + 1][j].max(common[i][j + 1])
-            };
+    let diff = TextDiff::from_slices(&old, &new);
+    let lines = diff.iter_all_changes().map(|change| {
+        let shown = super::error::mask(&text::clean(change.value()));
+        match change.tag() {
+            ChangeTag::Equal => DiffLine::Context(shown),
+            ChangeTag::Delete => DiffLine::Out(shown),
+            ChangeTag::Insert => DiffLine::In(shown),
         }
-    }
-    let shown = |line: &str| super::error::mask(&text::clean(line));
-    let mut all: Vec<DiffLine> = old[..head]
-        .iter()
-        .map(|line| DiffLine::Context(shown(line)))
-        .collect();
-    let (mut i, mut j) = (0, 0);
-    while i < a.len() || j < b.len() {
-        if i < a.len() && j < b.len() && a[i] == b[j] {
-            all.push(DiffLine::Context(shown(a[i])));
-            (i, j) = (i + 1, j + 1);
-        } else if j == b.len() || (i < a.len() && common[i + 1][j] >= common[i][j + 1]) {
-            all.push(DiffLine::Out(shown(a[i])));
-            i += 1;
-        } else {
-            all.push(DiffLine::In(shown(b[j])));
-            j += 1;
-        }
-    }
-    all.extend(
-        old[old.len() - tail..]
-            .iter()
-            .map(|line| DiffLine::Context(shown(line))),
-    );
-    without_the_rest(all)
+    });
+    without_the_rest(lines.collect())
 }
 
 /// Hides unchanged lines except for a few around each change.

@@ -113,23 +113,14 @@ pub fn layout(graph: &Graph, limits: Limits) -> Rails {
     for edge in graph.edges().iter().filter(|edge| edge.from == edge.to) {
         rows[row_of[edge.from]].is_self_loop = true;
     }
-    let mut wanted = (0, 0);
-    let mut lanes = (0, 0);
+    let (mut wanted, mut lanes) = ([0; 2], [0; 2]);
     for is_return in [false, true] {
         let rails = rails(graph, &returns, &row_of, is_return);
         let limit = if is_return { limits.right } else { limits.left };
         let (lane_of, needed) = assign_lanes(&rails, is_return);
         let used = needed.min(limit);
-        *(if is_return {
-            &mut wanted.1
-        } else {
-            &mut wanted.0
-        }) = needed;
-        *(if is_return {
-            &mut lanes.1
-        } else {
-            &mut lanes.0
-        }) = used;
+        wanted[usize::from(is_return)] = needed;
+        lanes[usize::from(is_return)] = used;
         for row in &mut rows {
             *side(row, is_return) = vec![Cell::default(); used];
         }
@@ -147,8 +138,8 @@ pub fn layout(graph: &Graph, limits: Limits) -> Rails {
         rows,
         row_of,
         returns,
-        lanes,
-        wanted,
+        lanes: lanes.into(),
+        wanted: wanted.into(),
     }
 }
 

@@ -19,27 +19,30 @@ pub enum Glyphs {
 impl Glyphs {
     /// Returns the character of a cell at the left.
     pub fn left(self, cell: &Cell) -> char {
-        let is_farthest = cell.outer == Stub::None;
-        let glyphs = match (cell.is_touched, cell.above.is_some(), cell.below.is_some()) {
-            (true, ..) if cell.is_spine() => ('●', 'O'),
-            (true, false, true) => (if is_farthest { '╭' } else { '┬' }, '.'),
-            (true, true, true) => (if is_farthest { '├' } else { '┼' }, '+'),
-            (true, true, false) => (if is_farthest { '╰' } else { '┴' }, '`'),
-            _ => return self.passing(cell),
-        };
-        self.choose(glyphs)
+        match cell.is_touched && cell.is_spine() {
+            true => self.choose(('●', 'O')),
+            false => self.cell(cell, ['╭', '├', '╰'], '`'),
+        }
     }
 
     /// Returns the character of a cell at the right.
     pub fn right(self, cell: &Cell) -> char {
-        let is_farthest = cell.outer == Stub::None;
-        let glyphs = match (cell.is_touched, cell.above.is_some(), cell.below.is_some()) {
-            (true, false, true) => (if is_farthest { '╮' } else { '┬' }, '.'),
-            (true, true, true) => (if is_farthest { '┤' } else { '┼' }, '+'),
-            (true, true, false) => (if is_farthest { '╯' } else { '┴' }, '\''),
+        self.cell(cell, ['╮', '┤', '╯'], '\'')
+    }
+
+    /// `farthest`: where nothing is beyond it, a rail that begins, goes on or ends; `end` in ASCII.
+    fn cell(self, cell: &Cell, farthest: [char; 3], end: char) -> char {
+        let (at, other, ascii) = match (cell.is_touched, cell.above.is_some(), cell.below.is_some())
+        {
+            (true, false, true) => (0, '┬', '.'),
+            (true, true, true) => (1, '┼', '+'),
+            (true, true, false) => (2, '┴', end),
             _ => return self.passing(cell),
         };
-        self.choose(glyphs)
+        match cell.outer {
+            Stub::None => self.choose((farthest[at], ascii)),
+            _ => self.choose((other, ascii)),
+        }
     }
 
     fn passing(self, cell: &Cell) -> char {

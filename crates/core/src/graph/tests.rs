@@ -37,29 +37,14 @@ fn drawn(graph: &Graph) -> String {
 
 #[track_caller]
 fn assert_drawn(graph: &Graph, expected: &str) {
-    let expected: Vec<&str> = expected
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
-    let margin = expected
-        .iter()
-        .map(|line| line.len() - line.trim_start().len())
-        .min()
-        .unwrap_or(0);
-    let expected: String = expected
-        .iter()
-        .map(|line| format!("{}\n", line[margin..].trim_end()))
-        .collect();
-    let actual = drawn(graph);
-    let margin = actual
-        .lines()
-        .map(|line| line.chars().take_while(|c| *c == ' ').count())
-        .min()
-        .unwrap_or(0);
-    let actual: String = actual
-        .lines()
-        .map(|l| format!("{}\n", l.chars().skip(margin).collect::<String>()))
-        .collect();
+    // Without the blanks before all lines.
+    let plain = |text: &str| -> String {
+        let lines = text.lines().filter(|line| !line.trim().is_empty());
+        let blanks = |line: &str| line.len() - line.trim_start_matches(' ').len();
+        let margin = lines.clone().map(blanks).min().unwrap_or(0);
+        lines.map(|line| format!("{}\n", &line[margin..])).collect()
+    };
+    let (actual, expected) = (plain(&drawn(graph)), plain(expected));
     assert_eq!(actual, expected, "\n{actual}\n{expected}");
 }
 
@@ -353,12 +338,8 @@ fn read_back(graph: &Graph, rails: &Rails, glyphs: Glyphs) -> Edges {
                 '╭' | '┬' | '.' => drop(left.insert(lane, vec![id.clone()])),
                 '├' | '┼' | '+' => left.get_mut(&lane).expect("a rail").push(id.clone()),
                 '╰' | '┴' | '`' | '●' | 'O' => {
-                    edges.extend(
-                        left.remove(&lane)
-                            .expect("a rail")
-                            .into_iter()
-                            .map(|from| (from, id.clone())),
-                    );
+                    let ended = left.remove(&lane).expect("a rail");
+                    edges.extend(ended.into_iter().map(|from| (from, id.clone())));
                     if matches!(glyph, '●' | 'O') {
                         left.insert(lane, vec![id.clone()]);
                     }
@@ -373,40 +354,23 @@ fn read_back(graph: &Graph, rails: &Rails, glyphs: Glyphs) -> Edges {
             .trim_start_matches(' ')
             .strip_prefix(&label)
             .expect("the label");
-        let mark = |unicode: &str, ascii: &str| match glyphs {
-            Glyphs::Unicode => label
-                .split(&format!(" {unicode} "))
-                .nth(1)
-                .map(str::to_string),
-            Glyphs::Ascii => label
-                .split(&format!(" {ascii} "))
-                .nth(1)
-                .map(str::to_string),
-        };
-        if label.ends_with(" ↺")
-            || label.ends_with(" @")
-            || label.contains(" ↺ ")
-            || label.contains(" @ ")
-        {
+        if label.split(' ').any(|word| matches!(word, "↺" | "@")) {
             edges.insert((id.clone(), id.clone()));
         }
-        for name in mark("⇢", ">").iter().flat_map(|names| names.split(", ")) {
-            let target = graph
-                .nodes()
-                .iter()
-                .find(|node| node.name == name)
-                .expect("the named node");
+        let mark = match glyphs {
+            Glyphs::Unicode => " ⇢ ",
+            Glyphs::Ascii => " > ",
+        };
+        let named = label.split(mark).nth(1);
+        for name in named.into_iter().flat_map(|names| names.split(", ")) {
+            let target = graph.nodes().iter().find(|node| node.name == name);
+            let target = target.expect("the named node");
             edges.insert((id.clone(), target.id.clone()));
         }
-        for (lane, glyph) in touched(
-            rest.trim_start_matches(' ').chars().collect(),
-            rails.lanes.1,
-        )
-        .into_iter()
-        .filter(|_| {
-            rest.trim_start_matches(' ')
-                .starts_with(['◄', '─', '╌', '<', '-', '~'])
-        }) {
+        let rest = rest.trim_start_matches(' ');
+        let has_stub = rest.starts_with(['◄', '─', '╌', '<', '-', '~']);
+        let lanes = if has_stub { rails.lanes.1 } else { 0 };
+        for (lane, glyph) in touched(rest.chars().collect(), lanes) {
             match glyph {
                 '╮' | '┬' | '.' => drop(right.insert(lane, id.clone())),
                 '┤' | '┼' | '+' | '╯' | '┴' | '\'' => {

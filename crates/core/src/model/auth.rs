@@ -1,6 +1,6 @@
 //! The authentication call of the control plane: an OAuth token of a third party for an agent (contract §2).
 
-use super::{Secrets, mask_record};
+use super::{Secrets, filled, mask_record};
 use crate::catalog::{AUTHENTICATION, Field, Verb, template};
 use crate::config::{ConfigError, Document, Format};
 use serde::Serialize;
@@ -99,14 +99,10 @@ pub struct AuthAnswer {
 impl AuthAnswer {
     /// Parses a response.
     pub fn new(mut row: Value) -> AuthAnswer {
-        let token = row["token"]
-            .as_str()
-            .filter(|token| !token.is_empty())
-            .map(str::to_string);
+        let token = filled(&row["token"]);
         if let Some(token) = &token {
             // From all fields, such as the link.
-            let secret = Secrets::new([token.as_str()], MIN_TOKEN);
-            map_texts(&mut row, &|text| secret.scrub(text));
+            Secrets::new([token.as_str()], MIN_TOKEN).take_out(&mut row);
         }
         mask_record(&mut row);
         AuthAnswer {
@@ -146,17 +142,6 @@ impl AuthAnswer {
 
 /// Minimum length, in bytes, of a token to search for in other texts.
 const MIN_TOKEN: usize = 6;
-
-fn map_texts(value: &mut Value, change: &impl Fn(&str) -> String) {
-    match value {
-        Value::String(text) => *text = change(text),
-        Value::Array(items) => items.iter_mut().for_each(|item| map_texts(item, change)),
-        Value::Object(fields) => fields
-            .iter_mut()
-            .for_each(|(_, value)| map_texts(value, change)),
-        _ => {}
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// Fields that always differ between revisions.
-const NATURAL: [&str; 5] = ["id", "created_at", "updated_at", "status", "status_message"];
+pub(super) const NATURAL: [&str; 5] =
+    ["id", "created_at", "updated_at", "status", "status_message"];
 /// Maximum width of a value, in columns.
 const MAX_SHOWN: usize = 120;
 
@@ -27,23 +28,13 @@ pub struct Change {
 /// secret only the fact of a change is reported, so both records must be unmasked; masked ones show only added and removed
 /// names.
 pub fn compare(before: &Value, after: &Value) -> Vec<Change> {
-    let mut changes = Changes {
-        all: Vec::new(),
-        with_equal: false,
-    };
-    changes.walk("", before, after);
-    changes.all
+    Changes::of(before, after, false)
 }
 
 /// Returns all values of two records side by side, also those that are equal; see [`compare`]. Of a secret it only says whether it
 /// is there.
 pub(super) fn side_by_side(a: &Value, b: &Value) -> Vec<Change> {
-    let mut changes = Changes {
-        all: Vec::new(),
-        with_equal: true,
-    };
-    changes.walk("", a, b);
-    changes.all
+    Changes::of(a, b, true)
 }
 
 /// Removes fields that always differ between revisions: id, times and status.
@@ -107,6 +98,15 @@ struct Changes {
 }
 
 impl Changes {
+    fn of(before: &Value, after: &Value, with_equal: bool) -> Vec<Change> {
+        let mut changes = Changes {
+            all: Vec::new(),
+            with_equal,
+        };
+        changes.walk("", before, after);
+        changes.all
+    }
+
     fn walk(&mut self, path: &str, before: &Value, after: &Value) {
         if !self.counts(before, after) {
             return;

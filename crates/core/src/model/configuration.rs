@@ -1,7 +1,7 @@
 //! The configurations of two revisions, or of two versions of an assistant, key by key.
 
-use super::compare::{same, side_by_side};
-use super::{Phase, Revision, SourceRevisionConfig, parse_time};
+use super::compare::{NATURAL, same, side_by_side};
+use super::{Phase, Revision, SourceRevisionConfig, filled, time_in};
 use crate::secret::{MASK, Secrets, is_masked, mask_record};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -13,8 +13,6 @@ use std::time::Duration;
 const OF_REVISION: &str = "source_revision_config";
 /// The settings of a deployment in its record.
 const OF_DEPLOYMENT: &str = "source_config";
-/// Fields of a revision's record that say which one it is, not what it runs.
-const REVISION_FACTS: [&str; 5] = ["id", "created_at", "updated_at", "status", "status_message"];
 /// The same of a deployment's record. Its addresses are facts, too; its secrets are compared by name.
 const DEPLOYMENT_FACTS: [&str; 14] = [
     "id",
@@ -77,14 +75,7 @@ impl Configuration {
             secrets.mask(&mut record);
             record
         });
-        let text = |value: &Value| {
-            value
-                .as_str()
-                .filter(|text| !text.is_empty())
-                .map(str::to_string)
-        };
-        let time = |field: &str| revision[field].as_str().and_then(parse_time);
-        let id = text(&revision["id"]);
+        let id = filled(&revision["id"]);
         let made_of = match &revision {
             Value::Null => json!({OF_REVISION: deployment[OF_REVISION]}),
             revision => revision.clone(),
@@ -100,22 +91,22 @@ impl Configuration {
         }
         Configuration {
             is_version: false,
-            name: text(&deployment["name"]).unwrap_or_default(),
-            deployment_id: text(&deployment["id"]).unwrap_or_default(),
-            is_newest: id.is_some() && text(&deployment["latest_revision_id"]) == id
+            name: filled(&deployment["name"]).unwrap_or_default(),
+            deployment_id: filled(&deployment["id"]).unwrap_or_default(),
+            is_newest: id.is_some() && filled(&deployment["latest_revision_id"]) == id
                 || revision.is_null(),
             revision_id: id,
-            status: text(&revision["status"]).unwrap_or_default(),
-            message: text(&revision["status_message"]),
-            created_at: time("created_at"),
+            status: filled(&revision["status"]).unwrap_or_default(),
+            message: filled(&revision["status_message"]),
+            created_at: time_in(&revision, "created_at"),
             took: read.and_then(|revision| revision.took(now)),
-            address: text(&deployment["url"])
-                .or_else(|| text(&deployment[OF_DEPLOYMENT]["custom_url"])),
+            address: filled(&deployment["url"])
+                .or_else(|| filled(&deployment[OF_DEPLOYMENT]["custom_url"])),
             made_from: from.made_from(),
             commit: from.repo_commit_sha.filter(|sha| !sha.is_empty()),
-            repository: text(&deployment[OF_DEPLOYMENT]["repo_url"]),
+            repository: filled(&deployment[OF_DEPLOYMENT]["repo_url"]),
             secrets: names(&deployment["secrets"]),
-            revision: without(&made_of, &REVISION_FACTS),
+            revision: without(&made_of, &NATURAL),
             deployment: settings,
         }
     }
@@ -127,8 +118,8 @@ impl Configuration {
         Configuration {
             is_version: true,
             name: format!("{name}, {number}"),
-            deployment_id: row["assistant_id"].as_str().unwrap_or_default().to_string(),
-            created_at: row["created_at"].as_str().and_then(parse_time),
+            deployment_id: filled(&row["assistant_id"]).unwrap_or_default(),
+            created_at: time_in(row, "created_at"),
             made_from: Some(number),
             revision: fields,
             ..Configuration::default()

@@ -57,7 +57,7 @@ impl PlainRequest {
 }
 
 /// Quotes a word for a POSIX shell.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 

@@ -2,8 +2,8 @@
 
 use super::{Extra, lenient, lenient_time};
 use jiff::Timestamp;
-use secrecy::SecretString;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 
 /// The field of a deployment with the id of its workspace.
 const TENANT: &str = "tenant_id";
@@ -70,7 +70,7 @@ impl DeploymentState {
 pub const NO_URL: &str = "It has no URL, so there is no agent server to open.";
 
 /// One deployment, as `GET /v2/deployments[/{id}]` answers it.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 pub struct Deployment {
     /// The identifier used in paths.
     pub id: String,
@@ -78,18 +78,10 @@ pub struct Deployment {
     #[serde(default, deserialize_with = "lenient")]
     pub name: String,
     /// The deployment's own status word (`READY`, `AWAITING_DATABASE`, …); independent of the newest revision's.
-    #[serde(
-        default,
-        deserialize_with = "lenient",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "lenient")]
     pub status: Option<String>,
     /// `github`, `external_docker`, `internal_docker`, `internal_source`, …
-    #[serde(
-        default,
-        deserialize_with = "lenient",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "lenient")]
     pub source: Option<String>,
     /// Where the deployment comes from and what it runs on.
     #[serde(default, deserialize_with = "lenient")]
@@ -97,43 +89,23 @@ pub struct Deployment {
     /// What the newest revision was made from.
     #[serde(default, deserialize_with = "lenient")]
     pub source_revision_config: SourceRevisionConfig,
-    /// Environment secrets: the server sends their values in clear, so only names are ever shown or written.
-    #[serde(default, deserialize_with = "lenient")]
-    pub secrets: Vec<Secret>,
+    /// The server sends environment secrets in clear, so they are left out.
+    #[serde(default)]
+    pub secrets: IgnoredAny,
     /// The newest revision.
-    #[serde(
-        default,
-        deserialize_with = "lenient",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "lenient")]
     pub latest_revision_id: Option<String>,
     /// The revision that serves traffic, if the server reports it.
-    #[serde(
-        default,
-        deserialize_with = "lenient",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "lenient")]
     pub active_revision_id: Option<String>,
     /// Address of the agent server, set by the cloud.
-    #[serde(
-        default,
-        deserialize_with = "lenient",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "lenient")]
     pub url: Option<String>,
     /// When the deployment was created.
-    #[serde(
-        default,
-        deserialize_with = "lenient_time",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "lenient_time")]
     pub created_at: Option<Timestamp>,
     /// When it last changed.
-    #[serde(
-        default,
-        deserialize_with = "lenient_time",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "lenient_time")]
     pub updated_at: Option<Timestamp>,
     /// Everything else.
     #[serde(flatten)]
@@ -143,13 +115,7 @@ pub struct Deployment {
 impl Deployment {
     /// Removes the fields that no list shows, to save memory.
     pub fn in_a_list(mut self) -> Deployment {
-        let deployment_type = self.deployment_type().map(str::to_string);
-        let custom_url = self.source_config.custom_url.take();
-        self.source_config = SourceConfig {
-            deployment_type,
-            custom_url,
-            ..SourceConfig::default()
-        };
+        self.source_config.deployment_type = self.deployment_type().map(str::to_string);
         // A link to the page of a deployment needs its workspace.
         let tenant = self
             .extra
@@ -157,7 +123,7 @@ impl Deployment {
             .map(|id| (TENANT.to_string(), id));
         Deployment {
             source_revision_config: SourceRevisionConfig::default(),
-            secrets: Vec::new(),
+
             extra: tenant.into_iter().collect(),
             ..self
         }
@@ -202,60 +168,22 @@ impl Deployment {
 }
 
 /// `source_config` of a deployment.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
 pub struct SourceConfig {
-    /// Identifier of the repository integration.
-    #[serde(
-        default,
-        deserialize_with = "lenient",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub integration_id: Option<String>,
-    /// Address of the repository.
-    #[serde(
-        default,
-        deserialize_with = "lenient",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub repo_url: Option<String>,
     /// `dev`, `prod`, `dev_free`, …
-    #[serde(
-        default,
-        deserialize_with = "lenient",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "lenient")]
     pub deployment_type: Option<String>,
-    /// Whether a push to the branch builds a new revision.
-    #[serde(
-        default,
-        deserialize_with = "lenient",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub build_on_push: Option<bool>,
     /// Address of the agent server on older and self-hosted installations.
-    #[serde(
-        default,
-        deserialize_with = "lenient",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "lenient")]
     pub custom_url: Option<String>,
-    /// CPU, memory and scale; its shape differs between installations.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resource_spec: Option<serde_json::Value>,
-    /// Everything else.
-    #[serde(flatten)]
-    pub extra: Extra,
 }
 
 /// `source_revision_config` of a deployment or a revision.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SourceRevisionConfig {
     /// Branch or reference of the repository.
-    #[serde(
-        default,
-        deserialize_with = "lenient",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "lenient")]
     pub repo_ref: Option<String>,
     /// Path of the graph configuration in the repository. The contract calls the field `graph_config_path`, the wire
     /// `langgraph_config_path`: both are read, the latter is written.
@@ -263,23 +191,14 @@ pub struct SourceRevisionConfig {
         default,
         deserialize_with = "lenient",
         rename = "langgraph_config_path",
-        alias = "graph_config_path",
-        skip_serializing_if = "Option::is_none"
+        alias = "graph_config_path"
     )]
     pub graph_config_path: Option<String>,
     /// The image that the revision runs.
-    #[serde(
-        default,
-        deserialize_with = "lenient",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "lenient")]
     pub image_uri: Option<String>,
     /// The commit that was built (only in answers).
-    #[serde(
-        default,
-        deserialize_with = "lenient",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "lenient")]
     pub repo_commit_sha: Option<String>,
     /// Everything else.
     #[serde(flatten)]
@@ -321,45 +240,6 @@ impl SourceRevisionConfig {
                 }
             }),
         }
-    }
-}
-
-/// An environment secret. `Debug` and serialisation never give the value away; a request body that must carry it is
-/// built by the API client itself.
-#[derive(Clone)]
-pub struct Secret {
-    /// Name of the environment variable.
-    pub name: String,
-    /// Its value, when the server sent one.
-    pub value: SecretString,
-}
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Secret({})", self.name)
-    }
-}
-
-impl Serialize for Secret {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serde_json::json!({"name": self.name, "value": super::MASK}).serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Secret {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        struct Wire {
-            #[serde(default, deserialize_with = "lenient")]
-            name: String,
-            #[serde(default, deserialize_with = "lenient")]
-            value: String,
-        }
-        let wire = Wire::deserialize(deserializer)?;
-        Ok(Secret {
-            name: wire.name,
-            value: SecretString::from(wire.value),
-        })
     }
 }
 
@@ -466,10 +346,9 @@ mod tests {
                 .as_deref(),
             Some("langgraph.json")
         );
-        assert_eq!(deployment.secrets[0].name, "OPENAI_API_KEY");
+
         assert!(deployment.created_at.is_some() && deployment.extra.contains_key("tenant_id"));
-        let written = serde_json::to_string(&deployment).unwrap();
-        assert!(!format!("{written}{deployment:?}").contains("canary"));
+        assert!(!format!("{deployment:?}").contains("canary"));
         // The contract's neutral name is read as well.
         let neutral: SourceRevisionConfig =
             serde_json::from_str(r#"{"graph_config_path":"g.json"}"#).unwrap();

@@ -1,6 +1,6 @@
 //! A form for an answer or for the input of a run: the fields that a JSON schema, or the arguments of an action, consist of.
 
-use super::form_list;
+use super::{form_list, is_blank};
 use crate::exact_json::{self, Unreadable};
 use serde_json::{Map, Value, json};
 
@@ -66,26 +66,14 @@ impl Form {
     pub fn of_schema(schema: &Value) -> Option<Form> {
         let root = schema;
         let schema = resolved(root, schema)?;
-        let title = text(&schema["title"]);
-        if let Some(properties) = schema["properties"].as_object() {
-            let required: Vec<&str> = schema["required"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(Value::as_str)
-                .collect();
-            let field = |(name, schema): (&String, &Value)| {
-                Field::of_schema(root, name, schema, required.contains(&name.as_str()))
-            };
-            let is_usable = !properties.is_empty() && properties.len() <= MAX_FIELDS;
-            return is_usable.then(|| Form {
-                title,
-                fields: properties.iter().map(field).collect(),
+        if schema["properties"].is_object() {
+            return Form::of_fields(schema, |name, schema, is_required| {
+                Field::of_schema(root, name, schema, is_required)
             });
         }
         let field = Field::of_schema(root, "", schema, true);
         (field.kind != FieldKind::Json).then(|| Form {
-            title,
+            title: text(&schema["title"]),
             fields: vec![field],
         })
     }
@@ -99,30 +87,26 @@ impl Form {
     /// `is_outer`: whether its objects get forms of their own. Objects in them are typed as JSON.
     fn of_object(root: &Value, schema: &Value, is_outer: bool) -> Option<Form> {
         let schema = resolved(root, schema)?;
+        let mut form = Form::of_fields(schema, |name, schema, is_required| {
+            Field::of_input(root, name, schema, is_required, is_outer)
+        })?;
+        form.fields
+            .sort_by_key(|field| field.kind != FieldKind::Message);
+        Some(form)
+    }
+
+    /// `field`: makes a field of a name, its schema, and whether it is required.
+    fn of_fields(schema: &Value, field: impl Fn(&str, &Value, bool) -> Field) -> Option<Form> {
         let properties = schema["properties"].as_object()?;
-        if properties.is_empty() || properties.len() > MAX_FIELDS {
-            return None;
-        }
-        let required: Vec<&str> = schema["required"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
-        let field = |(name, schema): (&String, &Value)| {
-            Field::of_input(
-                root,
-                name,
-                schema,
-                required.contains(&name.as_str()),
-                is_outer,
-            )
-        };
-        let mut fields: Vec<Field> = properties.iter().map(field).collect();
-        fields.sort_by_key(|field| field.kind != FieldKind::Message);
-        Some(Form {
+        let required = schema["required"].as_array();
+        let is_required =
+            |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
+        let fields = properties
+            .iter()
+            .map(|(name, schema)| field(name, schema, is_required(name)));
+        (1..=MAX_FIELDS).contains(&properties.len()).then(|| Form {
             title: text(&schema["title"]),
-            fields,
+            fields: fields.collect(),
         })
     }
 
@@ -204,9 +188,8 @@ impl Field {
         let rule = rule_of(&kind, inner, default, is_required);
         // A default that is a text may become an empty one.
         let keeps_empty = default.is_some_and(Value::is_string);
-        let name = name.to_string();
-        Field {
-            name,
+        let field = Field {
+            name: name.to_string(),
             description,
             kind,
             is_required,
@@ -214,8 +197,11 @@ impl Field {
             initial: default.cloned(),
             keeps_empty,
             rule,
+        };
+        match default {
+            Some(value) => field.accepting(value),
+            None => field,
         }
-        .accepting_initial()
     }
 
     fn of_input(
@@ -225,55 +211,37 @@ impl Field {
         is_required: bool,
         is_outer: bool,
     ) -> Field {
-        let mut field = Field {
-            keeps_empty: false,
-            ..Field::of_schema(root, name, schema, is_required)
-        };
+        let mut field = Field::of_schema(root, name, schema, is_required);
+        field.keeps_empty = false;
         let schema = resolved(root, schema).unwrap_or(schema);
         let (inner, _) = without_null(root, schema);
-        if field.initial.as_ref().is_some_and(is_empty) {
+        if field.initial.as_ref().is_some_and(is_blank) {
             // Left out, it is the same.
             field.initial = None;
             field.rule = rule_of(&field.kind, inner, None, is_required);
         }
         if is_outer && name == "messages" && is_message_list(inner) {
-            let rule = "sent as a message of the user";
-            field = Field {
-                kind: FieldKind::Message,
-                initial: None,
-                rule: rule.into(),
-                ..field
-            };
+            field.kind = FieldKind::Message;
+            field.initial = None;
+            field.rule = "sent as a message of the user".into();
         } else if field.kind == FieldKind::Json
             && field.initial.as_ref().is_none_or(Value::is_array)
             && let Some(items) = form_list::items_of(root, inner)
         {
-            let kind = FieldKind::List(Box::new(items));
-            let rule = rule_of(&kind, inner, field.initial.as_ref(), is_required);
-            field = Field {
-                kind,
-                rule,
-                ..field
-            };
+            field.kind = FieldKind::List(Box::new(items));
+            field.rule = rule_of(&field.kind, inner, field.initial.as_ref(), is_required);
         } else if field.kind == FieldKind::Json
             && is_outer
             && field.initial.is_none()
             && let Some(form) = Form::of_object(root, inner, false)
         {
             let optional = if is_required { "" } else { ", optional" };
-            field = Field {
-                kind: FieldKind::Object(Box::new(form)),
-                rule: format!("object{optional}"),
-                ..field
-            };
+            field.kind = FieldKind::Object(Box::new(form));
+            field.rule = format!("object{optional}");
         }
         if is_required && !field.is_nullable && field.initial.is_none() {
-            let before = if field.rule.is_empty() {
-                String::new()
-            } else {
-                format!("{}, ", field.rule)
-            };
-            field.rule = format!("{before}required by this graph");
+            let separator = if field.rule.is_empty() { "" } else { ", " };
+            field.rule += &format!("{separator}required by this graph");
         }
         field
     }
@@ -286,11 +254,7 @@ impl Field {
             _ => FieldKind::Json,
         };
         // That a text is a text needs no words.
-        let rule = if kind == FieldKind::Json {
-            "JSON".to_string()
-        } else {
-            String::new()
-        };
+        let rule = if kind == FieldKind::Json { "JSON" } else { "" };
         Field {
             name: name.into(),
             description: None,
@@ -299,7 +263,7 @@ impl Field {
             is_nullable: false,
             initial: None,
             keeps_empty: false,
-            rule,
+            rule: rule.into(),
         }
     }
 
@@ -323,13 +287,6 @@ impl Field {
                 rule: "JSON".into(),
                 ..self
             }
-        }
-    }
-
-    fn accepting_initial(self) -> Field {
-        match self.initial.clone() {
-            Some(value) => self.accepting(&value),
-            None => self,
         }
     }
 
@@ -402,10 +359,6 @@ fn message_text(value: &Value) -> Option<&str> {
     message["content"]
         .as_str()
         .filter(|text| is_plain && !text.is_empty())
-}
-
-fn is_empty(value: &Value) -> bool {
-    value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty)
 }
 
 /// Whether a schema is that of a list of messages: graphs declare theirs as a list of anything, or of each type of message.

@@ -2,6 +2,7 @@
 //!
 //! Everything here is pure, so that the command and the dashboard show the same rows in the same order.
 
+use super::curl::quoted;
 use super::thread_facts::{Question, ThreadFacts};
 use super::{Action, DecisionKind, StuckSign, ThreadStatus, summary_of};
 use crate::text;
@@ -107,28 +108,30 @@ fn before(next: &[String]) -> String {
 
 /// Says why a thread stopped without a question or an error, and where: `before a, b`, or empty.
 fn stop_in_words(cause: Option<InboxCause>, place: &str) -> String {
-    let place = if place.is_empty() {
-        String::new()
-    } else {
-        format!(" {place}")
+    let (what, behind) = match cause {
+        Some(InboxCause::Breakpoint) => ("Breakpoint", ""),
+        Some(InboxCause::Cancelled) => ("Cancelled", ""),
+        Some(InboxCause::Edited) => ("Edited", ", not continued"),
+        _ => ("Interrupted", "; the cause is not known"),
     };
-    match cause {
-        Some(InboxCause::Breakpoint) => format!("Breakpoint{place}"),
-        Some(InboxCause::Cancelled) => format!("Cancelled{place}"),
-        Some(InboxCause::Edited) => format!("Edited{place}, not continued"),
-        _ => format!("Interrupted{place}; the cause is not known"),
-    }
+    let space = if place.is_empty() { "" } else { " " };
+    format!("{what}{space}{place}{behind}")
 }
 
-/// Says why a thread stopped although nodes follow, in the words of the inbox; `None` if it didn't, or has a question or an error.
-pub fn stopped_in_words(status: &ThreadStatus) -> Option<String> {
-    let (cause, next) = match status {
+/// Returns why a thread stopped without a question or an error, and the nodes that follow; `None` if it didn't.
+fn stop_of(status: &ThreadStatus) -> Option<(Option<InboxCause>, &[String])> {
+    Some(match status {
         ThreadStatus::Paused { next, .. } => (Some(InboxCause::Breakpoint), next),
         ThreadStatus::Cancelled { next, .. } => (Some(InboxCause::Cancelled), next),
         ThreadStatus::Edited { next, .. } => (Some(InboxCause::Edited), next),
         ThreadStatus::Stopped { next, .. } => (None, next),
         _ => return None,
-    };
+    })
+}
+
+/// Says why a thread stopped although nodes follow, in the words of the inbox; `None` if it didn't, or has a question or an error.
+pub fn stopped_in_words(status: &ThreadStatus) -> Option<String> {
+    let (cause, next) = stop_of(status)?;
     (!next.is_empty()).then(|| stop_in_words(cause, &before(next)))
 }
 
@@ -152,34 +155,35 @@ impl InboxThread {
     pub fn new(thread_id: &str, facts: &ThreadFacts, status: &ThreadStatus) -> Option<InboxThread> {
         let (cause, detail) = match status {
             ThreadStatus::Waiting { .. } => (Some(InboxCause::Question), String::new()),
-            ThreadStatus::Paused { next, .. } => (Some(InboxCause::Breakpoint), before(next)),
-            ThreadStatus::Cancelled { next, .. } => (Some(InboxCause::Cancelled), before(next)),
             // JavaScript keeps the status of a thread that an edit ended.
             ThreadStatus::Edited { next, .. } if next.is_empty() => return None,
-            ThreadStatus::Edited { next, .. } => (Some(InboxCause::Edited), before(next)),
-            ThreadStatus::Stopped { next, .. } => (None, before(next)),
             ThreadStatus::Failed { error, .. } => (Some(InboxCause::Error), first_line(error)),
             ThreadStatus::BusyWithoutRun { .. } => {
                 (Some(InboxCause::Stuck), "busy, but no run is active".into())
             }
-            ThreadStatus::Loading
-            | ThreadStatus::Unknown { .. }
-            | ThreadStatus::Queued { .. }
-            | ThreadStatus::Running { .. }
-            | ThreadStatus::Idle { .. }
-            | ThreadStatus::Deleted => return None,
+            other => {
+                let (cause, next) = stop_of(other)?;
+                (cause, before(next))
+            }
         };
         Some(InboxThread {
-            thread_id: thread_id.into(),
-            graph: facts.graph_id.clone(),
-            assistant_id: facts.assistant_id.clone(),
-            status: facts.status.clone(),
             cause,
             since: status.time().or(facts.updated_at),
             questions: status.questions().to_vec(),
             detail,
-            owner: facts.owner.clone(),
+            ..InboxThread::of(thread_id, facts)
         })
+    }
+
+    fn of(thread_id: &str, facts: &ThreadFacts) -> InboxThread {
+        InboxThread {
+            thread_id: thread_id.into(),
+            graph: facts.graph_id.clone(),
+            assistant_id: facts.assistant_id.clone(),
+            status: facts.status.clone(),
+            owner: facts.owner.clone(),
+            ..InboxThread::default()
+        }
     }
 
     /// Returns its group. A thread whose records don't say why it stopped may ask something, so it waits.
@@ -190,15 +194,10 @@ impl InboxThread {
     /// Makes the row of a thread whose run is stuck.
     pub fn stuck(thread_id: &str, facts: &ThreadFacts, sign: &StuckSign) -> InboxThread {
         InboxThread {
-            thread_id: thread_id.into(),
-            graph: facts.graph_id.clone(),
-            assistant_id: facts.assistant_id.clone(),
-            status: facts.status.clone(),
             cause: Some(InboxCause::Stuck),
             since: sign.since().or(facts.updated_at),
-            questions: Vec::new(),
             detail: sign.evidence(),
-            owner: facts.owner.clone(),
+            ..InboxThread::of(thread_id, facts)
         }
     }
 
@@ -369,11 +368,8 @@ impl InboxRow {
     ) -> InboxRow {
         let ((word, end), id) = (argument(deployment_word), shell_word(&revision.revision_id));
         // Behind `--`, both arguments keep their order.
-        let words = if end.is_empty() {
-            format!("{word} {id}")
-        } else {
-            format!("{end} {id}")
-        };
+
+        let words = format!("{word}{end} {id}");
         InboxRow {
             profile: profile.into(),
             region: region.map(String::from),
@@ -466,16 +462,12 @@ pub fn sort_inbox(rows: &mut [InboxRow]) {
 
 /// Compares two rows in the order of the inbox.
 pub fn compare_inbox(a: &InboxRow, b: &InboxRow) -> Ordering {
-    let by_time = |a: Option<Timestamp>, b: Option<Timestamp>| match (a, b) {
-        (Some(a), Some(b)) => a.cmp(&b),
-        (a, b) => b.is_some().cmp(&a.is_some()),
+    let place = |row: &InboxRow| {
+        let since = row.since();
+        let names = [&row.profile, &row.deployment, &row.command].map(String::clone);
+        (row.group().rank(), since.is_none(), since, names)
     };
-    match a.group().rank().cmp(&b.group().rank()) {
-        Ordering::Equal => by_time(a.since(), b.since()).then_with(|| {
-            (&a.profile, &a.deployment, &a.command).cmp(&(&b.profile, &b.deployment, &b.command))
-        }),
-        other => other,
-    }
+    place(a).cmp(&place(b))
 }
 
 /// Quotes a word for a shell, without its control characters.
@@ -489,7 +481,7 @@ pub fn shell_word(word: &str) -> String {
     if is_plain {
         word.into_owned()
     } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
+        quoted(&word)
     }
 }
 
@@ -505,15 +497,9 @@ pub fn shell_option(name: &str, value: &str) -> String {
 }
 
 fn first_line(error: &str) -> String {
-    let line = error
-        .lines()
-        .map(str::trim)
-        .find(|line| !line.is_empty())
-        .unwrap_or_default();
-    match line.char_indices().nth(MAX_ERROR) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_string(),
-    }
+    let mut lines = error.lines().map(str::trim);
+    let line = lines.find(|line| !line.is_empty());
+    text::short(line.unwrap_or_default(), MAX_ERROR)
 }
 
 #[cfg(test)]

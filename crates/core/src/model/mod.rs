@@ -59,9 +59,7 @@ pub use checkpoints::{
 pub use compare::{Change, compare, without_natural};
 pub use configuration::{Configuration, KeyRelation, KeyRow, KeyTable, KeyValue};
 pub use curl::{KEY_PLACE, PlainRequest, TOKEN_PLACE};
-pub use deployment::{
-    Deployment, DeploymentState, NO_URL, Secret, SourceConfig, SourceRevisionConfig,
-};
+pub use deployment::{Deployment, DeploymentState, NO_URL, SourceConfig, SourceRevisionConfig};
 pub use failure::{
     CardLine, CardLog, Evidence, FailureCard, LastGood, LogEnd, LogEvidence, LogStep, NextStep,
     Part, ServesInstead, StatusTime, StepKind, Times,
@@ -91,7 +89,7 @@ pub use supersteps::{
     GraphShape, HistoryState, StepWrite, Supersteps, Unrepeatable, branch_of, plain_message,
     same_message,
 };
-pub use thread::{Interrupt, Thread};
+pub use thread::Thread;
 pub use thread_facts::{Question, RunFacts, StateFacts, TaskFacts, ThreadError, ThreadFacts};
 pub use thread_search::{
     Condition, NAME_KEY, STAR_KEY, SearchError, SearchRow, ServerFilter, THREAD_STATUSES, Term,
@@ -132,4 +130,22 @@ pub fn parse_time(text: &str) -> Option<jiff::Timestamp> {
         let civil: jiff::civil::DateTime = text.parse().ok()?;
         Some(civil.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp())
     })
+}
+
+/// Returns a text that isn't empty.
+pub(crate) fn filled(value: &serde_json::Value) -> Option<String> {
+    let text = value.as_str().filter(|text| !text.is_empty());
+    text.map(str::to_string)
+}
+
+/// Returns the time in a field of a record.
+pub(crate) fn time_in(record: &serde_json::Value, field: &str) -> Option<jiff::Timestamp> {
+    parse_time(record[field].as_str()?)
+}
+
+/// Returns whether a value is null, or an empty list or object.
+pub(crate) fn is_blank(value: &serde_json::Value) -> bool {
+    let is_empty = value.as_array().map(Vec::is_empty);
+    let is_empty = is_empty.or_else(|| value.as_object().map(serde_json::Map::is_empty));
+    is_empty.unwrap_or(value.is_null())
 }

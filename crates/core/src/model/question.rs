@@ -190,11 +190,8 @@ fn approve(actions: &[Action]) -> String {
 }
 
 fn one_line(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MAX_SUMMARY) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
+    let words: Vec<&str> = text.split_whitespace().collect();
+    crate::text::short(&words.join(" "), MAX_SUMMARY)
 }
 
 fn text_of(value: &Value) -> Option<&str> {
@@ -206,19 +203,15 @@ fn text_of(value: &Value) -> Option<&str> {
 }
 
 fn plain(value: &Value) -> String {
-    match (value, text_of(value)) {
-        (Value::Object(fields), Some(text)) => {
-            let rest = rest_of(fields, text);
-            let text = crate::text::head(text, MAX_READ);
-            if rest.is_empty() {
-                text.to_string()
-            } else {
-                format!("{text} · {rest}")
-            }
-        }
-        (_, Some(text)) => crate::text::head(text, MAX_READ).to_string(),
-        (Value::Null, _) => "an answer".into(),
-        (other, None) => json_head(other),
+    let rest = match (value, text_of(value)) {
+        (Value::Object(fields), Some(text)) => rest_of(fields, text),
+        _ => String::new(),
+    };
+    match text_of(value).map(|text| crate::text::head(text, MAX_READ)) {
+        Some(text) if rest.is_empty() => text.to_string(),
+        Some(text) => format!("{text} · {rest}"),
+        None if value.is_null() => "an answer".into(),
+        None => json_head(value),
     }
 }
 
@@ -264,122 +257,77 @@ pub(super) fn short(value: &Value) -> String {
         Value::String(text) => crate::text::head(text, MAX_READ).to_string(),
         other => json_head(other),
     };
-    match text.char_indices().nth(MAX_ARGUMENT) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
+    crate::text::short(&text, MAX_ARGUMENT)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::StateFacts;
+    use crate::fixtures::{asking, questions};
     use serde_json::json;
-
-    fn captured(name: &str) -> Question {
-        let path = format!(
-            "{}/../../tests/fixtures/threads/{name}.json",
-            env!("CARGO_MANIFEST_DIR")
-        );
-        let case: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-        StateFacts::read(&case["state"].to_string())
-            .unwrap()
-            .pending()
-            .remove(0)
-    }
 
     #[test]
     fn captured_questions_are_summarized() {
-        assert_eq!(
-            captured("question").summary(),
-            "Approve? · draft: send 5 EUR"
-        );
-        assert_eq!(
-            captured("questions-parallel").summary(),
-            "Keep red? · item: red"
-        );
-        let hitl = captured("question-hitl");
-        assert!(
-            matches!(hitl.dialect(), Dialect::Approval(ApprovalFormat::Batch, actions) if actions.len() == 3)
-        );
-        assert!(
-            hitl.summary()
-                .starts_with("Approve 3 actions: send_email(to="),
-            "{}",
-            hitl.summary()
-        );
-        let inbox = captured("question-inbox");
-        assert!(
-            matches!(inbox.dialect(), Dialect::Approval(ApprovalFormat::Inbox, _)),
-            "{:?}",
-            inbox.value
-        );
+        for (name, format, begins) in [
+            ("question", None, "Approve? · draft: send 5 EUR"),
+            ("questions-parallel", None, "Keep red? · item: red"),
+            (
+                "question-hitl",
+                Some((ApprovalFormat::Batch, 3)),
+                "Approve 3 actions: send_email(to=",
+            ),
+            ("question-inbox", Some((ApprovalFormat::Inbox, 1)), ""),
+        ] {
+            let question = questions(name).remove(0);
+            let asked = match question.dialect() {
+                Dialect::Approval(format, actions) => Some((format, actions.len())),
+                _ => None,
+            };
+            assert_eq!(asked, format, "{name}");
+            assert!(
+                question.summary().starts_with(begins),
+                "{}",
+                question.summary()
+            );
+        }
     }
 
     #[test]
     fn question_summaries_are_one_short_line() {
-        let summary = |value: Value| {
-            Question {
-                value,
-                ..Question::default()
-            }
-            .summary()
-        };
-        assert_eq!(summary(json!("Really?\n  yes or no")), "Really? yes or no");
-        assert_eq!(
-            summary(json!({"amount": 5, "message": "Pay"})),
-            "Pay · amount: 5"
-        );
-        assert_eq!(summary(json!([1, {"a": null}])), r#"[1,{"a":null}]"#);
-        assert_eq!(
-            (summary(Value::Null), summary(json!({}))),
-            ("an answer".into(), "{}".into())
-        );
-        assert_eq!(
-            summary(json!("x".repeat(5000))).chars().count(),
-            MAX_SUMMARY + 1
-        );
-        // An incomplete request of a known format is treated as plain JSON.
-        assert_eq!(
-            summary(json!({"action_requests": [{"args": {}}]})),
-            r#"{"action_requests":[{"args":{}}]}"#
-        );
         let long = json!({"action_requests": [{"name": "f", "args": {"a": "y".repeat(99), "b": [1], "c": 2, "d": 3, "e": 4}}]});
-        assert_eq!(
-            summary(long),
-            format!("Approve f(a={}…, b=[1], c=2, d=3, …)", "y".repeat(40))
-        );
-        let two = [
-            Question {
-                value: json!("A?"),
-                ..Question::default()
-            },
-            Question::default(),
-        ];
-        assert_eq!(summary_of(&two), "2 questions: A?");
-        let call = |name: &str| Question {
-            value: json!({"type": "tool_approval", "name": name}),
-            ..Question::default()
-        };
-        assert_eq!(
-            summary_of(&[call("f"), call("g")]),
-            "Approve 2 actions: f() · g()"
-        );
-        assert_eq!(
-            summary_of(&[call("f"), two[0].clone()]),
-            "2 questions: Approve f()"
-        );
+        let call = format!("Approve f(a={}…, b=[1], c=2, d=3, …)", "y".repeat(40));
+        for (value, expected) in [
+            (json!("Really?\n  yes or no"), "Really? yes or no"),
+            (json!({"amount": 5, "message": "Pay"}), "Pay · amount: 5"),
+            (json!([1, {"a": null}]), r#"[1,{"a":null}]"#),
+            (Value::Null, "an answer"),
+            (json!({}), "{}"),
+            (
+                json!("x".repeat(5000)),
+                &format!("{}…", "x".repeat(MAX_SUMMARY)),
+            ),
+            // An incomplete request of a known format is treated as plain JSON.
+            (
+                json!({"action_requests": [{"args": {}}]}),
+                r#"{"action_requests":[{"args":{}}]}"#,
+            ),
+            (long, &call),
+        ] {
+            assert_eq!(asking(value).summary(), expected);
+        }
+        let call = |name: &str| asking(json!({"type": "tool_approval", "name": name}));
+        let plain = || asking(json!("A?"));
+        for (questions, expected) in [
+            ([plain(), Question::default()], "2 questions: A?"),
+            ([call("f"), call("g")], "Approve 2 actions: f() · g()"),
+            ([call("f"), plain()], "2 questions: Approve f()"),
+        ] {
+            assert_eq!(summary_of(&questions), expected);
+        }
     }
 
     #[test]
     fn unsupported_formats_are_not_taken_for_plain_questions() {
-        let why = |value: Value| {
-            Question {
-                value,
-                ..Question::default()
-            }
-            .unsupported()
-        };
         let old = json!({"action_request": {"action": "f", "args": {}}, "config": {"allow_accept": true}});
         let request = json!({"name": "f", "args": {}});
         let config = |name: &str| json!({"action_name": name, "allowed_decisions": ["approve"]});
@@ -429,11 +377,8 @@ mod tests {
                 "it looks like an approval, in an unknown format",
             ),
         ] {
-            let question = Question {
-                value: value.clone(),
-                ..Question::default()
-            };
-            assert_eq!(why(value).as_deref(), Some(expected));
+            let question = asking(value);
+            assert_eq!(question.unsupported().as_deref(), Some(expected));
             assert!(
                 question.actions().is_empty()
                     && !question.can_be_approved()
@@ -447,105 +392,83 @@ mod tests {
             json!([old]),
             old,
             json!([1, 2]),
-            json!([]),
             json!({"x": 1, "draft": ["y"]}),
             two,
             asked,
         ] {
-            assert_eq!(why(value.clone()), None, "{value}");
+            assert_eq!(asking(value).unsupported(), None);
         }
     }
 
     #[test]
     fn a_call_allows_the_decisions_of_its_schema() {
-        let allowed = |schema: Option<Value>| {
-            let value = json!({"type": "tool_approval", "tool_call_id": "c", "name": "f", "args": {"n": 1}});
-            let question = Question {
-                value,
-                response_schema: schema,
-                ..Question::default()
-            };
-            let words = |action: &Action| {
-                action
-                    .allowed
-                    .iter()
-                    .map(|kind| kind.word())
-                    .collect::<Vec<_>>()
-                    .join(" ")
-            };
-            (
-                question.unsupported(),
-                question.actions().first().map(words).unwrap_or_default(),
-            )
-        };
         let one = |word: &str| json!({"type": "object", "properties": {"type": {"const": word}}, "required": ["type"]});
-        assert_eq!(
-            allowed(Some(one("approve"))),
-            (None, "approve".into()),
-            "the only one has no alternatives"
-        );
-        assert_eq!(
-            allowed(Some(json!({"anyOf": [one("reject"), one("new")]}))),
-            (None, "reject".into())
-        );
-        assert_eq!(allowed(None), (None, "approve edit reject respond".into()));
-        assert_eq!(
-            allowed(Some(one("new"))).0.as_deref(),
-            Some("its schema has no known decision")
-        );
-        // References that lead nowhere, or in a circle.
-        for schema in [
-            json!({"oneOf": [{"$ref": "#/$defs/x"}]}),
-            json!({"oneOf": [{"$ref": "#/oneOf/0"}]}),
-            json!(7),
+        for (schema, expected) in [
+            // The only one has no alternatives.
+            (Some(one("approve")), Ok("approve")),
+            (
+                Some(json!({"anyOf": [one("reject"), one("new")]})),
+                Ok("reject"),
+            ),
+            (None, Ok("approve edit reject respond")),
+            (Some(one("new")), Err("its schema has no known decision")),
+            // References that lead nowhere, or in a circle.
+            (
+                Some(json!({"oneOf": [{"$ref": "#/$defs/x"}]})),
+                Err("its schema has no known decision"),
+            ),
+            (
+                Some(json!({"oneOf": [{"$ref": "#/oneOf/0"}]})),
+                Err("its schema has no known decision"),
+            ),
+            (Some(json!(7)), Err("its schema has no known decision")),
         ] {
-            assert!(allowed(Some(schema)).0.is_some());
+            let question = Question {
+                response_schema: schema,
+                ..asking(
+                    json!({"type": "tool_approval", "tool_call_id": "c", "name": "f", "args": {"n": 1}}),
+                )
+            };
+            let actions = question.actions();
+            let words = actions
+                .iter()
+                .flat_map(|action| &action.allowed)
+                .map(|kind| kind.word());
+            let allowed = words.collect::<Vec<_>>().join(" ");
+            let unsupported = question.unsupported();
+            assert_eq!(unsupported.as_deref().map_or(Ok(&*allowed), Err), expected);
         }
     }
 
     #[test]
     fn yes_or_no_questions_are_detected() {
-        let is_yes_or_no = |value: Value| {
-            Question {
-                value,
-                ..Question::default()
-            }
-            .is_yes_or_no()
-        };
-        assert!(
-            is_yes_or_no(json!("Approve this payment?"))
-                && is_yes_or_no(json!({"question": "Send it?"}))
-        );
-        assert!(
-            !is_yes_or_no(json!("Which city?"))
-                && !is_yes_or_no(json!({"x": 1}))
-                && !is_yes_or_no(json!("Approve"))
-        );
-        let schema = Question {
-            response_schema: Some(json!({"type": "boolean"})),
-            ..Question::default()
-        };
-        assert!(schema.is_yes_or_no());
-        // pydantic writes an optional or a named boolean like this.
-        for schema in [
-            json!({"anyOf": [{"type": "boolean"}, {"type": "null"}]}),
-            json!({"$ref": "#/$defs/Go", "$defs": {"Go": {"type": "boolean"}}}),
+        for (value, expected) in [
+            (json!("Approve this payment?"), true),
+            (json!({"question": "Send it?"}), true),
+            (json!("Which city?"), false),
+            (json!({"x": 1}), false),
+            (json!("Approve"), false),
         ] {
-            assert!(
-                Question {
-                    response_schema: Some(schema),
-                    ..Question::default()
-                }
-                .is_yes_or_no()
-            );
+            assert_eq!(asking(value).is_yes_or_no(), expected);
         }
-        let schema = Some(json!({"properties": {"go": {"type": "boolean"}}}));
-        assert!(
-            !Question {
-                response_schema: schema,
+        for (schema, expected) in [
+            (json!({"type": "boolean"}), true),
+            // pydantic writes an optional or a named boolean like this.
+            (
+                json!({"anyOf": [{"type": "boolean"}, {"type": "null"}]}),
+                true,
+            ),
+            (
+                json!({"$ref": "#/$defs/Go", "$defs": {"Go": {"type": "boolean"}}}),
+                true,
+            ),
+            (json!({"properties": {"go": {"type": "boolean"}}}), false),
+        ] {
+            let question = Question {
+                response_schema: Some(schema),
                 ..Question::default()
-            }
-            .is_yes_or_no()
-        );
+            };
+            assert_eq!(question.is_yes_or_no(), expected, "{question:?}");
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! Running an input again, from the record of the run that had it.
 
-use super::{Extra, RunCreate, RunFacts};
+use super::{Extra, RunCreate, RunFacts, is_blank};
 use crate::json;
+
 use serde_json::{Map, Value};
 
 /// Keys of a run's configuration that its server adds; sent again they would claim to be another request's.
@@ -37,7 +38,7 @@ impl Rerun {
     /// Takes configuration, context, breakpoints and the like from the record of an earlier run, without its input. A run
     /// that continues another one needs them: servers do not keep them with the thread.
     pub fn with_options_of(run: Option<&RunFacts>, assistant_id: &str) -> Rerun {
-        let kwargs = run.map(kwargs_of).unwrap_or_default();
+        let kwargs = run.map(RunFacts::started_with).unwrap_or_default();
         let mut body = RunCreate::alone(assistant_id);
         let mut omitted = Vec::new();
         let context = kwargs["context"]
@@ -62,7 +63,7 @@ impl Rerun {
     /// # Errors
     /// Why there is nothing to repeat: the record has no input, or the run did not have one.
     pub fn of(run: &RunFacts, assistant_id: &str) -> Result<Rerun, String> {
-        let kwargs = kwargs_of(run);
+        let kwargs = run.started_with();
         let input = run.own_input();
         let command = Some(&kwargs["command"]).filter(|command| !command.is_null());
         if command.is_some_and(|command| !command["resume"].is_null()) {
@@ -91,14 +92,15 @@ impl Rerun {
 }
 
 impl RunFacts {
+    /// Returns what it was started with, parsed; null if the record doesn't say.
+    pub(super) fn started_with(&self) -> Value {
+        json_in(&self.kwargs)
+    }
+
     /// Returns the input of its own that the run was started with. A run that answered a question or continued has none.
     pub fn own_input(&self) -> Option<Value> {
-        let kwargs = kwargs_of(self);
-        let beside: Value = self
-            .input
-            .as_deref()
-            .and_then(|json| json::from_str(json).ok())
-            .unwrap_or_default();
+        let kwargs = self.started_with();
+        let beside = json_in(&self.input);
         let resumes = !kwargs["command"]["resume"].is_null();
         [kwargs["input"].clone(), beside]
             .into_iter()
@@ -107,11 +109,9 @@ impl RunFacts {
     }
 }
 
-fn kwargs_of(run: &RunFacts) -> Value {
-    run.kwargs
-        .as_deref()
-        .and_then(|json| json::from_str(json).ok())
-        .unwrap_or_default()
+fn json_in(text: &Option<String>) -> Value {
+    let value = text.as_deref().and_then(|text| json::from_str(text).ok());
+    value.unwrap_or_default()
 }
 
 /// The configuration without what the server added. A request may have a context or `configurable`, but not both; servers
@@ -162,13 +162,7 @@ fn is_own(name: &str) -> bool {
 }
 
 fn is_set(value: &Value) -> bool {
-    match value {
-        Value::Null => false,
-        Value::Array(items) => !items.is_empty(),
-        Value::Object(fields) => !fields.is_empty(),
-        Value::String(text) => !text.is_empty(),
-        _ => true,
-    }
+    !is_blank(value) && value != ""
 }
 
 #[cfg(test)]

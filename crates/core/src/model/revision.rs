@@ -14,18 +14,10 @@ pub struct Revision {
     #[serde(default, deserialize_with = "lenient")]
     pub status: String,
     /// When the revision was made; lists are newest first by this.
-    #[serde(
-        default,
-        deserialize_with = "lenient_time",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "lenient_time")]
     pub created_at: Option<Timestamp>,
     /// When it last changed.
-    #[serde(
-        default,
-        deserialize_with = "lenient_time",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "lenient_time")]
     pub updated_at: Option<Timestamp>,
     /// What it was made from.
     #[serde(default, deserialize_with = "lenient")]

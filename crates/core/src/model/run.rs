@@ -21,20 +21,12 @@ pub struct Run {
     #[serde(default, deserialize_with = "lenient")]
     pub status: String,
     /// When it was requested.
-    #[serde(
-        default,
-        deserialize_with = "lenient_time",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "lenient_time")]
     pub created_at: Option<Timestamp>,
     /// When it last changed.
-    #[serde(
-        default,
-        deserialize_with = "lenient_time",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "lenient_time")]
     pub updated_at: Option<Timestamp>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub metadata: Option<Value>,
     /// Everything else.
     #[serde(flatten)]

@@ -1,7 +1,7 @@
 //! The options of a new run besides its assistant and input: what they must be, and the request that they make. The dashboard's
 //! composer and `runtail run` share them.
 
-use super::{Extra, RunCreate};
+use super::RunCreate;
 use crate::config::nearest;
 use crate::text;
 use serde_json::{Value, json};
@@ -248,41 +248,36 @@ impl RunOptions {
 
     /// Returns the request of a run with these options.
     pub fn body(&self, assistant_id: &str, input: Option<Value>) -> RunCreate {
-        let mut extra = Extra::new();
-        let mut set = |name: &str, value: Option<Value>| {
-            extra.extend(value.map(|value| (name.to_string(), value)))
-        };
-        set(
-            "multitask_strategy",
-            self.conflict.map(|conflict| conflict.word().into()),
-        );
-        set("interrupt_before", nodes_value(&self.before));
-        set("interrupt_after", nodes_value(&self.after));
         let mut config = self.config.clone().unwrap_or_else(|| json!({}));
         if let (Some(limit), Value::Object(fields)) = (self.recursion_limit, &mut config) {
             fields.insert("recursion_limit".into(), limit.into());
         }
-        set(
-            "config",
-            Some(config).filter(|config| is_filled(Some(config))),
-        );
-        set("context", self.context.clone());
-        set("after_seconds", self.delay.map(Value::from));
-        set(
-            "durability",
-            self.durability.map(|durability| durability.word().into()),
-        );
-        set("webhook", self.webhook.clone().map(Value::from));
+        let options = [
+            (
+                "multitask_strategy",
+                json!(self.conflict.map(Conflict::word)),
+            ),
+            ("interrupt_before", nodes_value(&self.before)),
+            ("interrupt_after", nodes_value(&self.after)),
+            (
+                "config",
+                Some(config).filter(|config| is_filled(Some(config))).into(),
+            ),
+            ("context", self.context.clone().into()),
+            ("after_seconds", json!(self.delay)),
+            ("durability", json!(self.durability.map(Durability::word))),
+            ("webhook", json!(self.webhook)),
+        ];
+        let options = options.into_iter().filter(|(_, value)| !value.is_null());
         RunCreate {
-            assistant_id: assistant_id.to_string(),
             input,
             stream_mode: self.modes.clone(),
             stream_subgraphs: self.subgraphs,
-            stream_resumable: true,
-            on_disconnect: Some("continue".into()),
             metadata: self.metadata.clone(),
-            extra,
-            ..RunCreate::default()
+            extra: options
+                .map(|(name, value)| (name.to_string(), value))
+                .collect(),
+            ..RunCreate::alone(assistant_id)
         }
     }
 }
@@ -293,11 +288,11 @@ fn is_filled(value: Option<&Value>) -> bool {
         .is_some_and(|fields| !fields.is_empty())
 }
 
-fn nodes_value(names: &[String]) -> Option<Value> {
+fn nodes_value(names: &[String]) -> Value {
     match names {
-        [] => None,
-        [all] if all == ALL_NODES => Some(json!(ALL_NODES)),
-        names => Some(json!(names)),
+        [] => Value::Null,
+        [all] if all == ALL_NODES => json!(ALL_NODES),
+        names => json!(names),
     }
 }
 
@@ -316,10 +311,10 @@ fn unknown_node(names: &[String], nodes: &[String]) -> Option<String> {
             text::clean(near)
         ));
     }
-    let known: Vec<String> = nodes
+    let known: Vec<_> = nodes
         .iter()
         .take(NAMED)
-        .map(|name| text::clean(name).into_owned())
+        .map(|name| text::clean(name))
         .collect();
     let more = if nodes.len() > NAMED { ", …" } else { "" };
     Some(format!(

@@ -1,6 +1,6 @@
 //! Which revision of a deployment ran a run, as far as the records show it.
 
-use super::parse_time;
+use super::{filled, time_in};
 use crate::text::short_id;
 use serde::Serialize;
 use serde_json::Value;
@@ -65,20 +65,14 @@ impl RunRevision {
     /// Judges a run's record by the deployment's revisions, newest first; `None` if they are not known. `info` is the response to
     /// `GET /info`, or null.
     pub fn of(run: &Value, info: &Value, revisions: Option<&[Value]>) -> RunRevision {
-        let text = |value: &Value| {
-            value
-                .as_str()
-                .filter(|text| !text.is_empty())
-                .map(str::to_string)
-        };
         let revisions = revisions.unwrap_or_default();
         let newest = revisions.first();
-        let newest_id = newest.and_then(|row| text(&row["id"]));
+        let newest_id = newest.and_then(|row| filled(&row["id"]));
         let judged = |age: RevisionAge, id: Option<String>, why: String| RunRevision {
             age,
             revision_id: id,
             newest_revision_id: newest_id.clone(),
-            server_revision_id: text(&info["host"]["host_revision_id"]),
+            server_revision_id: filled(&info["host"]["host_revision_id"]),
             why,
         };
         let by_metadata = named(&run["kwargs"]["config"], &run["metadata"]);
@@ -95,7 +89,8 @@ impl RunRevision {
                 .iter()
                 .filter(|row| is_named(row, &name))
                 .collect();
-            let id = |row: &Value| text(&row["id"]);
+            let id = |row: &Value| filled(&row["id"]);
+            let known = format!("by its metadata ({field})");
             return match matching.as_slice() {
                 [] => judged(
                     RevisionAge::Unknown,
@@ -105,16 +100,10 @@ impl RunRevision {
                         short_id(&name)
                     ),
                 ),
-                [one] if one["id"] == newest["id"] => judged(
-                    RevisionAge::New,
-                    id(one),
-                    format!("by its metadata ({field})"),
-                ),
-                [first, ..] if matching.iter().all(|row| row["id"] != newest["id"]) => judged(
-                    RevisionAge::Old,
-                    id(first),
-                    format!("by its metadata ({field})"),
-                ),
+                [one] if one["id"] == newest["id"] => judged(RevisionAge::New, id(one), known),
+                [first, ..] if matching.iter().all(|row| row["id"] != newest["id"]) => {
+                    judged(RevisionAge::Old, id(first), known)
+                }
                 several => judged(
                     RevisionAge::Unknown,
                     None,
@@ -125,13 +114,13 @@ impl RunRevision {
                 ),
             };
         }
-        let time = |value: &Value| value.as_str().and_then(parse_time);
+
         let is_active = matches!(
             run["status"].as_str(),
             Some("pending" | "queued" | "running" | "streaming")
         );
         if let (Some(ended), Some(created)) =
-            (time(&run["updated_at"]), time(&newest["created_at"]))
+            (time_in(run, "updated_at"), time_in(newest, "created_at"))
             && ended < created
             && !is_active
         {

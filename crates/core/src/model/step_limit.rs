@@ -1,8 +1,6 @@
 //! The limit of steps (`recursion_limit`) that ended a thread's newest run.
 
 use super::{RunFacts, StateFacts, ThreadRecords, ThreadStatus, cause};
-use crate::json;
-use serde_json::Value;
 
 /// The number of steps of servers that don't say theirs.
 const USUAL_LIMIT: u64 = 25;
@@ -78,8 +76,7 @@ impl StepLimit {
 impl RunFacts {
     /// Returns the limit of steps that it was started with.
     fn recursion_limit(&self) -> Option<u64> {
-        let kwargs: Value = json::from_str(self.kwargs.as_deref()?).ok()?;
-        kwargs["config"]["recursion_limit"].as_u64()
+        self.started_with()["config"]["recursion_limit"].as_u64()
     }
 
     /// Returns why it failed, by its record and by what it wrote into a history, newest first.
@@ -129,8 +126,8 @@ fn of_error(error: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{RunFacts, StateFacts, ThreadFacts};
-    use serde_json::json;
+    use crate::model::ThreadFacts;
+    use serde_json::{Value, json};
 
     #[test]
     fn recursion_limit_is_read_from_the_error() {

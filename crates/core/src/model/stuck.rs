@@ -58,14 +58,13 @@ impl StuckSign {
     pub fn word(&self) -> String {
         match self {
             StuckSign::Pending { waited, .. } => format!("pending for {}", text::age(*waited)),
-            StuckSign::Silent {
-                silent,
-                source: SilenceSource::Events,
-                ..
-            } => {
-                format!("no event for {}", text::age(*silent))
+            StuckSign::Silent { silent, source, .. } => {
+                let what = match source {
+                    SilenceSource::Events => "event",
+                    _ => "change",
+                };
+                format!("no {what} for {}", text::age(*silent))
             }
-            StuckSign::Silent { silent, .. } => format!("no change for {}", text::age(*silent)),
             StuckSign::Attempt { number, .. } => format!("attempt {number}"),
             StuckSign::BusyWithoutRun { .. } => "busy, no active run".into(),
         }
@@ -78,50 +77,29 @@ impl StuckSign {
             None => "a run".to_string(),
         };
         match self {
-            StuckSign::Pending { run_id, waited, .. } => {
-                let ahead = "no run of this thread is ahead of it";
-                format!(
-                    "{} has been pending for {}; {ahead}",
-                    run(run_id),
-                    text::age(*waited)
-                )
+            StuckSign::Pending { run_id, waited, .. } => format!(
+                "{} has been pending for {}; no run of this thread is ahead of it",
+                run(run_id),
+                text::age(*waited)
+            ),
+            StuckSign::Silent { silent, source, .. } => {
+                let age = text::age(*silent);
+                match source {
+                    SilenceSource::Events => {
+                        format!("running, but no event was received for {age}")
+                    }
+                    SilenceSource::Records => format!(
+                        "running, but its records have not changed for {age} (events were not read)"
+                    ),
+                    SilenceSource::RecordsAndEvents => format!(
+                        "running, but neither its records nor its events show a change for {age}"
+                    ),
+                }
             }
-            StuckSign::Silent {
-                silent,
-                source: SilenceSource::Events,
-                ..
-            } => {
-                format!(
-                    "running, but no event was received for {}",
-                    text::age(*silent)
-                )
-            }
-            StuckSign::Silent {
-                silent,
-                source: SilenceSource::Records,
-                ..
-            } => {
-                format!(
-                    "running, but its records have not changed for {} (events were not read)",
-                    text::age(*silent)
-                )
-            }
-            StuckSign::Silent {
-                silent,
-                source: SilenceSource::RecordsAndEvents,
-                ..
-            } => {
-                format!(
-                    "running, but neither its records nor its events show a change for {}",
-                    text::age(*silent)
-                )
-            }
-            StuckSign::Attempt { run_id, number } => {
-                format!(
-                    "{} is at attempt {number}: the earlier ones didn't finish",
-                    run(run_id)
-                )
-            }
+            StuckSign::Attempt { run_id, number } => format!(
+                "{} is at attempt {number}: the earlier ones didn't finish",
+                run(run_id)
+            ),
             StuckSign::BusyWithoutRun { .. } => "busy, but no run is active".into(),
         }
     }
@@ -221,12 +199,9 @@ pub fn stuck_signs(activity: Activity<'_>, limits: &Stuck, now: Timestamp) -> Ve
 mod tests {
     use super::*;
 
-    fn now() -> Timestamp {
-        "2026-11-21T14:00:00Z".parse().unwrap()
-    }
-
     fn ago(milliseconds: i64) -> Timestamp {
-        now() - jiff::SignedDuration::from_millis(milliseconds)
+        let now: Timestamp = "2026-11-21T14:00:00Z".parse().unwrap();
+        now - jiff::SignedDuration::from_millis(milliseconds)
     }
 
     fn run(id: &str, status: &str, age: i64) -> RunFacts {
@@ -240,190 +215,136 @@ mod tests {
 
     fn signs(
         status: &ThreadStatus,
-        runs: &[RunFacts],
-        last: Option<(Timestamp, SilenceSource)>,
-    ) -> Vec<StuckSign> {
+        runs: Option<&[RunFacts]>,
+        attempt: Option<u64>,
+        last: Option<(i64, SilenceSource)>,
+    ) -> String {
         let activity = Activity {
             status,
-            runs: Some(runs),
-            attempt: None,
-            last,
+            runs,
+            attempt,
+            last: last.map(|(age, source)| (ago(age), source)),
         };
-        stuck_signs(activity, &Stuck::default(), now())
+        let signs = stuck_signs(activity, &Stuck::default(), ago(0));
+        let said = |sign: &StuckSign| format!("{}: {}", sign.word(), sign.evidence());
+        signs.iter().map(said).collect::<Vec<_>>().join("; ")
     }
 
-    fn queued(runs: &[RunFacts]) -> ThreadStatus {
-        ThreadStatus::derive(super::super::ThreadRecords {
+    fn of(runs: &[RunFacts]) -> ThreadStatus {
+        ThreadStatus::derive(ThreadRecords {
             runs: Some(runs),
-            ..Default::default()
+            ..ThreadRecords::default()
         })
     }
 
     #[test]
-    fn a_pending_run_is_stuck_after_the_threshold_and_not_before() {
-        for (age, expected) in [(59_000, false), (60_000, false), (60_001, true)] {
-            let runs = [run("r", "pending", age)];
-            assert_eq!(
-                !signs(&queued(&runs), &runs, None).is_empty(),
-                expected,
-                "{age}"
-            );
-        }
-        // A run that is created in the future is scheduled.
-        let runs = [run("r", "pending", -3_600_000)];
-        assert_eq!(signs(&queued(&runs), &runs, None), []);
-    }
-
-    #[test]
-    fn a_run_behind_a_running_one_is_queued_and_not_stuck() {
-        let runs = [
-            run("newest", "pending", 61_000),
-            run("waits", "pending", 90_000),
-            run("works", "running", 120_000),
-        ];
-        let status = queued(&runs);
-        assert!(matches!(status, ThreadStatus::Running { .. }));
-        assert_eq!(
-            signs(&status, &runs, Some((ago(1000), SilenceSource::Events))),
-            []
-        );
-        // The stream knows that a run is running before the list of runs does.
-        assert_eq!(
-            signs(
-                &status,
-                &runs[..2],
-                Some((ago(1000), SilenceSource::Events))
-            ),
-            []
-        );
-        // A running run that is silent is stuck itself.
-        let found = signs(&status, &runs, Some((ago(400_000), SilenceSource::Events)));
-        assert!(
-            matches!(found.as_slice(), [StuckSign::Silent { .. }]),
-            "{found:?}"
-        );
-        // The oldest of those that nothing is ahead of is stuck.
-        let status = queued(&runs[..2]);
-        let found = signs(&status, &runs[..2], None);
-        let waited = Duration::from_secs(90);
-        assert_eq!(
-            found,
-            [StuckSign::Pending {
-                run_id: Some("waits".into()),
-                since: ago(90_000),
-                waited
-            }]
-        );
-        assert!(
-            found[0]
-                .evidence()
-                .ends_with("no run of this thread is ahead of it"),
-            "{}",
-            found[0].evidence()
-        );
-        // Without the list of runs it is unknown what a run waits for.
-        let activity = Activity {
-            status: &status,
-            runs: None,
-            attempt: None,
-            last: None,
+    fn runs_are_stuck_after_their_threshold_and_not_before() {
+        use SilenceSource::{Events, Records};
+        let pending = |age| vec![run("r", "pending", age)];
+        let running = |attempt| {
+            let run = run("r", "running", 900_000);
+            vec![RunFacts { attempt, ..run }]
         };
-        assert_eq!(stuck_signs(activity, &Stuck::default(), now()), []);
-    }
-
-    #[test]
-    fn a_running_run_is_stuck_when_it_is_silent_for_longer_than_the_threshold() {
-        let runs = [run("r", "running", 900_000)];
-        let status = queued(&runs);
-        for (silence, expected) in [(300_000, false), (300_001, true)] {
-            let found = signs(&status, &runs, Some((ago(silence), SilenceSource::Events)));
-            assert_eq!(!found.is_empty(), expected, "{silence}");
-        }
-        // What is not known is no evidence.
-        assert_eq!(signs(&status, &runs, None), []);
-        let records = signs(&status, &runs, Some((ago(400_000), SilenceSource::Records)));
-        assert!(
-            records[0].evidence().contains("events were not read"),
-            "{}",
-            records[0].evidence()
-        );
-        assert_eq!(records[0].word(), "no change for 6m");
-        // A thread without an active run may be silent for days.
-        let idle = ThreadStatus::Idle {
-            ended: None,
-            began: None,
+        let queue = || {
+            vec![
+                run("newest", "pending", 61_000),
+                run("waits", "pending", 90_000),
+            ]
         };
-        assert_eq!(
-            signs(&idle, &[], Some((ago(9_000_000), SilenceSource::Events))),
-            []
-        );
-    }
-
-    #[test]
-    fn the_third_attempt_of_an_active_run_counts() {
-        let at = |attempt| {
-            [RunFacts {
-                attempt: Some(attempt),
-                ..run("r", "running", 1000)
-            }]
-        };
-        assert_eq!(signs(&queued(&at(2)), &at(2), None), []);
-        let found = signs(&queued(&at(3)), &at(3), None);
-        assert_eq!(
-            found,
-            [StuckSign::Attempt {
-                run_id: Some("r".into()),
-                number: 3
-            }]
-        );
-        // Checkpoints may know more than the run's record.
-        let (runs, status) = (at(1), queued(&at(1)));
-        let activity = Activity {
-            status: &status,
-            runs: Some(&runs),
-            attempt: Some(4),
-            last: None,
-        };
-        assert_eq!(
-            stuck_signs(activity, &Stuck::default(), now())[0].word(),
-            "attempt 4"
-        );
-        // A finished run is not stuck, however often it was tried.
-        let done = [RunFacts {
+        let behind = [queue(), vec![run("works", "running", 120_000)]].concat();
+        let done = RunFacts {
             attempt: Some(5),
             ..run("r", "success", 1000)
-        }];
-        assert_eq!(signs(&queued(&done), &done, None), []);
+        };
+        let attempt = |number: u8| {
+            format!(
+                "attempt {number}: run r is at attempt {number}: the earlier ones didn't finish"
+            )
+        };
+        let silent = "no event for 5m: running, but no event was received for 5m";
+        for (runs, attempt, last, expected) in [
+            (pending(60_000), None, None, ""),
+            (
+                pending(60_001),
+                None,
+                None,
+                "pending for 1m: run r has been pending for 1m; no run of this thread is ahead of it",
+            ),
+            // A run that is created in the future is scheduled.
+            (pending(-3_600_000), None, None, ""),
+            // One behind a running run waits for its turn; the oldest of those that nothing is ahead of is stuck.
+            (behind.clone(), None, Some((1000, Events)), ""),
+            (behind, None, Some((300_001, Events)), silent),
+            (
+                queue(),
+                None,
+                None,
+                "pending for 1m: run waits has been pending for 1m; no run of this thread is ahead of it",
+            ),
+            (running(None), None, Some((300_000, Events)), ""),
+            (running(None), None, Some((300_001, Events)), silent),
+            // What is not known is no evidence.
+            (running(None), None, None, ""),
+            (
+                running(None),
+                None,
+                Some((400_000, Records)),
+                "no change for 6m: running, but its records have not changed for 6m (events were not read)",
+            ),
+            (running(Some(2)), None, None, ""),
+            (running(Some(3)), None, None, &attempt(3)),
+            // Checkpoints may know more than the run's record.
+            (running(Some(1)), Some(4), None, &attempt(4)),
+            // A finished run is not stuck, however often it was tried, and a thread without an active one may be silent for days.
+            (vec![done], None, Some((9_000_000, Events)), ""),
+        ] {
+            assert_eq!(
+                signs(&of(&runs), Some(&runs), attempt, last),
+                expected,
+                "{runs:?}"
+            );
+        }
+        // The stream knows that a run is running before the list of runs does. Without that list it is unknown what a run waits for.
+        let works = of(&[run("works", "running", 120_000)]);
+        assert_eq!(
+            signs(&works, Some(&queue()), None, Some((1000, Events))),
+            ""
+        );
+        assert_eq!(signs(&of(&queue()), None, None, None), "");
     }
 
     #[test]
     fn a_busy_thread_without_a_run_counts_after_a_moment() {
-        let busy = |age: Option<i64>| ThreadStatus::BusyWithoutRun {
-            since: age.map(ago),
-        };
-        for (age, expected) in [(Some(60_000), false), (Some(60_001), true), (None, false)] {
-            assert_eq!(
-                !signs(&busy(age), &[], None).is_empty(),
-                expected,
-                "{age:?}"
-            );
+        for (age, expected) in [
+            (Some(60_000), ""),
+            (
+                Some(60_001),
+                "busy, no active run: busy, but no run is active",
+            ),
+            (None, ""),
+        ] {
+            let busy = ThreadStatus::BusyWithoutRun {
+                since: age.map(ago),
+            };
+            assert_eq!(signs(&busy, Some(&[]), None, None), expected, "{age:?}");
         }
     }
 
     #[test]
     fn attempts_are_read_from_records() {
-        let read = |text: &str| RunFacts::read(text).unwrap().attempt;
-        assert_eq!(
-            read(r#"{"kwargs":{"config":{"metadata":{"run_attempt":3}}}}"#),
-            Some(3)
-        );
-        assert_eq!(
-            read(
-                r#"{"metadata":{"run_attempt":2},"kwargs":{"config":{"metadata":{"run_attempt":1}}}}"#
+        for (record, expected) in [
+            (
+                r#"{"kwargs":{"config":{"metadata":{"run_attempt":3}}}}"#,
+                Some(3),
             ),
-            Some(2)
-        );
-        assert_eq!(read(r#"{"metadata":[],"kwargs":{"config":7}}"#), None);
+            (
+                r#"{"metadata":{"run_attempt":2},"kwargs":{"config":{"metadata":{"run_attempt":1}}}}"#,
+                Some(2),
+            ),
+            (r#"{"metadata":[],"kwargs":{"config":7}}"#, None),
+        ] {
+            assert_eq!(RunFacts::read(record).unwrap().attempt, expected);
+        }
         let state = super::super::StateFacts::read(r#"{"metadata":{"run_attempt":4}}"#).unwrap();
         assert_eq!(state.attempt, Some(4));
     }

@@ -1,6 +1,6 @@
 //! A thread of an agent server.
 
-use super::{Extra, NAME_KEY, STAR_KEY, lenient, lenient_time};
+use super::{Extra, NAME_KEY, STAR_KEY, is_blank, lenient, lenient_time};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -59,24 +59,6 @@ impl Thread {
     }
 }
 
-/// One question that a thread waits to have answered.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Interrupt {
-    /// Its identifier, by which a resume can answer it.
-    #[serde(
-        default,
-        deserialize_with = "lenient",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub id: Option<String>,
-    /// The payload that the graph gave to `interrupt()`.
-    #[serde(default)]
-    pub value: Value,
-    /// Everything else.
-    #[serde(flatten)]
-    pub extra: Extra,
-}
-
 /// Metadata that a list shows in other ways, or not at all.
 const HIDDEN: [&str; 6] = [
     "graph_id",
@@ -88,21 +70,6 @@ const HIDDEN: [&str; 6] = [
 ];
 
 impl Thread {
-    /// The interrupts that wait on this thread, over all its tasks.
-    pub fn waiting(&self) -> Vec<Interrupt> {
-        let lists = self
-            .interrupts
-            .as_ref()
-            .and_then(Value::as_object)
-            .into_iter()
-            .flat_map(|o| o.values());
-        lists
-            .filter_map(Value::as_array)
-            .flatten()
-            .filter_map(|v| serde_json::from_value(v.clone()).ok())
-            .collect()
-    }
-
     /// The graph that ran on this thread, as its metadata names it.
     pub fn graph(&self) -> Option<&str> {
         self.metadata.as_ref()?["graph_id"].as_str()
@@ -110,22 +77,15 @@ impl Thread {
 
     /// Metadata that tells people something: neither empty nor added by a server or by Runtail.
     pub fn notes(&self) -> Vec<(&str, &Value)> {
-        let is_empty = |value: &Value| match value {
-            Value::Null => true,
-            Value::String(text) => text.trim().is_empty(),
-            Value::Array(items) => items.is_empty(),
-            Value::Object(fields) => fields.is_empty(),
-            _ => false,
-        };
         // Aegra adds an owner and a name to every thread; without authentication the owner is always the same.
         let is_anonymous = |name: &str, value: &Value| name == "owner" && value == "anonymous";
-        let fields = self
-            .metadata
-            .as_ref()
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten();
+        let is_empty = |value: &Value| {
+            is_blank(value) || value.as_str().is_some_and(|text| text.trim().is_empty())
+        };
+        let fields = self.metadata.as_ref().and_then(Value::as_object);
         fields
+            .into_iter()
+            .flatten()
             .map(|(name, value)| (name.as_str(), value))
             .filter(|(name, value)| !is_empty(value) && !is_anonymous(name, value))
             .filter(|(name, _)| !HIDDEN.contains(name))

@@ -5,12 +5,12 @@
 
 mod field;
 
-use super::{Thread, hides_cause, python_repr, run_revision};
+use super::{Thread, filled, hides_cause, python_repr, run_revision};
 use crate::exact_json::Inexact;
 use crate::json::{self, Fields, Peek};
 use field::{error, names, questions, some, time};
 use jiff::Timestamp;
-use serde::Deserialize;
+
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -202,26 +202,12 @@ impl RunFacts {
 
     /// Returns the user who started it, where the server authenticates users.
     pub fn user(&self) -> Option<String> {
-        let kwargs: Value = json::from_str(self.kwargs.as_deref()?).ok()?;
-        let user = kwargs
-            .pointer("/config/configurable/langgraph_auth_user_id")?
-            .as_str()?;
-        Some(user.to_string()).filter(|user| !user.is_empty())
+        filled(&self.started_with()["config"]["configurable"]["langgraph_auth_user_id"])
     }
 
     /// Returns the answers that it was started with, as they were sent: a value, or a map by the questions' ids.
     pub fn resume(&self) -> Option<Value> {
-        #[derive(Deserialize)]
-        struct Kwargs {
-            command: Command,
-        }
-        #[derive(Deserialize)]
-        struct Command {
-            resume: Value,
-        }
-        json::from_str::<Kwargs>(self.kwargs.as_deref()?)
-            .ok()
-            .map(|kwargs| kwargs.command.resume)
+        self.started_with().pointer("/command/resume").cloned()
     }
 
     /// Returns whether it answered the question with this id, and ended well.

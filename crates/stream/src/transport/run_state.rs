@@ -133,7 +133,7 @@ async fn thread_of(server: &AgentServer, id: &str) -> Result<Thread, ApiError> {
 async fn settled_thread(server: &AgentServer, id: &str) -> Result<Thread, ApiError> {
     for _ in 0..BUSY_POLLS {
         let thread = thread_of(server, id).await?;
-        if thread.status != "busy" || !thread.waiting().is_empty() {
+        if thread.status != "busy" || interrupt(&thread).is_some() {
             return Ok(thread);
         }
         tokio::time::sleep(BUSY_POLL_INTERVAL).await;

@@ -71,17 +71,13 @@ fn profiles_of_the_langsmith_command_are_imported_by_reference() {
     assert_eq!(names(&found), ["us", "eu-team", "own", "file", "at"]);
     assert_eq!(reasons(&found), Vec::<String>::new());
     let of = |name: &str| {
-        found
-            .profiles
-            .iter()
-            .find(|one| one.profile.name == name)
-            .unwrap()
+        let mut all = found.profiles.iter();
+        all.find(|one| one.profile.name == name).unwrap()
     };
     assert_eq!(
-        (of("us").server(), of("eu-team").server()),
-        ("us".to_string(), "eu".to_string())
+        ["us", "eu-team", "own"].map(|name| of(name).server()),
+        ["us", "eu", "https://ls.example.com/api-host"]
     );
-    assert_eq!(of("own").server(), "https://ls.example.com/api-host");
     assert_eq!(
         of("us").profile.workspace.as_deref(),
         Some("00000000-0000-4000-8000-000000000000")
@@ -89,34 +85,19 @@ fn profiles_of_the_langsmith_command_are_imported_by_reference() {
     let command = ["langsmith", "auth", "token", "--profile", "own"]
         .map(str::to_string)
         .to_vec();
-    assert_eq!(
-        of("own").profile.bearer,
-        Some(SecretSource::Command(command))
-    );
-    assert_eq!(
-        of("file").profile.key,
-        Some(SecretSource::File("/etc/langsmith.key".into()))
-    );
-    assert_eq!(
-        of("at").profile.key,
-        Some(SecretSource::File("/etc/other.key".into()))
-    );
+    let command = SecretSource::Command(command);
+    assert_eq!(of("own").profile.bearer, Some(command));
+    for (name, file) in [("file", "/etc/langsmith.key"), ("at", "/etc/other.key")] {
+        assert_eq!(of(name).profile.key, Some(SecretSource::File(file.into())));
+    }
     // The reference really leads to the key, and no text has a part of it.
     for (name, key) in [
         ("us", "lsv2_pt_canary_us"),
         ("eu-team", "lsv2_pt_canary_eu"),
     ] {
         let profile = profile_of(&of(name).text(), None).unwrap();
-        assert_eq!(
-            profile
-                .key
-                .as_ref()
-                .unwrap()
-                .resolve()
-                .unwrap()
-                .expose_secret(),
-            key
-        );
+        let source = profile.key.as_ref().unwrap();
+        assert_eq!(source.resolve().unwrap().expose_secret(), key);
         assert_eq!(profile, of(name).profile);
     }
     let shown: String = found
@@ -387,16 +368,10 @@ fn a_missing_env_file_is_named() {
     for (env, is_missing) in [("deploy.env", true), (".env", true), ("there.env", false)] {
         home.write("my-agent/there.env", "A=1\n");
         home.write("my-agent/langgraph.json", format!("{{\"env\": \"{env}\"}}"));
-        let said = reasons(&home.read());
-        let expected = format!(
-            "{}: langgraph.json names this file, which does not exist",
-            home.path("my-agent").join(env).display()
-        );
-        assert_eq!(
-            said,
-            if is_missing { vec![expected] } else { vec![] },
-            "{env}"
-        );
+        let file = home.path("my-agent").join(env);
+        let why = "langgraph.json names this file, which does not exist";
+        let expected = is_missing.then(|| format!("{}: {why}", file.display()));
+        assert_eq!(reasons(&home.read()), Vec::from_iter(expected), "{env}");
     }
 }
 
@@ -405,31 +380,26 @@ fn addresses_that_may_contain_a_key_are_refused() {
     let home = Home::new();
     for (address, why) in [
         (
-            "https://ls.example.com/lsv2_pt_canary/api/v1",
+            "ls.example.com/lsv2_pt_canary/api/v1",
             "must not contain a key",
         ),
+        ("ls.example.com/ls__canary", "must not contain a key"),
         (
-            "https://ls.example.com/ls__canary",
-            "must not contain a key",
-        ),
-        (
-            "https://ls.example.com/api/v1?api_key=canary",
+            "ls.example.com/api/v1?api_key=canary",
             "has a query or a fragment",
         ),
+        ("ls.example.com/#canary", "has a query or a fragment"),
         (
-            "https://ls.example.com/#canary",
-            "has a query or a fragment",
-        ),
-        (
-            "https://canary@ls.example.com",
+            "canary@ls.example.com",
             "must not contain a user or a password",
         ),
         (
-            "https://me:canary@ls.example.com",
+            "me:canary@ls.example.com",
             "must not contain a user or a password",
         ),
     ] {
-        home.write("my-agent/.env", format!("LANGSMITH_ENDPOINT={address}\n"));
+        let variable = format!("LANGSMITH_ENDPOINT=https://{address}\n");
+        home.write("my-agent/.env", variable);
         let found = home.read();
         let said = reasons(&found);
         assert!(

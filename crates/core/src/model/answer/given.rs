@@ -144,190 +144,141 @@ fn edited_action<'a>(
 mod tests {
     use super::GivenAnswer::{Approve, Edit, Json, Reject, Text};
     use super::*;
+    use crate::fixtures::asking;
     use serde_json::json;
 
-    fn sent(question: Value, given: &GivenAnswer) -> Result<Value, String> {
-        let question = Question {
-            value: question,
-            ..Question::default()
-        };
-        let reply = question.reply_from(given)?;
-        question
-            .value_of(&reply)
-            .map_err(|broken| broken.into_iter().map(|(_, rule)| rule).collect())
+    fn sent(question: &Question, given: &GivenAnswer) -> Result<Value, String> {
+        let value = question.value_of(&question.reply_from(given)?);
+        value.map_err(|broken| broken.into_iter().map(|(_, rule)| rule).collect())
     }
 
-    fn approval(allowed: &[&[&str]]) -> Value {
-        let requests: Vec<Value> = allowed
+    fn approval(allowed: &[&[&str]]) -> Question {
+        let requests = vec![json!({"name": "send", "args": {"to": "a"}}); allowed.len()];
+        let config = |words| json!({"action_name": "send", "allowed_decisions": words});
+        let configs: Vec<Value> = allowed.iter().map(config).collect();
+        asking(json!({"action_requests": requests, "review_configs": configs}))
+    }
+
+    fn inbox(flags: &[&str]) -> Question {
+        let flags = flags
             .iter()
-            .map(|_| json!({"name": "send", "args": {"to": "a"}}))
-            .collect();
-        let configs: Vec<Value> = allowed
-            .iter()
-            .map(|words| json!({"action_name": "send", "allowed_decisions": words}))
-            .collect();
-        json!({"action_requests": requests, "review_configs": configs})
+            .map(|flag| (format!("allow_{flag}"), true.into()));
+        let config = Value::Object(flags.collect());
+        asking(
+            json!([{"action_request": {"action": "send", "args": {"name": "n", "args": {}}}, "config": config}]),
+        )
+    }
+
+    fn with_schema(schema: Value) -> Question {
+        Question {
+            response_schema: Some(schema),
+            ..asking(json!("Go?"))
+        }
     }
 
     #[test]
-    fn approvals_get_one_decision_for_each_action() {
-        let two = || approval(&[&["approve", "reject"], &["approve", "reject", "edit"]]);
-        let (yes, no) = (
-            json!({"type": "approve"}),
-            json!({"type": "reject", "message": "no"}),
-        );
-        assert_eq!(sent(two(), &Approve), Ok(json!({"decisions": [yes, yes]})));
-        assert_eq!(
-            sent(two(), &Reject(Some("no".into()))),
-            Ok(json!({"decisions": [no, no]}))
-        );
-        assert!(
-            sent(two(), &Text("x".into()))
-                .unwrap_err()
-                .contains("2 actions")
-        );
-        assert!(
-            sent(two(), &Edit(json!({})))
-                .unwrap_err()
-                .contains("2 actions")
-        );
-        assert!(
-            sent(two(), &Json(json!({"decisions": [yes]})))
-                .unwrap_err()
-                .contains("must have 2 decisions")
-        );
-        assert!(
-            sent(approval(&[&["reject"]]), &Approve)
-                .unwrap_err()
-                .contains("allows only reject")
-        );
-        let edited = |name: &str, to: &str| json!({"decisions": [{"type": "edit", "edited_action": {"name": name, "args": {"to": to}}}]});
-        let one = || approval(&[&["edit"]]);
-        assert_eq!(
-            sent(one(), &Edit(json!({"to": "b"}))),
-            Ok(edited("send", "b"))
-        );
-        assert_eq!(
-            sent(one(), &Edit(json!({"name": "post", "args": {"to": "c"}}))),
-            Ok(edited("post", "c"))
-        );
-        assert!(
-            sent(one(), &Edit(json!({"name": 1, "args": {}}))).is_err()
-                && sent(one(), &Edit(json!([]))).is_err()
-        );
-        assert!(
-            sent(one(), &Text("x".into()))
-                .unwrap_err()
-                .contains("allows only edit")
-        );
-    }
-
-    #[test]
-    fn inbox_questions_get_a_list_of_one_response() {
-        let inbox = |flags: &[&str]| {
-            let config: Map<String, Value> = flags
-                .iter()
-                .map(|flag| ((*flag).to_string(), true.into()))
-                .collect();
-            json!([{"action_request": {"action": "send", "args": {"name": "n", "args": {}}}, "config": config}])
-        };
-        let all = || {
-            inbox(&[
-                "allow_accept",
-                "allow_edit",
-                "allow_ignore",
-                "allow_respond",
-            ])
-        };
-        assert_eq!(
-            sent(all(), &Approve),
-            Ok(json!([{"type": "accept", "args": null}]))
-        );
-        assert_eq!(
-            sent(all(), &Reject(None)),
-            Ok(json!([{"type": "ignore", "args": null}]))
-        );
-        assert_eq!(
-            sent(all(), &Reject(Some("w".into()))),
-            Ok(json!([{"type": "response", "args": "w"}]))
-        );
-        assert_eq!(
-            sent(all(), &Text("t".into())),
-            Ok(json!([{"type": "response", "args": "t"}]))
-        );
+    fn answers_have_the_form_of_the_question() {
+        let two = approval(&[&["approve", "reject"], &["approve", "reject", "edit"]]);
+        let one = approval(&[&["edit"]]);
+        let all = inbox(&["accept", "edit", "ignore", "respond"]);
+        let unknown = asking(json!([{"action_request": {}}, {}]));
+        let [approve, city] = ["Approve it?", "Which city?"].map(|text| asking(json!(text)));
+        let why = || Reject(Some("w".into()));
+        let edited = |name: &str| json!({"decisions": [{"type": "edit", "edited_action": {"name": name, "args": {"to": "b"}}}]});
+        let reject = json!({"type": "reject", "message": "w"});
         // The action's own arguments are called name and args.
         let args = json!({"name": "m", "args": {}});
-        let edited = json!([{"type": "edit", "args": {"action": "send", "args": args}}]);
-        assert_eq!(sent(all(), &Edit(args)), Ok(edited));
-        assert!(
-            sent(inbox(&["allow_ignore"]), &Reject(Some("w".into())))
-                .unwrap_err()
-                .contains("no reason")
-        );
-        assert!(
-            sent(inbox(&["allow_respond"]), &Reject(None))
-                .unwrap_err()
-                .contains("--reject WHY")
-        );
-        assert!(
-            sent(inbox(&["allow_accept"]), &Reject(None))
-                .unwrap_err()
-                .contains("allows only accept")
-        );
-    }
-
-    #[test]
-    fn only_json_answers_a_format_that_is_not_understood() {
-        let two = json!([{"action_request": {"action": "a"}, "config": {}}, {"action_request": {"action": "b"}, "config": {}}]);
-        for given in [Approve, Reject(None), Text("x".into()), Edit(json!({}))] {
-            let why = sent(two.clone(), &given).unwrap_err();
-            assert!(
-                why.contains("a list of 2 requests") && why.ends_with("only --json can answer it"),
-                "{why}"
+        for (question, given, expected) in [
+            (
+                &two,
+                Approve,
+                json!({"decisions": [{"type": "approve"}, {"type": "approve"}]}),
+            ),
+            (&two, why(), json!({"decisions": [reject, reject]})),
+            (&one, Edit(json!({"to": "b"})), edited("send")),
+            (
+                &one,
+                Edit(json!({"name": "post", "args": {"to": "b"}})),
+                edited("post"),
+            ),
+            (&all, Approve, json!([{"type": "accept", "args": null}])),
+            (
+                &all,
+                Reject(None),
+                json!([{"type": "ignore", "args": null}]),
+            ),
+            (&all, why(), json!([{"type": "response", "args": "w"}])),
+            (
+                &all,
+                Text("t".into()),
+                json!([{"type": "response", "args": "t"}]),
+            ),
+            (
+                &all,
+                Edit(args.clone()),
+                json!([{"type": "edit", "args": {"action": "send", "args": args}}]),
+            ),
+            (&unknown, Json(json!([1, 2])), json!([1, 2])),
+            (&approve, Approve, json!(true)),
+            (&approve, Reject(None), json!(false)),
+            (&city, Text("Rome".into()), json!("Rome")),
+            (&city, Json(json!([1])), json!([1])),
+        ] {
+            assert_eq!(
+                sent(question, &given),
+                Ok(expected),
+                "{question:?} {given:?}"
             );
         }
-        assert_eq!(sent(two, &Json(json!([1, 2]))), Ok(json!([1, 2])));
-        assert!(sent(json!({"action_requests": []}), &Text("x".into())).is_err());
     }
 
     #[test]
-    fn hints_fit_the_schema() {
-        let hint = |schema: Value, given: &GivenAnswer| {
-            let question = Question {
-                response_schema: Some(schema),
-                value: json!("Go?"),
-                ..Question::default()
-            };
-            question.reply_from(given).unwrap_err()
-        };
-        let boolean = || json!({"type": "boolean"});
-        assert!(hint(boolean(), &Text("yes".into())).ends_with("use --approve or --reject"));
-        assert!(hint(boolean(), &Edit(json!({}))).ends_with("use --approve or --reject"));
-        assert!(hint(boolean(), &Reject(Some("w".into()))).ends_with("use --reject alone"));
-        assert!(hint(json!({"type": "object"}), &Edit(json!({}))).ends_with("use --json"));
-    }
-
-    #[test]
-    fn plain_questions_get_a_text_yes_or_no_or_json() {
-        assert_eq!(sent(json!("Approve it?"), &Approve), Ok(json!(true)));
-        assert_eq!(sent(json!("Approve it?"), &Reject(None)), Ok(json!(false)));
-        assert!(sent(json!("Approve it?"), &Reject(Some("w".into()))).is_err());
-        assert!(
-            sent(json!("Which city?"), &Approve)
-                .unwrap_err()
-                .contains("--text or --json")
+    fn answers_that_do_not_fit_are_refused_with_what_does() {
+        let two = approval(&[&["approve"], &["approve"]]);
+        let one = approval(&[&["edit"]]);
+        let unknown = asking(
+            json!([{"action_request": {"action": "a"}, "config": {}}, {"action_request": {}}]),
         );
-        assert_eq!(
-            sent(json!("Which city?"), &Text("Rome".into())),
-            Ok(json!("Rome"))
-        );
-        assert_eq!(
-            sent(json!("Which city?"), &Json(json!([1]))),
-            Ok(json!([1]))
-        );
-        assert!(
-            sent(json!("Which city?"), &Json(Value::Null)).is_err()
-                && sent(json!("x"), &Edit(json!({}))).is_err()
-        );
+        let [approve, city] = ["Approve it?", "Which city?"].map(|text| asking(json!(text)));
+        let boolean = with_schema(json!({"type": "boolean"}));
+        let why = || Reject(Some("w".into()));
+        let text = || Text("x".into());
+        let only_json =
+            "a list of 2 requests, and the known answer is for one), so only --json can answer it";
+        for (question, given, part) in [
+            (&two, text(), "2 actions"),
+            (&two, Edit(json!({})), "2 actions"),
+            (
+                &two,
+                Json(json!({"decisions": [{}]})),
+                "must have 2 decisions",
+            ),
+            (&approval(&[&["reject"]]), Approve, "allows only reject"),
+            (&one, Edit(json!({"name": 1, "args": {}})), "must be text"),
+            (&one, Edit(json!([])), "as an object"),
+            (&one, text(), "allows only edit"),
+            (&inbox(&["ignore"]), why(), "no reason"),
+            (&inbox(&["respond"]), Reject(None), "--reject WHY"),
+            (&inbox(&["accept"]), Reject(None), "allows only accept"),
+            (&unknown, Approve, only_json),
+            (&unknown, Reject(None), only_json),
+            (&unknown, text(), only_json),
+            (&unknown, Edit(json!({})), only_json),
+            (&boolean, text(), "use --approve or --reject"),
+            (&boolean, Edit(json!({})), "use --approve or --reject"),
+            (&boolean, why(), "use --reject alone"),
+            (
+                &with_schema(json!({"type": "object"})),
+                Edit(json!({})),
+                "use --json",
+            ),
+            (&approve, why(), "use --reject alone, --text or --json"),
+            (&city, Approve, "use --text or --json"),
+            (&city, Json(Value::Null), "null can't be an answer"),
+            (&city, Edit(json!({})), "no action to edit"),
+        ] {
+            let error = sent(question, &given).unwrap_err();
+            assert!(error.contains(part), "{question:?} {given:?}: {error}");
+        }
     }
 }

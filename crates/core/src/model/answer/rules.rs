@@ -170,6 +170,7 @@ impl InboxThread {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixtures;
     use serde_json::{Value, json};
 
     fn rule(matches: &str, decision: &str, message: Option<&str>) -> AnswerRule {
@@ -178,19 +179,11 @@ mod tests {
     }
 
     fn asking(actions: &[(&str, &[&str])]) -> Question {
-        let requests: Vec<Value> = actions
-            .iter()
-            .map(|(name, _)| json!({"name": name, "args": {"n": 1}}))
-            .collect();
-        let configs: Vec<Value> = actions
-            .iter()
-            .map(|(name, words)| json!({"action_name": name, "allowed_decisions": words}))
-            .collect();
-        let value = json!({"action_requests": requests, "review_configs": configs});
-        Question {
-            value,
-            ..Question::default()
-        }
+        let request = |(name, _): &(&str, _)| json!({"name": name, "args": {"n": 1}});
+        let config = |(name, words): &(&str, &[&str])| json!({"action_name": name, "allowed_decisions": words});
+        let requests: Vec<Value> = actions.iter().map(request).collect();
+        let configs: Vec<Value> = actions.iter().map(config).collect();
+        fixtures::asking(json!({"action_requests": requests, "review_configs": configs}))
     }
 
     const HERE: RulePlace<'_> = RulePlace {
@@ -206,78 +199,72 @@ mod tests {
             rule("action:delete_?", "reject", None),
         ];
         let all: &[&str] = &["approve", "reject"];
-        let ruled = asking(&[("read_file", all), ("read_secret", all), ("delete_x", all)])
-            .decided_by(&rules, HERE)
-            .unwrap();
-        let words: Vec<_> = ruled
-            .decisions
-            .iter()
-            .map(|d| (d.decision, d.message.as_deref(), d.rule.as_str()))
-            .collect();
+        let decided = |question: Question| {
+            let ruled = question.decided_by(&rules, HERE)?.decisions.into_iter();
+            let words = |d: RuledAction| format!("{} {:?} {}", d.decision, d.message, d.rule);
+            Ok::<_, String>(ruled.map(words).collect::<Vec<_>>().join(", "))
+        };
         assert_eq!(
-            words,
-            [
-                ("approve", None, "action:read_*"),
-                ("reject", Some("never"), "action:read_secret"),
-                ("reject", None, "action:delete_?")
-            ]
+            decided(asking(&[
+                ("read_file", all),
+                ("read_secret", all),
+                ("delete_x", all)
+            ]))
+            .unwrap(),
+            "approve None action:read_*, reject Some(\"never\") action:read_secret, reject None action:delete_?"
         );
-        let no = |question: Question| question.decided_by(&rules, HERE).unwrap_err();
-        assert_eq!(
-            no(asking(&[("read_file", all), ("send", all)])),
-            "no rule matches the action send"
-        );
-        assert_eq!(
-            no(asking(&[("read_file", &["reject"])])),
-            "action 1 (read_file) allows only reject"
-        );
-        assert_eq!(
-            no(Question {
-                value: json!("Approve?"),
-                ..Question::default()
-            }),
-            "it doesn't ask about actions"
-        );
-        assert!(no(asking(&[])).starts_with("its format is not understood: "));
+        for (question, why) in [
+            (
+                asking(&[("read_file", all), ("send", all)]),
+                "no rule matches the action send",
+            ),
+            (
+                asking(&[("read_file", &["reject"])]),
+                "action 1 (read_file) allows only reject",
+            ),
+            (
+                fixtures::asking(json!("Approve?")),
+                "it doesn't ask about actions",
+            ),
+            (
+                asking(&[]),
+                "its format is not understood: its action_requests are empty",
+            ),
+        ] {
+            assert_eq!(decided(question).unwrap_err(), why);
+        }
     }
 
     #[test]
     fn rejections_use_the_words_of_older_questions() {
-        let old = |flag: &str| Question {
-            value: json!({"action_request": {"action": "f", "args": {}}, "config": {flag: true}}),
-            ..Question::default()
-        };
-        let word = |flag: &str, why: Option<&str>| {
-            let ruled = old(flag).decided_by(&[rule("action:f", "reject", why)], HERE)?;
-            Ok(ruled.decisions[0].decision)
-        };
-        assert_eq!(word("allow_ignore", None), Ok("ignore"));
-        assert_eq!(word("allow_respond", Some("why")), Ok("respond"));
-        assert!(
-            word("allow_accept", None).is_err_and(|why: String| why.contains("allows only accept"))
-        );
+        for (flag, message, expected) in [
+            ("allow_ignore", None, Ok("ignore")),
+            ("allow_respond", Some("why"), Ok("respond")),
+            ("allow_accept", None, Err("action 1 (f) allows only accept")),
+        ] {
+            let question = fixtures::asking(
+                json!({"action_request": {"action": "f", "args": {}}, "config": {flag: true}}),
+            );
+            let ruled = question.decided_by(&[rule("action:f", "reject", message)], HERE);
+            let word = ruled.as_ref().map(|ruled| ruled.decisions[0].decision);
+            assert_eq!(word.map_err(String::as_str), expected);
+        }
     }
 
     #[test]
     fn graph_and_profile_narrow_a_rule() {
-        let question = asking(&[("f", &["approve"])]);
-        let answers = |matches: &str, place: RulePlace<'_>| {
-            question
-                .decided_by(&[rule(matches, "approve", None)], place)
-                .is_ok()
-        };
-        assert!(
-            answers("action:f graph:supp* profile:prod-*", HERE)
-                && !answers("action:f graph:support-*", HERE)
-        );
-        assert!(!answers("action:f profile:*-eu", HERE));
-        // A rule for a graph needs to know the graph.
-        assert!(!answers(
-            "action:f graph:*",
-            RulePlace {
-                graph: None,
-                ..HERE
-            }
-        ));
+        for (matches, graph, expected) in [
+            ("action:f graph:supp* profile:prod-*", HERE.graph, true),
+            ("action:f graph:support-*", HERE.graph, false),
+            ("action:f profile:*-eu", HERE.graph, false),
+            // A rule for a graph needs to know the graph.
+            ("action:f graph:*", None, false),
+        ] {
+            let decided = asking(&[("f", &["approve"])]).decided_by(
+                &[rule(matches, "approve", None)],
+                RulePlace { graph, ..HERE },
+            );
+            assert_eq!(decided.is_ok(), expected, "{matches}");
+        }
     }
 }

@@ -1,26 +1,18 @@
 use super::*;
-use crate::model::StateFacts;
+use crate::fixtures::{asking, questions};
 use crate::model::form::Form;
 use proptest::prelude::*;
 use serde_json::json;
 
-fn questions(name: &str) -> Vec<Question> {
-    let path = format!(
-        "{}/../../tests/fixtures/threads/{name}.json",
-        env!("CARGO_MANIFEST_DIR")
-    );
-    let case: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    StateFacts::read(&case["state"].to_string())
-        .unwrap()
-        .pending()
-}
-
 fn plain(id: &str, value: Value) -> Question {
     Question {
         id: Some(id.to_string()),
-        value,
-        ..Question::default()
+        ..asking(value)
     }
+}
+
+fn value(value: Value) -> Option<Reply> {
+    Some(Reply::Value(value))
 }
 
 const A: &str = "0123456789abcdef0123456789abcdef";
@@ -62,71 +54,67 @@ fn decisions_match_the_middlewares_format() {
 #[test]
 fn invalid_decisions_are_refused() {
     let open = questions("question-hitl");
-    let approve = || Some(Decision::Approve);
-    let respond = || Some(Decision::Respond("x".into()));
-    let reject = || Some(Decision::Reject(String::new()));
+    let [approve, none] = [Some(Decision::Approve), None];
+    let respond = |text: &str| Some(Decision::Respond(text.into()));
+    let reject = Some(Decision::Reject(String::new()));
     for (decisions, expected) in [
         (
-            vec![approve()],
-            vec!["action 2 needs a decision", "action 3 needs a decision"],
+            vec![&approve],
+            "action 2 needs a decision, action 3 needs a decision",
+        ),
+        (vec![&approve; 3], "action 3 (ask_user) allows only respond"),
+        (
+            vec![&approve, &respond("x"), &respond("x")],
+            "action 2 (delete_file) allows only approve, reject",
         ),
         (
-            vec![approve(), approve(), approve()],
-            vec!["action 3 (ask_user) allows only respond"],
+            vec![&approve, &reject, &respond(" ")],
+            "action 3 needs the text of the response",
         ),
         (
-            vec![approve(), respond(), respond()],
-            vec!["action 2 (delete_file) allows only approve, reject"],
+            vec![&approve, &reject, &respond("x"), &approve],
+            "action 4 does not exist",
         ),
         (
-            vec![approve(), reject(), Some(Decision::Respond(" ".into()))],
-            vec!["action 3 needs the text of the response"],
-        ),
-        (
-            vec![approve(), reject(), respond(), approve()],
-            vec!["action 4 does not exist"],
-        ),
-        (
-            vec![None, None, None],
-            vec![
-                "action 1 needs a decision",
-                "action 2 needs a decision",
-                "action 3 needs a decision",
-            ],
+            vec![&none; 3],
+            "action 1 needs a decision, action 2 needs a decision, action 3 needs a decision",
         ),
     ] {
+        let reply = Reply::Decisions(decisions.into_iter().cloned().collect());
         assert_eq!(
-            answer(&open, &[Some(Reply::Decisions(decisions))]),
-            Err(expected.iter().map(|s| s.to_string()).collect())
+            answer(&open, &[Some(reply)]).unwrap_err().join(", "),
+            expected
         );
     }
     // The same as typed JSON. The first one is the old inbox's format, which the graph would reject.
+    let (reject, respond) = (
+        json!({"type": "reject"}),
+        json!({"type": "respond", "message": "x"}),
+    );
+    let edit = |edited: Value| json!({"decisions": [{"type": "edit", "edited_action": edited}, reject, respond]});
     for (typed, expected) in [
         (
             json!([{"type": "accept"}]),
             "must be {\"decisions\": […]} with one decision for each action",
         ),
         (
-            json!({"decisions": [{"type": "approve"}]}),
+            json!({"decisions": [reject]}),
             "must have 3 decisions, one for each action, and has 1",
         ),
         (
-            json!({"decisions": [{"type": "edit", "edited_action": {"args": {}}}, {"type": "reject"}, {"type": "respond", "message": "x"}]}),
+            edit(json!({"args": {}})),
             "action 1 needs the name of the edited action (edited_action.name)",
         ),
         (
-            json!({"decisions": [{"type": "edit", "edited_action": {"name": "f", "args": "x"}}, {"type": "reject"}, {"type": "respond", "message": "x"}]}),
+            edit(json!({"name": "f", "args": "x"})),
             "action 1 needs an object of arguments",
         ),
         (
-            json!({"decisions": [{"type": "approve"}, {"type": "reject", "message": 7}, {"type": "respond", "message": "x"}]}),
+            json!({"decisions": [{"type": "approve"}, {"type": "reject", "message": 7}, respond]}),
             "action 2 needs text as its reason",
         ),
     ] {
-        assert_eq!(
-            answer(&open, &[Some(Reply::Value(typed))]),
-            Err(vec![expected.to_string()])
-        );
+        assert_eq!(answer(&open, &[value(typed)]).unwrap_err(), [expected]);
     }
 }
 
@@ -151,12 +139,12 @@ fn agent_inbox_answers_are_lists_of_one() {
             Ok(json!({ id.as_str(): expected }))
         );
     }
-    let wrong = answer(&open, &[Some(Reply::Value(json!({"type": "accept"})))]).unwrap_err();
+    let wrong = answer(&open, &[value(json!({"type": "accept"}))]).unwrap_err();
     assert!(
         wrong[0].starts_with("must be a list of exactly one response"),
         "{wrong:?}"
     );
-    let unknown = answer(&open, &[Some(Reply::Value(json!([{"type": "approve"}])))]).unwrap_err();
+    let unknown = answer(&open, &[value(json!([{"type": "approve"}]))]).unwrap_err();
     assert_eq!(
         unknown,
         ["action 1 (send_email) allows only accept, edit, ignore, response"]
@@ -167,8 +155,8 @@ fn agent_inbox_answers_are_lists_of_one() {
 fn answers_are_checked_against_the_response_schema() {
     let open = questions("question-with-schema");
     let good = json!({"approve": true, "score": 5, "colour": "green"});
-    assert!(answer(&open, &[Some(Reply::Value(good))]).is_ok());
-    let bad = answer(&open, &[Some(Reply::Value(json!({"score": 9})))]).unwrap_err();
+    assert!(answer(&open, &[value(good)]).is_ok());
+    let bad = answer(&open, &[value(json!({"score": 9}))]).unwrap_err();
     assert_eq!(bad, ["approve: required", "score: must be at most 5"]);
     let remote = Question {
         response_schema: Some(json!({"$ref": "https://x.test/s"})),
@@ -186,11 +174,7 @@ fn answers_are_checked_against_the_response_schema() {
 fn several_questions_are_answered_by_id_and_may_stay_open() {
     let open = questions("questions-parallel");
     let id = |at: usize| open[at].id.clone().unwrap();
-    let replies = [
-        None,
-        Some(Reply::Value(json!("keep"))),
-        Some(Reply::Value(json!(false))),
-    ];
+    let replies = [None, value(json!("keep")), value(json!(false))];
     let resumed = resume(&open, &replies).unwrap();
     assert_eq!(resumed.value(), &json!({ id(1): "keep", id(2): false }));
     assert_eq!(resumed.answered(), [1, 2]);
@@ -198,49 +182,42 @@ fn several_questions_are_answered_by_id_and_may_stay_open() {
         answer(&open, &[None, None, None]),
         Err(vec!["Nothing is answered yet.".to_string()])
     );
-    let null = answer(&open, &[Some(Reply::Value(Value::Null))]).unwrap_err();
+    let null = answer(&open, &[value(Value::Null)]).unwrap_err();
     assert!(null[0].starts_with("null can't be an answer"), "{null:?}");
 }
 
 #[test]
 fn question_without_an_id_is_answered_alone_without_a_map() {
-    let old = Question {
-        value: json!("Go?"),
-        ..Question::default()
-    };
-    assert_eq!(
-        answer(
-            std::slice::from_ref(&old),
-            &[Some(Reply::Value(json!("yes")))]
-        ),
-        Ok(json!("yes"))
-    );
-    let two = [old.clone(), plain(A, json!("And this?"))];
-    let refused = answer(&two, &[Some(Reply::Value(json!("yes"))), None]).unwrap_err();
-    assert_eq!(
-        refused,
-        ["has no id, so it can't be answered while other questions are open"]
-    );
-    let map = answer(&[old], &[Some(Reply::Value(json!({ A: 1 })))]).unwrap_err();
-    assert_eq!(
-        map,
-        ["has no id, and the server would take this answer for answers by id"]
-    );
+    let old = || asking(json!("Go?"));
     // With another id format, servers would treat the map as the answer itself.
     let with_uuid = plain("550e8400-e29b-41d4-a716-446655440000", json!("Go?"));
-    assert_eq!(
-        answer(&[with_uuid], &[Some(Reply::Value(json!("yes")))]),
-        Ok(json!("yes"))
-    );
+    let refused = |why: &str| Err(vec![why.to_string()]);
+    for (open, given, expected) in [
+        (vec![old()], json!("yes"), Ok(json!("yes"))),
+        (vec![with_uuid], json!("yes"), Ok(json!("yes"))),
+        (
+            vec![old(), plain(A, json!("And this?"))],
+            json!("yes"),
+            refused("has no id, so it can't be answered while other questions are open"),
+        ),
+        (
+            vec![old()],
+            json!({ A: 1 }),
+            refused("has no id, and the server would take this answer for answers by id"),
+        ),
+    ] {
+        assert_eq!(answer(&open, &[value(given)]), expected);
+    }
 }
 
 #[test]
 fn questions_that_share_an_id_get_one_answer() {
     let same_id = [plain(A, json!("Delete a?")), plain(A, json!("Delete b?"))];
-    let yes = || Some(Reply::Value(json!(true)));
+    let yes = || value(json!(true));
     assert_eq!(answer(&same_id, &[yes(), yes()]), Ok(json!({ A: true })));
-    assert!(answer(&same_id, &[yes(), None]).is_err());
-    assert!(answer(&same_id, &[yes(), Some(Reply::Value(json!(false)))]).is_err());
+    for other in [None, value(json!(false))] {
+        assert!(answer(&same_id, &[yes(), other]).is_err());
+    }
 }
 
 fn any_json() -> impl Strategy<Value = Value> {

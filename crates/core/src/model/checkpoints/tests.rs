@@ -156,53 +156,54 @@ fn nodes_whose_results_are_not_recorded_are_named() {
 /// A checkpoint lists the tasks that are next. Those that wrote it are the tasks of the one before it.
 #[test]
 fn writes_are_credited_to_the_tasks_before_a_checkpoint() {
-    let row = |id: &str, parent: Option<&str>, source: &str, writes: Value, tasks: Value| {
+    let row = |id: &str, parent: Option<&str>, source: &str, writes: Value, tasks: &[&Value]| {
         json!({"checkpoint_id": id, "parent_checkpoint_id": parent, "next": ["n"], "tasks": tasks,
             "metadata": {"source": source, "step": 1, "writes": writes}})
     };
+    let none = Value::Null;
     let task = |node: &str, result: Value| json!({"id": node, "name": node, "result": result, "interrupts": []});
     let asking = json!({"id": "d", "name": "ask", "result": null, "interrupts": [{"id": "i", "value": "Go?"}]});
     let failing = json!({"id": "e", "name": "pay", "error": "ValueError('no')", "result": null, "interrupts": []});
-    let parallel = json!([
+    let [a, idle, b] = [
         task("a", json!({"x": 1})),
-        task("idle", Value::Null),
-        task("b", json!({"y": 2}))
-    ]);
+        task("idle", none.clone()),
+        task("b", json!({"y": 2})),
+    ];
     // A retried task keeps its error.
     let retried = json!({"id": "r", "name": "retried", "error": "ValueError('no')", "result": {"z": 3}, "interrupts": []});
     let history = json!([
-        row("9", Some("8"), "loop", Value::Null, json!([failing])),
-        row("8", Some("7"), "loop", Value::Null, json!([retried])),
+        row("9", Some("8"), "loop", none.clone(), &[&failing]),
+        row("8", Some("7"), "loop", none.clone(), &[&retried]),
         row(
             "7",
             Some("6"),
             "loop",
-            Value::Null,
-            json!([task("silent", Value::Null)])
+            none.clone(),
+            &[&task("silent", none.clone())]
         ),
         row(
             "6",
             Some("5"),
             "update",
             json!({"a": {"x": 9}}),
-            json!([task("c", json!({"y": 4}))])
+            &[&task("c", json!({"y": 4}))]
         ),
-        row("5", Some("4"), "loop", Value::Null, json!([asking])),
+        row("5", Some("4"), "loop", none.clone(), &[&asking]),
         row(
             "4",
             Some("3"),
             "loop",
             json!({"old": {"x": 1}, "older": null}),
-            parallel
+            &[&a, &idle, &b]
         ),
         row(
             "3",
             Some("gone"),
             "loop",
-            Value::Null,
-            json!([task("next", json!({"x": 7}))])
+            none.clone(),
+            &[&task("next", json!({"x": 7}))]
         ),
-        row("2", None, "", Value::Null, json!([])),
+        row("2", None, "", none, &[]),
     ]);
     let tree = tree(&history.to_string());
     let lines: Vec<String> = (0..tree.len())

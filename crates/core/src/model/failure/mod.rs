@@ -13,7 +13,7 @@ pub use steps::LogStep;
 
 use super::compare::{Change, compare, without_natural};
 use super::first_error::{FirstError, LogText, first_error};
-use super::{Phase, SourceRevisionConfig, parse_time, time_taken};
+use super::{Phase, SourceRevisionConfig, time_in, time_taken};
 use crate::secret::Secrets;
 use crate::text;
 use jiff::Timestamp;
@@ -189,10 +189,10 @@ impl FailureCard {
         let open = |text: &str| text::clean(&secrets.scrub(text)).into_owned();
         let status = row["status"].as_str().unwrap_or_default();
         let phase = Phase::of(status);
-        let (lines, unread) = match evidence.log {
-            LogEvidence::Read(_, lines) => (lines, None),
-            LogEvidence::Unread(_, why) => (&[][..], Some(why)),
-            LogEvidence::None => (&[][..], None),
+        let (log, lines, unread) = match evidence.log {
+            LogEvidence::Read(log, lines) => (Some(log), lines, None),
+            LogEvidence::Unread(log, why) => (Some(log), &[][..], Some(why)),
+            LogEvidence::None => (None, &[][..], None),
         };
         let messages: Vec<String> = lines
             .iter()
@@ -203,18 +203,14 @@ impl FailureCard {
             .zip(&messages)
             .map(|(line, message)| LogText { message, ..*line })
             .collect();
-        let log = match evidence.log {
-            LogEvidence::Read(log, _) | LogEvidence::Unread(log, _) => Some(log),
-            LogEvidence::None => None,
-        };
+
         // Errors in the log of a healthy server are not the reason for the card.
         let error = if phase == Phase::Deployed {
             None
         } else {
             first_error(&lines)
         };
-        let [created, updated] =
-            ["created_at", "updated_at"].map(|field| row[field].as_str().and_then(parse_time));
+        let [created, updated] = ["created_at", "updated_at"].map(|field| time_in(row, field));
         let taken = time_taken(phase, created, updated, evidence.now);
         let last_good = last_good(row, evidence.history);
         let serves_instead = ServesInstead::find(evidence);
@@ -277,7 +273,7 @@ fn older<'a>(row: &Value, history: &'a [Value]) -> &'a [Value] {
         Some(at) => &history[at + 1..],
         // Older than the list goes, or not in it yet: then its date decides.
         None => {
-            let made = |row: &Value| row["created_at"].as_str().and_then(parse_time);
+            let made = |row: &Value| time_in(row, "created_at");
             let at = history
                 .iter()
                 .position(|other| made(other) < made(row))
@@ -293,7 +289,7 @@ fn last_good(row: &Value, history: &[Value]) -> Option<LastGood> {
     let good = older(row, history).iter().find(is_good)?;
     Some(LastGood {
         id: text::clean(good["id"].as_str().unwrap_or_default()).into_owned(),
-        created_at: good["created_at"].as_str().and_then(parse_time),
+        created_at: time_in(good, "created_at"),
         made_from: made_from(good),
         changes: without_natural(compare(good, row)),
     })

@@ -3,7 +3,7 @@
 use super::serving::roles;
 use super::{CardLog, Evidence, LastGood, ServesInstead};
 use crate::model::first_error::FirstError;
-use crate::model::{DeploymentState, NO_URL, Phase};
+use crate::model::{DeploymentState, NO_URL, Phase, shell_word};
 use crate::text;
 use serde::Serialize;
 use serde_json::Value;
@@ -73,7 +73,7 @@ pub(super) fn steps(
 ) -> Vec<NextStep> {
     let failed = Phase::of(status) == Phase::Failed;
     let id = evidence.revision["id"].as_str().unwrap_or_default();
-    let address = word(evidence.address);
+    let address = shell_word(evidence.address);
     let mut steps = Vec::new();
     let mut step = |kind: StepKind, text: &str, command: Option<String>| {
         steps.push(NextStep {
@@ -88,9 +88,9 @@ pub(super) fn steps(
             evidence.options
         ))
     };
-    let build_log = || of("logs", &format!(" --build --revision {}", word(id)));
-    let server_log = || of("logs", &format!(" --revision {}", word(id)));
-    let redeploy = || of("revisions redeploy", &format!(" {}", word(id)));
+    let build_log = || of("logs", &format!(" --build --revision {}", shell_word(id)));
+    let server_log = || of("logs", &format!(" --revision {}", shell_word(id)));
+    let redeploy = || of("revisions redeploy", &format!(" {}", shell_word(id)));
     // For a revision that is in progress or was interrupted, a line that looks like an error may mean nothing.
     if let Some(advice) = error.filter(|_| failed).and_then(advice) {
         step(StepKind::Advice, advice, None);
@@ -131,7 +131,10 @@ pub(super) fn steps(
                     step(
                         StepKind::Newer,
                         &text,
-                        of("revisions wait", &format!(" --revision {}", word(other))),
+                        of(
+                            "revisions wait",
+                            &format!(" --revision {}", shell_word(other)),
+                        ),
                     );
                 }
                 None => step(
@@ -168,7 +171,7 @@ pub(super) fn steps(
                 } else {
                     (id, &*other.id)
                 };
-                let ids = format!(" {} {}", word(older), word(newer));
+                let ids = format!(" {} {}", shell_word(older), shell_word(newer));
                 let word = if other.is_idle { "active" } else { "serving" };
                 let text = format!("See all differences from the {word} revision");
                 step(StepKind::Compare, &text, of("revisions diff", &ids));
@@ -190,12 +193,12 @@ pub(super) fn steps(
             step(
                 StepKind::Wait,
                 "Wait for the result",
-                of("revisions wait", &format!(" --revision {}", word(id))),
+                of("revisions wait", &format!(" --revision {}", shell_word(id))),
             );
             if CardLog::of(status) == Some(CardLog::Build) {
                 step(StepKind::BuildLog, "Follow its build log", build_log());
             }
-            let interrupt = of("revisions interrupt", &format!(" {}", word(id)));
+            let interrupt = of("revisions interrupt", &format!(" {}", shell_word(id)));
             step(
                 StepKind::Interrupt,
                 "Interrupt it if it should not be deployed",
@@ -204,7 +207,7 @@ pub(super) fn steps(
         }
     }
     if let Some(good) = last_good.filter(|good| failed && !good.changes.is_empty()) {
-        let ids = format!(" {} {}", word(&good.id), word(id));
+        let ids = format!(" {} {}", shell_word(&good.id), shell_word(id));
         step(
             StepKind::Compare,
             "See all changes since the last good revision",
@@ -223,7 +226,7 @@ pub(super) fn steps(
         step(
             StepKind::Rollback,
             text,
-            of("revisions rollback", &format!(" {}", word(&good.id))),
+            of("revisions rollback", &format!(" {}", shell_word(&good.id))),
         );
     }
     steps
@@ -321,14 +324,4 @@ fn advice(error: &FirstError) -> Option<&'static str> {
         .iter()
         .find(|(words, _)| fits(words))
         .map(|(_, advice)| *advice)
-}
-
-/// A word of a command. What a shell or a terminal could read otherwise is quoted: identifiers come from servers.
-fn word(text: &str) -> String {
-    let clean = text::clean(text);
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:".contains(c);
-    if !clean.is_empty() && clean.chars().all(plain) && !clean.starts_with('-') {
-        return clean.into_owned();
-    }
-    format!("'{}'", clean.replace('\'', "'\\''"))
 }

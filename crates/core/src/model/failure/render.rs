@@ -1,9 +1,8 @@
 //! The card as lines for a terminal, and as Markdown.
 
-use super::{CardLog, FailureCard, LastGood, LogEnd, ServesInstead, Times};
+use super::{CardLog, Change, FailureCard, LastGood, LogEnd, ServesInstead, Times};
 use crate::text::{self, markdown};
 use jiff::Timestamp;
-use std::fmt::Write;
 
 /// The kind of a card's line, for its color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,83 +35,75 @@ pub struct CardLine {
 }
 
 impl FailureCard {
+    /// The parts of the card after its title and facts: what each is, its heading (or only a fact), and the lines under it.
+    fn sections(&self) -> Vec<(Part, Result<String, String>, Vec<String>)> {
+        let lines = |changes: &[Change]| changes.iter().map(Change::line).collect();
+        let mut all = Vec::new();
+        if let Some(error) = &self.error {
+            let text = std::iter::once(&error.text).chain(&error.more);
+            let heading = Ok(self.error_heading(error.line));
+            all.push((Part::Error, heading, text.cloned().collect()));
+        }
+        if let Some(other) = &self.serves_instead {
+            let changes = other.changes.as_deref().unwrap_or_default();
+            all.push((Part::Change, other.heading(), lines(changes)));
+        }
+        match &self.last_good {
+            _ if self.is_told_already() => {}
+            Some(good) => {
+                let (heading, changes) = (good.heading(), &good.changes);
+                let heading = match changes.is_empty() {
+                    true => Err(format!("{heading}; {NO_CHANGE}")),
+                    false => Ok(format!("{heading}; changed since")),
+                };
+                all.push((Part::Change, heading, lines(changes)));
+            }
+            None => all.push((Part::Change, Err(NO_GOOD.into()), Vec::new())),
+        }
+        if let Some(log) = &self.log {
+            all.push((Part::Log, log.heading(), log.tail.clone()));
+        }
+        all
+    }
+
     /// The card as lines for a terminal.
     pub fn lines(&self) -> Vec<CardLine> {
         let mut lines = Vec::new();
         let mut say = |part, text: String| lines.push(CardLine { part, text });
-        let from = self
-            .made_from
-            .as_ref()
-            .map(|from| format!(" ({from})"))
-            .unwrap_or_default();
+        let from = self.made_from.as_ref().map(|from| format!(" ({from})"));
         say(
             Part::Title,
             format!(
-                "{} {}{from}: {}",
+                "{} {}{}: {}",
                 self.deployment,
                 self.revision_id,
+                from.unwrap_or_default(),
                 self.status_word()
             ),
         );
-        say(Part::Fact, format!("  {}", self.meaning));
-        if let Some(service) = &self.service {
-            say(Part::Fact, format!("  {service}"));
-        }
-        if let Some(message) = &self.message {
-            say(Part::Fact, format!("  The server says: {message}"));
-        }
-        if let Some(times) = self.times_line() {
-            say(Part::Fact, format!("  Time: {times}"));
+        let message = self
+            .message
+            .iter()
+            .map(|message| format!("The server says: {message}"));
+        let times = self.times_line().map(|times| format!("Time: {times}"));
+        let facts = std::iter::once(self.meaning.clone()).chain(self.service.clone());
+        for fact in facts.chain(message).chain(times) {
+            say(Part::Fact, format!("  {fact}"));
         }
         if let Some(steps) = self.times.steps_line() {
             say(Part::Time, format!("  {steps}"));
         }
-        if let Some(error) = &self.error {
-            say(
-                Part::Heading,
-                format!("  {}:", text::capitalized(&self.error_heading(error.line))),
-            );
-            say(Part::Error, format!("    {}", error.text));
-            error
-                .more
-                .iter()
-                .for_each(|line| say(Part::Error, format!("    {line}")));
-        }
-        if let Some(other) = &self.serves_instead {
-            let changes = other.changes.iter().flatten();
-            match other.heading() {
+        for (part, heading, under) in self.sections() {
+            match heading {
                 Ok(heading) => say(Part::Heading, format!("  {}:", text::capitalized(&heading))),
-                Err(fact) => say(Part::Fact, format!("  {}", text::capitalized(&fact))),
-            }
-            changes.for_each(|change| say(Part::Change, format!("    {}", change.line())));
-        }
-        match &self.last_good {
-            _ if self.is_told_already() => {}
-            Some(good) if good.changes.is_empty() => say(
-                Part::Fact,
-                format!("  {}; {NO_CHANGE}", text::capitalized(&good.heading())),
-            ),
-            Some(good) => {
-                say(
-                    Part::Heading,
-                    format!("  {}; changed since:", text::capitalized(&good.heading())),
-                );
-                good.changes
-                    .iter()
-                    .for_each(|change| say(Part::Change, format!("    {}", change.line())));
-            }
-            None => say(Part::Fact, format!("  {}", text::capitalized(NO_GOOD))),
-        }
-        if let Some(log) = &self.log {
-            match log.heading() {
-                Ok(heading) => {
-                    say(Part::Heading, format!("  {}:", text::capitalized(&heading)));
-                    log.tail
-                        .iter()
-                        .for_each(|line| say(Part::Log, format!("    {line}")));
+                Err(fact) => {
+                    say(Part::Fact, format!("  {}", text::capitalized(&fact)));
+                    continue;
                 }
-                Err(why) => say(Part::Fact, format!("  {}", text::capitalized(&why))),
             }
+            under
+                .iter()
+                .for_each(|line| say(part, format!("    {line}")));
         }
         if !self.next.is_empty() {
             say(Part::Heading, "  What to do:".into());
@@ -136,105 +127,88 @@ impl FailureCard {
 
     /// The card as a section of a Markdown document (GitHub's dialect).
     pub fn markdown(&self) -> String {
-        let mut out = String::new();
-        let mut say = |text: String| {
-            // Writing to a String does not fail.
-            let _ = writeln!(out, "{text}\n");
-        };
-        let code = markdown::code;
+        let (code, inline) = (markdown::code, markdown::inline);
         let from = self
             .made_from
             .as_ref()
-            .map(|from| format!(" ({})", code(from)))
-            .unwrap_or_default();
-        let title = markdown::inline(&self.deployment);
-        say(format!(
-            "### {title} {}{from}: {}",
-            code(&self.revision_id),
-            code(self.status_word())
-        ));
+            .map(|from| format!(" ({})", code(from)));
         let service = self.service.iter().map(|service| format!(" {service}"));
-        say(std::iter::once(self.meaning.clone())
-            .chain(service)
-            .collect());
-        if let Some(message) = &self.message {
-            say(format!("> {}", markdown::inline(message)));
-        }
-        if let Some(times) = self.times_line() {
-            say(format!("**Time:** {}", markdown::inline(&times)));
-        }
-        if let Some(steps) = self.times.steps_line() {
-            say(sentence(&markdown::inline(&steps)));
-        }
-        if let Some(error) = &self.error {
-            let heading = sentence(&self.error_heading(error.line));
-            let lines = std::iter::once(&error.text)
-                .chain(&error.more)
-                .map(String::as_str);
-            say(format!(
-                "**{}**\n\n{}",
-                heading.trim_end_matches('.'),
-                markdown::block(lines).trim_end()
-            ));
-        }
-        if let Some(other) = &self.serves_instead {
-            let changes = other
-                .changes
+        let mut parts = vec![
+            format!(
+                "### {} {}{}: {}",
+                inline(&self.deployment),
+                code(&self.revision_id),
+                from.unwrap_or_default(),
+                code(self.status_word())
+            ),
+            std::iter::once(self.meaning.clone())
+                .chain(service)
+                .collect(),
+        ];
+        parts.extend(
+            self.message
+                .as_ref()
+                .map(|message| format!("> {}", inline(message))),
+        );
+        parts.extend(
+            self.times_line()
+                .map(|times| format!("**Time:** {}", inline(&times))),
+        );
+        parts.extend(
+            self.times
+                .steps_line()
+                .map(|steps| sentence(&inline(&steps))),
+        );
+        let list = |lines: Vec<String>| {
+            lines
                 .iter()
-                .flatten()
-                .map(|change| format!("\n- {}", code(&change.line())));
-            match other.heading() {
-                Ok(heading) => say(format!(
-                    "{}:\n{}",
-                    text::capitalized(&markdown::inline(&heading)),
-                    changes.collect::<String>()
-                )),
-                Err(fact) => say(sentence(&markdown::inline(&fact))),
+                .map(|line| format!("\n- {line}"))
+                .collect::<String>()
+        };
+        let mut log = Vec::new();
+        for (part, heading, under) in self.sections() {
+            let block = || markdown::block(under.iter().map(String::as_str));
+            let shown = match (part, &heading) {
+                (_, Err(fact)) => sentence(&inline(fact)),
+                (Part::Error, Ok(heading)) => {
+                    format!(
+                        "**{}**\n\n{}",
+                        text::capitalized(heading),
+                        block().trim_end()
+                    )
+                }
+                (Part::Log, Ok(heading)) => format!(
+                    "<details><summary>{}</summary>\n\n{}\n</details>",
+                    text::capitalized(heading),
+                    block()
+                ),
+                (_, Ok(heading)) => {
+                    let changes = under.iter().map(|line| code(line)).collect();
+                    format!(
+                        "{}:\n{}",
+                        text::capitalized(&inline(heading)),
+                        list(changes)
+                    )
+                }
+            };
+            // The log is long, so it is last.
+            match part {
+                Part::Log => log.push(shown),
+                _ => parts.push(shown),
             }
-        }
-        match &self.last_good {
-            _ if self.is_told_already() => {}
-            Some(good) if good.changes.is_empty() => {
-                say(sentence(&format!(
-                    "{}; {NO_CHANGE}",
-                    markdown::inline(&good.heading())
-                )));
-            }
-            Some(good) => {
-                let changes: String = good
-                    .changes
-                    .iter()
-                    .map(|change| format!("\n- {}", code(&change.line())))
-                    .collect();
-                say(format!(
-                    "{}; changed since:\n{changes}",
-                    text::capitalized(&markdown::inline(&good.heading()))
-                ));
-            }
-            None => say(sentence(NO_GOOD)),
         }
         if !self.next.is_empty() {
             let steps = self.next.iter().map(|step| {
                 let command = step
                     .command
                     .as_ref()
-                    .map(|command| format!(": {}", code(command)))
-                    .unwrap_or_default();
-                format!("\n- {}{command}", markdown::inline(&step.text))
+                    .map(|command| format!(": {}", code(command)));
+                inline(&step.text) + &command.unwrap_or_default()
             });
-            say(format!("**What to do**\n{}", steps.collect::<String>()));
+            parts.push(format!("**What to do**\n{}", list(steps.collect())));
         }
-        if let Some(log) = &self.log {
-            match log.heading() {
-                Ok(heading) => say(format!(
-                    "<details><summary>{}</summary>\n\n{}\n</details>",
-                    text::capitalized(&heading),
-                    markdown::block(log.tail.iter().map(String::as_str))
-                )),
-                Err(why) => say(sentence(&markdown::inline(&why))),
-            }
-        }
-        out
+        parts.extend(log);
+        parts.into_iter().map(|part| part + "\n\n").collect()
     }
 
     /// Whether the last good revision is the serving one, which was already reported.

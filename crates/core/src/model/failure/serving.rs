@@ -1,7 +1,7 @@
 //! The serving revision if a deployed one is not serving, and the differences.
 
 use super::super::compare::{Change, compare, without_natural};
-use super::super::{Phase, RevisionRole, Roles, parse_time};
+use super::super::{Phase, RevisionRole, Roles, time_in};
 use super::{Evidence, made_from};
 use crate::text;
 use jiff::Timestamp;
@@ -41,7 +41,7 @@ impl ServesInstead {
             .history
             .iter()
             .find(|other| field(other, "id") == serving);
-        let made = |row: &Value| row["created_at"].as_str().and_then(parse_time);
+        let made = |row: &Value| time_in(row, "created_at");
         let created_at = other.and_then(made);
         let is_older = created_at.zip(made(row)).map(|(other, own)| other < own);
         let changes = other.map(|other| match is_older {

@@ -207,24 +207,22 @@ mod tests {
 
     #[test]
     fn logs_without_steps_or_times_have_none() {
-        assert_eq!(steps(&[(0, "INFO starting"), (9, "INFO done")]), []);
-        assert_eq!(
-            steps(&[(0, "Step #0 - \"only\": x"), (9, "Step #0 - \"only\": y")]),
-            []
-        );
-        let untimed = [LogText {
-            message: "Step #0 - \"a\": x",
-            ..LogText::default()
-        }];
-        assert_eq!(log_steps(&untimed), []);
-        assert_eq!(
-            steps(&[
+        for log in [
+            &[(0, "INFO starting"), (9, "INFO done")][..],
+            &[(0, "Step #0 - \"only\": x"), (9, "Step #0 - \"only\": y")],
+            &[
                 (0, "Step #"),
                 (1, "Step #1 - \""),
                 (2, "Step #1 - \"\": #"),
-                (3, "Step #1 - \"x\": #1")
-            ]),
-            []
-        );
+                (3, "Step #1 - \"x\": #1"),
+            ],
+        ] {
+            assert_eq!(steps(log), []);
+        }
+        let untimed = LogText {
+            message: "Step #0 - \"a\": x",
+            ..LogText::default()
+        };
+        assert_eq!(log_steps(&[untimed]), []);
     }
 }

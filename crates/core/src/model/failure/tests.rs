@@ -10,18 +10,50 @@ fn row(id: &str, status: &str, minute: u32, commit: &str) -> Value {
 }
 
 fn card(history: &[Value], at: usize, log: LogEvidence<'_>) -> FailureCard {
-    let deployment =
-        json!({"id": "d", "name": "bot", "secrets": [{"name": "KEY", "value": "canary-secret"}]});
+    card_of(
+        json!({"id": "d", "name": "bot", "secrets": [{"name": "KEY", "value": "canary-secret"}]}),
+        history,
+        at,
+        log,
+    )
+}
+
+fn card_of(deployment: Value, history: &[Value], at: usize, log: LogEvidence<'_>) -> FailureCard {
     FailureCard::new(&Evidence {
-        address: "prod-us/bot",
-        options: "",
-        deployment: &deployment,
         revision: &history[at],
         history,
+        log,
+        ..nothing(&deployment)
+    })
+}
+
+/// Empty records of this deployment.
+fn nothing(deployment: &Value) -> Evidence<'_> {
+    Evidence {
+        address: "prod-us/bot",
+        options: "",
+        deployment,
+        revision: &Value::Null,
+        history: &[],
         times: &[],
         now: "2026-11-21T14:00:00Z".parse().unwrap(),
-        log,
-    })
+        log: LogEvidence::None,
+    }
+}
+
+#[track_caller]
+fn has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{part}\n---\n{text}");
+    }
+}
+
+fn line(second: i64, message: &str) -> LogText<'_> {
+    LogText {
+        at: Timestamp::from_second(1_790_000_000 + second).ok(),
+        level: None,
+        message,
+    }
 }
 
 #[test]
@@ -33,23 +65,13 @@ fn failed_build_card() {
         row("r2", "BUILD_FAILED", 20, "bbbbbbbbb"),
         row("r1", "DEPLOYED", 10, "aaaaaaaaa"),
     ];
-    let at = |second: i64| Some(Timestamp::from_second(1_790_000_000 + second).unwrap());
     let log = [
-        LogText {
-            at: at(0),
-            message: "pip install canary-secret",
-            ..LogText::default()
-        },
-        LogText {
-            at: at(9),
-            message: "\u{1b}[31mERROR: No matching distribution found for canary-secret\u{1b}[0m",
-            ..LogText::default()
-        },
-        LogText {
-            at: at(20),
-            message: "ERROR: failed to solve: exit code: 1",
-            ..LogText::default()
-        },
+        line(0, "pip install canary-secret"),
+        line(
+            9,
+            "\u{1b}[31mERROR: No matching distribution found for canary-secret\u{1b}[0m",
+        ),
+        line(20, "ERROR: failed to solve: exit code: 1"),
     ];
     let card = card(&history, 0, LogEvidence::Read(CardLog::Build, &log));
     let text = card.text();
@@ -254,18 +276,14 @@ fn every_status_has_a_meaning_and_next_steps() {
     );
 }
 
-/// Returns the card of a revision, with this active revision in the deployment's record.
+/// Returns the text of the card of a revision, with this active revision in the deployment's record.
 fn card_with(active: Value, history: &[Value], at: usize) -> FailureCard {
-    FailureCard::new(&Evidence {
-        address: "prod-us/bot",
-        options: "",
-        deployment: &json!({"active_revision_id": active}),
-        revision: &history[at],
+    card_of(
+        json!({"active_revision_id": active}),
         history,
-        times: &[],
-        now: "2026-11-21T14:00:00Z".parse().unwrap(),
-        log: LogEvidence::None,
-    })
+        at,
+        LogEvidence::None,
+    )
 }
 
 #[test]
@@ -307,65 +325,54 @@ prod-us/bot r4 (main@ddddddd): DEPLOYED
     );
     // Superseded, according to the server's record, or to the order of revisions if it has none.
     let text = card_with(json!("r4"), &history, 2).text();
-    for part in [
-        "Deployed, but no longer serving: a newer revision is.\n",
-        "  The serving revision is r4, created 2026-11-20 10:40Z from main@ddddddd; its changes:\n    source_",
-        "bbbbbbbb → dddddddd\n",
-        "      runtail revisions diff prod-us/bot r2 r4\n",
-        "  Last good revision before this one: r1,",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
-    assert!(!text.contains("rolled back"), "{text}");
-    let text = card_with(json!(null), &history, 2).text();
-    assert!(
-        text.contains("Deployed, but presumably no longer serving: a newer revision was deployed."),
-        "{text}"
+    has(
+        &text,
+        &[
+            "Deployed, but no longer serving: a newer revision is.\n",
+            "  The serving revision is r4, created 2026-11-20 10:40Z from main@ddddddd; its changes:\n    source_",
+            "bbbbbbbb → dddddddd\n",
+            "      runtail revisions diff prod-us/bot r2 r4\n",
+            "  Last good revision before this one: r1,",
+        ],
     );
-    assert!(
-        text.contains("The newest deployed revision (presumably serving) is r4,"),
-        "{text}"
+    assert!(!text.contains("rolled back"), "{text}");
+    has(
+        &card_with(json!(null), &history, 2).text(),
+        &[
+            "Deployed, but presumably no longer serving: a newer revision was deployed.",
+            "The newest deployed revision (presumably serving) is r4,",
+        ],
     );
     // A serving revision without differences, and one without a record.
-    let text = card_with(json!("r1"), &history, 2).text();
-    assert!(
-        text.contains(
-            "The serving revision is r1, created 2026-11-20 10:10Z from main@bbbbbbb; no recorded differences"
-        ),
-        "{text}"
+    has(
+        &card_with(json!("r1"), &history, 2).text(),
+        &[
+            "The serving revision is r1, created 2026-11-20 10:10Z from main@bbbbbbb; no recorded differences",
+        ],
     );
-    let text = card_with(json!("r0"), &history, 0).text();
-    assert!(
-        text.contains("Deployed, but not serving: another revision is.\n"),
-        "{text}"
-    );
-    assert!(
-        text.contains("  The serving revision is r0; its record could not be read\n"),
-        "{text}"
+    has(
+        &card_with(json!("r0"), &history, 0).text(),
+        &[
+            "Deployed, but not serving: another revision is.\n",
+            "  The serving revision is r0; its record could not be read\n",
+        ],
     );
     // The serving revision, and one that was never deployed.
-    for (at, status) in [(0, "DEPLOYED"), (1, "BUILD_FAILED")] {
-        let card = card_with(json!("r4"), &history, at);
-        assert_eq!((card.status.as_str(), card.serves_instead), (status, None));
+    for at in [0, 1] {
+        assert_eq!(card_with(json!("r4"), &history, at).serves_instead, None);
     }
 }
 
 #[test]
 fn only_failures_get_advice_on_errors() {
-    let log = [LogText {
-        message: "ModuleNotFoundError: No module named 'app'",
-        ..LogText::default()
-    }];
+    let log = [line(0, "ModuleNotFoundError: No module named 'app'")];
     for status in ["BUILD_FAILED", "BUILDING", "INTERRUPTED", "SOMETHING_NEW"] {
-        let card = card(
-            &[row("r1", status, 10, "a")],
-            0,
-            LogEvidence::Read(CardLog::Build, &log),
-        );
+        let log = LogEvidence::Read(CardLog::Build, &log);
+        let card = card(&[row("r1", status, 10, "a")], 0, log);
         assert!(card.error.is_some(), "{status}");
-        let advised = card.next[0].text.starts_with("Add the missing module");
+        let is_advised = card.next[0].text.starts_with("Add the missing module");
         assert_eq!(
-            advised,
+            is_advised,
             status == "BUILD_FAILED",
             "{status}: {:?}",
             card.next
@@ -376,31 +383,26 @@ fn only_failures_get_advice_on_errors() {
 #[test]
 fn unknown_parts_are_reported() {
     let alone = [row("r1", "DEPLOY_FAILED", 10, "a")];
-    let card = card(
-        &alone,
-        0,
-        LogEvidence::Unread(CardLog::Server, "404: no such route"),
+    let unread = LogEvidence::Unread(CardLog::Server, "404: no such route");
+    has(
+        &card(&alone, 0, unread).text(),
+        &[
+            "No earlier successful revision is known",
+            "The server log could not be read: 404: no such route",
+            "No revision is serving: the deployment is down",
+            "Redeploy the same source if the cause",
+        ],
     );
-    assert_eq!(card.last_good, None);
-    let text = card.text();
-    for part in [
-        "No earlier successful revision is known",
-        "The server log could not be read: 404: no such route",
-        "No revision is serving: the deployment is down",
-        "Redeploy the same source if the cause",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
     // A revision that is not in the list, and a last good revision without differences.
     let history = [
         row("r9", "DEPLOYED", 50, "x"),
         row("r1", "DEPLOYED", 10, "same"),
     ];
     let old = row("r2", "BUILD_FAILED", 20, "same");
+    let deployment = json!({"active_revision_id": "r9"});
     let evidence = Evidence {
         address: "$(reboot)",
         options: " --config c.toml",
-        deployment: &json!({"active_revision_id": "r9"}),
         revision: &old,
         history: &history,
         times: &[StatusTime {
@@ -408,48 +410,33 @@ fn unknown_parts_are_reported() {
             spent: Duration::from_secs(130),
             from_start: false,
         }],
-        now: "2026-11-21T14:00:00Z".parse().unwrap(),
         log: LogEvidence::Read(CardLog::Build, &[]),
+        ..nothing(&deployment)
     };
-    let text = FailureCard::new(&evidence).text();
-    for part in [
-        "Last good revision before this one: r1, created 2026-11-20 10:10Z from main@same; no recorded changes",
-        "Time: BUILDING ≥2m10s; 26s in total",
-        "The build log is empty",
-        "The previous revision is still serving traffic",
-        "runtail --config c.toml logs '$(reboot)' --build",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
-    // Empty records.
-    let nothing = Evidence {
-        address: "",
-        options: "",
-        deployment: &Value::Null,
-        revision: &Value::Null,
-        history: &[],
-        times: &[],
-        now: "2026-11-21T14:00:00Z".parse().unwrap(),
-        log: LogEvidence::None,
-    };
-    assert!(FailureCard::new(&nothing).text().contains("no status"));
+    has(
+        &FailureCard::new(&evidence).text(),
+        &[
+            "Last good revision before this one: r1, created 2026-11-20 10:10Z from main@same; no recorded changes",
+            "Time: BUILDING ≥2m10s; 26s in total",
+            "The build log is empty",
+            "The previous revision is still serving traffic",
+            "runtail --config c.toml logs '$(reboot)' --build",
+        ],
+    );
+    has(
+        &FailureCard::new(&nothing(&Value::Null)).text(),
+        &["no status"],
+    );
 }
 
 #[test]
 fn long_logs_are_cut_from_the_front() {
-    let lines: Vec<String> = (0..100).map(|n| format!("line {n}")).collect();
-    let mut log: Vec<LogText> = lines
-        .iter()
-        .map(|message| LogText {
-            message,
-            ..LogText::default()
-        })
-        .collect();
     let long = "x".repeat(1 << 20);
-    log.push(LogText {
-        message: &long,
-        ..LogText::default()
-    });
+    let lines: Vec<String> = (0..100)
+        .map(|n| format!("line {n}"))
+        .chain([long])
+        .collect();
+    let log: Vec<LogText> = lines.iter().map(|text| line(0, text)).collect();
     let history = [row("r1", "BUILD_FAILED", 10, "a")];
     let end = card(&history, 0, LogEvidence::Read(CardLog::Build, &log))
         .log
@@ -463,32 +450,15 @@ fn long_logs_are_cut_from_the_front() {
 
 #[test]
 fn only_a_build_log_has_its_time_beside_the_total() {
-    let at = |second: i64| Some(Timestamp::from_second(1_790_000_000 + second).unwrap());
-    let log = [
-        LogText {
-            at: at(0),
-            message: "started",
-            ..LogText::default()
-        },
-        LogText {
-            at: at(1596),
-            message: "GET /ok 200",
-            ..LogText::default()
-        },
-    ];
+    let log = [line(0, "started"), line(1596, "GET /ok 200")];
     let history = [row("r1", "DEPLOYED", 10, "same")];
-    let server = card(&history, 0, LogEvidence::Read(CardLog::Server, &log));
-    for text in [server.text(), server.markdown()] {
-        assert!(
-            text.contains("26s in total") && !text.contains("log covers"),
-            "{text}"
-        );
+    for (of, covers) in [(CardLog::Server, false), (CardLog::Build, true)] {
+        let card = card(&history, 0, LogEvidence::Read(of, &log));
+        for text in [card.text(), card.markdown()] {
+            assert!(text.contains("26s in total"), "{text}");
+            assert_eq!(text.contains("; log covers 26m36s"), covers, "{text}");
+        }
     }
-    assert!(
-        card(&history, 0, LogEvidence::Read(CardLog::Build, &log))
-            .text()
-            .contains("; log covers 26m36s")
-    );
 }
 
 #[test]
@@ -496,14 +466,10 @@ fn a_status_that_was_first_seen_late_is_not_timed_beside_the_time_so_far() {
     let explained = |times: &[StatusTime]| {
         let revision = row("r1", "DEPLOYING", 10, "same");
         let mut card = FailureCard::new(&Evidence {
-            address: "bot",
-            options: "",
-            deployment: &Value::Null,
             revision: &revision,
-            history: &[],
             times,
             now: "2026-11-20T10:13:38Z".parse().unwrap(),
-            log: LogEvidence::None,
+            ..nothing(&Value::Null)
         });
         card.add_time(Duration::from_secs(2));
         card.text()

@@ -1,15 +1,12 @@
 use super::*;
+use crate::fixtures;
 use crate::model::{RunFacts, StateFacts, ThreadRecords};
 
 const THREAD: &str = "11111111-1111-4111-8111-111111111111";
 
 /// The row of a captured thread, with everything that the server recorded of it.
 fn captured(name: &str) -> Option<InboxThread> {
-    let path = format!(
-        "{}/../../tests/fixtures/threads/{name}.json",
-        env!("CARGO_MANIFEST_DIR")
-    );
-    let case: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let case = fixtures::json(&format!("fixtures/threads/{name}"));
     let facts = ThreadFacts::read(&case["thread"].to_string()).unwrap_or_default();
     let state = StateFacts::read(&case["state"].to_string()).ok();
     let runs = RunFacts::read_all(&case["runs"].to_string()).ok();
@@ -24,9 +21,8 @@ fn captured(name: &str) -> Option<InboxThread> {
 fn asking(value: Value, response_schema: Option<Value>) -> InboxThread {
     let question = Question {
         id: Some("0a".into()),
-        value,
         response_schema,
-        ..Question::default()
+        ..fixtures::asking(value)
     };
     InboxThread {
         thread_id: THREAD.into(),
@@ -42,7 +38,6 @@ fn at(text: &str) -> Option<Timestamp> {
 
 #[test]
 fn causes_are_derived_from_captured_records() {
-    let cause = |name: &str| captured(name).map(|thread| thread.cause.map(InboxCause::word));
     for (name, expected) in [
         ("question", Some("question")),
         ("questions-parallel", Some("question")),
@@ -54,266 +49,226 @@ fn causes_are_derived_from_captured_records() {
         // The capture has no state, which alone says why.
         ("breakpoint", None),
     ] {
-        assert_eq!(cause(name), Some(expected), "{name}");
+        let cause = captured(name).map(|thread| thread.cause.map(InboxCause::word));
+        assert_eq!(cause, Some(expected), "{name}");
     }
     assert_eq!(
         captured("failed").unwrap().detail,
         "ValueError: n must not be 0"
     );
-    let facts = ThreadFacts {
-        status: "interrupted".into(),
-        ..ThreadFacts::default()
+}
+
+#[test]
+fn a_list_of_threads_and_the_inbox_say_the_same_of_a_stopped_thread() {
+    let (since, at) = (None, None);
+    let next = || vec!["pay".to_string(), "log".to_string()];
+    let words = |status: &ThreadStatus| {
+        let row = InboxThread::new("t", &ThreadFacts::default(), status)?;
+        Some(row.needs_in_words())
     };
-    let next = vec!["pay".to_string(), "log".to_string()];
-    let paused = ThreadStatus::Paused {
-        since: None,
-        next: next.clone(),
-        after: false,
-    };
-    let row = |status: &ThreadStatus| InboxThread::new(THREAD, &facts, status);
-    assert_eq!(
-        row(&paused).map(|thread| thread.detail).as_deref(),
-        Some("before pay, log")
-    );
-    let edited = row(&ThreadStatus::Edited { at: None, next });
-    assert_eq!(
-        edited.and_then(|thread| thread.cause),
-        Some(InboxCause::Edited)
-    );
-    // Nothing is left to run, so nothing waits.
-    assert_eq!(
-        row(&ThreadStatus::Edited {
-            at: None,
-            next: Vec::new()
-        }),
-        None
-    );
-    let stuck = row(&ThreadStatus::BusyWithoutRun { since: None });
-    assert_eq!(
-        stuck.and_then(|thread| thread.cause),
-        Some(InboxCause::Stuck)
-    );
-    // It was answered, or is gone, since the list was read.
-    assert_eq!(
-        row(&ThreadStatus::Idle {
-            ended: None,
-            began: None
-        }),
-        None
-    );
-    assert_eq!(row(&ThreadStatus::Deleted), None);
+    for (status, expected) in [
+        (
+            ThreadStatus::Paused {
+                since,
+                next: next(),
+                after: false,
+            },
+            "Breakpoint before pay, log",
+        ),
+        (
+            ThreadStatus::Cancelled { at, next: next() },
+            "Cancelled before pay, log",
+        ),
+        (
+            ThreadStatus::Edited { at, next: next() },
+            "Edited before pay, log, not continued",
+        ),
+        (
+            ThreadStatus::Stopped {
+                since,
+                next: next(),
+            },
+            "Interrupted before pay, log; the cause is not known",
+        ),
+    ] {
+        assert_eq!(stopped_in_words(&status).as_deref(), Some(expected));
+        assert_eq!(words(&status).as_deref(), Some(expected));
+    }
+    for (status, expected) in [
+        (
+            ThreadStatus::BusyWithoutRun { since },
+            Some("Busy, but no run is active"),
+        ),
+        (
+            ThreadStatus::Cancelled {
+                at,
+                next: Vec::new(),
+            },
+            Some("Cancelled"),
+        ),
+        // Nothing is left to run, so nothing waits.
+        (
+            ThreadStatus::Edited {
+                at,
+                next: Vec::new(),
+            },
+            None,
+        ),
+        // It was answered, or is gone, since the list was read.
+        (
+            ThreadStatus::Idle {
+                ended: at,
+                began: None,
+            },
+            None,
+        ),
+        (ThreadStatus::Deleted, None),
+    ] {
+        assert_eq!(words(&status).as_deref(), expected);
+        assert_eq!(stopped_in_words(&status), None);
+    }
 }
 
 #[test]
 fn waiting_rows_precede_failed_and_unfinished_ones_and_the_oldest_is_first() {
-    let thread = |id: &str, cause: Option<InboxCause>, since: Option<Timestamp>| {
+    use InboxCause::{Breakpoint, Cancelled, Edited, Error, Question, Stuck};
+    let hour = |hour: u8| at(&format!("2026-11-21T{hour:02}:00:00Z"));
+    let thread = |(id, cause, since): (&str, Option<InboxCause>, u8)| {
         let thread = InboxThread {
             thread_id: id.into(),
             cause,
-            since,
+            since: hour(since).filter(|_| since > 0),
             ..InboxThread::default()
         };
         InboxRow::thread("p", None, "bot", thread, "")
     };
+    let threads = [
+        ("edited", Some(Edited), 5),
+        ("cancelled", Some(Cancelled), 4),
+        ("failed", Some(Error), 9),
+        ("no time", Some(Question), 0),
+        ("young", Some(Breakpoint), 11),
+        ("stuck", Some(Stuck), 7),
+        ("old", None, 10),
+    ];
     let revision = FailedRevision {
-        since: at("2026-11-21T08:00:00Z"),
+        since: hour(8),
         ..FailedRevision::default()
     };
-    let mut rows = [
-        thread(
-            "edited",
-            Some(InboxCause::Edited),
-            at("2026-11-21T05:00:00Z"),
-        ),
-        thread(
-            "cancelled",
-            Some(InboxCause::Cancelled),
-            at("2026-11-21T04:00:00Z"),
-        ),
-        thread(
-            "failed",
-            Some(InboxCause::Error),
-            at("2026-11-21T09:00:00Z"),
-        ),
-        thread("no time", Some(InboxCause::Question), None),
-        InboxRow::revision("p", None, ("bot", "bot"), revision, ""),
-        thread(
-            "young",
-            Some(InboxCause::Breakpoint),
-            at("2026-11-21T11:00:00Z"),
-        ),
-        thread("stuck", Some(InboxCause::Stuck), at("2026-11-21T07:00:00Z")),
-        thread("old", None, at("2026-11-21T10:00:00Z")),
-    ];
+    let mut rows: Vec<InboxRow> = threads.into_iter().map(thread).collect();
+    rows.push(InboxRow::revision("p", None, ("bot", "bot"), revision, ""));
     sort_inbox(&mut rows);
-    let ids = rows.each_ref().map(|row| match &row.item {
-        InboxItem::Thread(thread) => thread.thread_id.as_str(),
-        InboxItem::Revision(_) => "revision",
-    });
+    let id = |row: &InboxRow| match &row.item {
+        InboxItem::Thread(thread) => thread.thread_id.clone(),
+        InboxItem::Revision(_) => "revision".into(),
+    };
+    let ids: Vec<String> = rows.iter().map(id).collect();
     assert_eq!(
-        ids,
-        [
-            "old",
-            "young",
-            "no time",
-            "stuck",
-            "revision",
-            "failed",
-            "cancelled",
-            "edited"
-        ]
+        ids.join(", "),
+        "old, young, no time, stuck, revision, failed, cancelled, edited"
+    );
+}
+
+/// A shell must reject every command that answers or continues: a person has to decide first.
+#[track_caller]
+fn assert_command(thread: &InboxThread, expected: &str) {
+    let command = thread.command(" -p p -d bot");
+    assert_eq!(command, format!("runtail -p p -d bot {expected}"));
+    let script = format!("runtail() {{ echo sent \"$@\"; }}\n{command}\necho next");
+    let sh = std::process::Command::new("sh")
+        .arg("-c")
+        .arg(script)
+        .output()
+        .unwrap();
+    assert!(
+        !command.contains('<') || !sh.status.success() && sh.stdout.is_empty(),
+        "{command}: {sh:?}"
     );
 }
 
 #[test]
 fn commands_fit_the_question_and_the_cause() {
-    let command = |thread: &InboxThread| thread.command(" -p p -d bot");
-    let answer = format!("runtail -p p -d bot answer {THREAD} --interrupt 0a");
+    let calls = |key: &str| json!({key: [{"name": "f", "args": {}}]});
+    let allowing = |word: &str| {
+        json!({"action_requests": [{"name": "f", "args": {}}],
+            "review_configs": [{"action_name": "f", "allowed_decisions": [word]}]})
+    };
+    let per_call = || json!({"type": "tool_approval", "name": "f", "args": {}});
     for (value, schema, option) in [
         (
             json!("Approve this payment?"),
-            None,
+            Value::Null,
             "<--approve|--reject|--text TEXT>",
         ),
         (
             json!("Go"),
-            Some(json!({"type": "boolean"})),
+            json!({"type": "boolean"}),
             "<--approve|--reject>",
         ),
-        (json!("Which city?"), None, "--text <TEXT>"),
+        (json!("Which city?"), Value::Null, "--text <TEXT>"),
         (
             json!({"question": "Which city?", "n": 1}),
-            None,
+            Value::Null,
             "--text <TEXT>",
         ),
+        (json!("Review"), json!({"type": "object"}), "--json <JSON>"),
+        (allowing("reject"), Value::Null, "<--reject>"),
+        (allowing("approve"), Value::Null, "<--approve>"),
+        (allowing("respond"), Value::Null, "--text <TEXT>"),
         (
-            json!("Review"),
-            Some(json!({"type": "object"})),
-            "--json <JSON>",
-        ),
-        (
-            json!({"action_requests": [{"name": "f", "args": {}}],
-                   "review_configs": [{"action_name": "f", "allowed_decisions": ["reject"]}]}),
-            None,
-            "<--reject>",
-        ),
-        (
-            json!({"action_requests": [{"name": "f", "args": {}}],
-                   "review_configs": [{"action_name": "f", "allowed_decisions": ["respond"]}]}),
-            None,
-            "--text <TEXT>",
-        ),
-        (
-            json!({"action_requests": [{"name": "f", "args": {}}]}),
-            None,
+            calls("action_requests"),
+            Value::Null,
             "<--approve|--reject>",
         ),
-        (
-            json!({"actionRequests": [{"name": "f", "args": {}}]}),
-            None,
-            "<--approve|--reject>",
-        ),
-        (
-            json!({"type": "tool_approval", "name": "f", "args": {}}),
-            None,
-            "<--approve|--reject>",
-        ),
-        (json!({"action_requests": []}), None, "--json <JSON>"),
-        (json!({"tool_calls": []}), None, "--json <JSON>"),
+        (calls("actionRequests"), Value::Null, "<--approve|--reject>"),
+        (per_call(), Value::Null, "<--approve|--reject>"),
+        (json!({"action_requests": []}), Value::Null, "--json <JSON>"),
+        (json!({"tool_calls": []}), Value::Null, "--json <JSON>"),
     ] {
-        assert_eq!(
-            command(&asking(value, schema)),
-            format!("{answer} {option}")
-        );
+        let thread = asking(value, Some(schema).filter(|schema| !schema.is_null()));
+        assert_command(&thread, &format!("answer {THREAD} --interrupt 0a {option}"));
     }
     // One decision answers all calls, unless one of them doesn't allow it.
-    let schema = json!({"properties": {"type": {"const": "respond"}}});
-    let call = |id: &str, schema: Option<Value>| Question {
+    let call = |id: &str, response_schema: Option<Value>| Question {
         id: Some(id.repeat(32)),
-        ..asking(
-            json!({"type": "tool_approval", "name": "f", "args": {}}),
-            schema,
-        )
-        .questions
-        .remove(0)
+        response_schema,
+        ..fixtures::asking(per_call())
     };
+    let (first, second) = ("a".repeat(32), "b".repeat(32));
     let mut thread = asking(Value::Null, None);
     thread.questions = vec![call("a", None), call("b", None)];
-    assert_eq!(
-        command(&thread),
-        format!("runtail -p p -d bot answer {THREAD} <--approve|--reject>")
+    assert_command(&thread, &format!("answer {THREAD} <--approve|--reject>"));
+    thread.questions[0] = call(
+        "a",
+        Some(json!({"properties": {"type": {"const": "respond"}}})),
     );
-    thread.questions[0] = call("a", Some(schema));
-    let first = "a".repeat(32);
-    assert_eq!(
-        command(&thread),
-        format!("runtail -p p -d bot answer {THREAD} --interrupt {first} --text <TEXT>")
+    assert_command(
+        &thread,
+        &format!("answer {THREAD} --interrupt {first} --text <TEXT>"),
     );
     // Of several, one with an id is named.
     thread.questions[0].id = None;
-    assert!(
-        command(&thread).contains(&format!("--interrupt {} <", "b".repeat(32))),
-        "{}",
-        command(&thread)
+    assert_command(
+        &thread,
+        &format!("answer {THREAD} --interrupt {second} <--approve|--reject>"),
     );
     let mut thread = asking(json!("Which city?"), None);
     thread.questions[0].id = None;
-    assert_eq!(
-        command(&thread),
-        format!("runtail -p p -d bot answer {THREAD} --text <TEXT>")
-    );
+    assert_command(&thread, &format!("answer {THREAD} --text <TEXT>"));
     thread.questions.clear();
     thread.assistant_id = Some("it's mine".into());
-    thread.cause = Some(InboxCause::Breakpoint);
-    let expected =
-        format!(r"runtail -p p -d bot run 'it'\''s mine' --thread {THREAD} <--input null>");
-    assert_eq!(command(&thread), expected);
+    let run = format!(r"run 'it'\''s mine' --thread {THREAD} <--input null>");
     // What a person cancelled is not started again by a copied command.
-    for cause in [Some(InboxCause::Cancelled), Some(InboxCause::Error), None] {
-        thread.cause = cause;
-        assert_eq!(
-            command(&thread),
-            format!("runtail -p p -d bot threads get {THREAD}")
-        );
-    }
-}
-
-#[test]
-fn a_shell_rejects_every_command_that_answers_or_continues() {
-    let reject = |command: &str| {
-        let script = format!("runtail() {{ echo sent \"$@\"; }}\n{command}\necho next");
-        let output = std::process::Command::new("sh")
-            .arg("-c")
-            .arg(script)
-            .output()
-            .unwrap();
-        assert!(
-            !output.status.success() && output.stdout.is_empty(),
-            "{command}: {output:?}"
-        );
-    };
-    let hitl = |words: &[&str]| {
-        json!({"action_requests": [{"name": "f", "args": {}}],
-               "review_configs": [{"action_name": "f", "allowed_decisions": words}]})
-    };
-    for (value, schema) in [
-        (json!("Approve this payment?"), None),
-        (json!("Which city?"), None),
-        (json!("Go"), Some(json!({"type": "boolean"}))),
-        (hitl(&["approve", "reject"]), None),
-        (hitl(&["approve"]), None),
-        (hitl(&["respond"]), None),
-        (json!({"action_requests": []}), None),
+    let get = format!("threads get {THREAD}");
+    for (cause, expected) in [
+        (Some(InboxCause::Breakpoint), &run),
+        (Some(InboxCause::Edited), &run),
+        (Some(InboxCause::Cancelled), &get),
+        (Some(InboxCause::Error), &get),
+        (None, &get),
     ] {
-        reject(&asking(value, schema).command(" -p p -d bot"));
-    }
-    for cause in [InboxCause::Breakpoint, InboxCause::Edited] {
-        let thread = InboxThread {
-            cause: Some(cause),
-            assistant_id: Some("a".into()),
-            ..asking(json!("x"), None)
-        };
-        reject(&thread.command(" -p p -d bot"));
+        thread.cause = cause;
+        assert_command(&thread, expected);
     }
 }
 
@@ -400,52 +355,4 @@ fn rows_have_the_documented_fields() {
 fn errors_are_one_short_line() {
     assert_eq!(first_line("\n  ValueError: no \n  at x"), "ValueError: no");
     assert_eq!(first_line(&"é".repeat(1000)).chars().count(), MAX_ERROR + 1);
-}
-
-#[test]
-fn a_list_of_threads_and_the_inbox_say_the_same_of_a_stopped_thread() {
-    let next = || vec!["pay".to_string(), "log".to_string()];
-    let cases = [
-        (
-            ThreadStatus::Paused {
-                since: None,
-                next: next(),
-                after: false,
-            },
-            "Breakpoint before pay, log",
-        ),
-        (
-            ThreadStatus::Cancelled {
-                at: None,
-                next: next(),
-            },
-            "Cancelled before pay, log",
-        ),
-        (
-            ThreadStatus::Edited {
-                at: None,
-                next: next(),
-            },
-            "Edited before pay, log, not continued",
-        ),
-        (
-            ThreadStatus::Stopped {
-                since: None,
-                next: next(),
-            },
-            "Interrupted before pay, log; the cause is not known",
-        ),
-    ];
-    for (status, words) in cases {
-        assert_eq!(stopped_in_words(&status).as_deref(), Some(words));
-        let row = InboxThread::new("t", &ThreadFacts::default(), &status).unwrap();
-        assert_eq!(row.needs_in_words(), words);
-    }
-    assert_eq!(
-        stopped_in_words(&ThreadStatus::Cancelled {
-            at: None,
-            next: Vec::new()
-        }),
-        None
-    );
 }

@@ -76,29 +76,20 @@ impl DeploymentSpec {
         for (field, wanted) in &self.document.fields {
             match (field.as_str(), wanted) {
                 ("name" | "source", _) => {}
-                ("source_config", Value::Object(wanted)) => {
-                    let today = &record["source_config"];
-                    let differs = |(name, wanted): &(&String, &Value)| {
-                        !IMMUTABLE.contains(&name.as_str())
-                            && !is_same(&today[name.as_str()], wanted)
+                ("source_config" | "source_revision_config", Value::Object(wanted)) => {
+                    let today = &record[field];
+                    let is_sent = |(name, wanted): &(&String, &Value)| {
+                        field == "source_revision_config"
+                            || !IMMUTABLE.contains(&name.as_str())
+                                && !is_same(&today[name.as_str()], wanted)
                     };
-                    let sent: Map<String, Value> = wanted
-                        .iter()
-                        .filter(differs)
+                    let sent = wanted.iter().filter(is_sent);
+                    let sent: Map<String, Value> = sent
                         .map(|(name, wanted)| (name.clone(), wanted.clone()))
                         .collect();
-                    parts.extend(sent.keys().map(|name| format!("/source_config/{name}")));
+                    parts.extend(sent.keys().map(|name| format!("/{field}/{name}")));
                     if !sent.is_empty() {
                         body.insert(field.clone(), sent.into());
-                    }
-                }
-                ("source_revision_config", Value::Object(sent)) => {
-                    parts.extend(
-                        sent.keys()
-                            .map(|name| format!("/source_revision_config/{name}")),
-                    );
-                    if !sent.is_empty() {
-                        body.insert(field.clone(), wanted.clone());
                     }
                 }
                 // About the next revision, not part of the record.

@@ -7,6 +7,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 
 /// The secrets that an update sends.
+#[derive(Default)]
 pub(super) struct Merged {
     /// The whole new set; nothing where it would be the same.
     pub list: Option<Value>,
@@ -31,47 +32,59 @@ pub(super) fn merge(
     record: &Value,
     given: &[(String, SecretString)],
 ) -> Result<Merged, Vec<String>> {
-    let mut wrong = Vec::new();
     if given.is_empty() && spec.remove_secrets.is_empty() && !spec.replace_secrets {
-        return Ok(Merged {
-            list: None,
-            notes: Vec::new(),
-        });
+        return Ok(Merged::default());
     }
     let today: Vec<(&str, Option<&str>)> = match &record["secrets"] {
         Value::Array(items) => items.iter().map(|item| (name(item), value(item))).collect(),
         _ if spec.replace_secrets => Vec::new(),
         _ => {
-            wrong.push(
-                "the server doesn't list the existing secrets, so they can't be kept: give all of them, with replace_secrets"
-                    .to_string(),
-            );
-            return Err(wrong);
+            let why = "the server doesn't list the existing secrets, so they can't be kept: give all of them, with replace_secrets";
+            return Err(vec![why.to_string()]);
         }
     };
-    let is_given = |name: &str| given.iter().any(|(other, _)| other == name);
-    let place = |name: &str| spec.document.place(&format!("secrets.{name}"));
+    let new_of = |name: &str| {
+        let new = given.iter().find(|(other, _)| other == name);
+        new.map(|(_, value)| value.expose_secret())
+    };
+    let old_of = |name: &str| today.iter().find(|(other, _)| *other == name);
+    let mut wrong = Vec::new();
     for name in &spec.remove_secrets {
-        if is_given(name) {
-            wrong.push(format!(
-                "{}the secret {name} is both set and removed",
-                place(name)
-            ));
-        } else if !today.iter().any(|(other, _)| other == name) {
+        if new_of(name).is_some() {
+            let place = spec.document.place(&format!("secrets.{name}"));
+            wrong.push(format!("{place}the secret {name} is both set and removed"));
+        } else if old_of(name).is_none() {
             wrong.push(format!("there is no secret {name} to remove"));
         }
     }
     let goes =
         |name: &str| spec.replace_secrets || spec.remove_secrets.iter().any(|other| other == name);
-    let kept: Vec<_> = today
-        .iter()
-        .filter(|(name, _)| !is_given(name) && !goes(name))
-        .collect();
-    let unreadable: Vec<&str> = kept
-        .iter()
-        .filter(|(_, value)| value.is_none())
-        .map(|(name, _)| *name)
-        .collect();
+    let (mut all, mut same) = (Vec::new(), 0);
+    let [mut unreadable, mut removed, mut added, mut changed] = [const { Vec::<&str>::new() }; 4];
+    // In the order of today, the new ones after them.
+    for (name, old) in &today {
+        let new = new_of(name);
+        match (new, old) {
+            (Some(_), _) => {}
+            _ if goes(name) => {
+                removed.push(*name);
+                continue;
+            }
+            (None, None) => unreadable.push(*name),
+            (None, Some(_)) => same += 1,
+        }
+        all.push(json!({"name": name, "value": new.or(*old)}));
+    }
+    for (name, new) in given {
+        match old_of(name) {
+            None => {
+                added.push(name.as_str());
+                all.push(json!({"name": name, "value": new.expose_secret()}));
+            }
+            Some((_, Some(old))) if *old == new.expose_secret() => same += 1,
+            Some(_) => changed.push(name.as_str()),
+        }
+    }
     if !unreadable.is_empty() {
         wrong.push(format!(
             "the server doesn't return the values of {}, so they can't be kept in the new set: give all \
@@ -79,72 +92,35 @@ pub(super) fn merge(
             unreadable.join(", ")
         ));
     }
-    if kept.is_empty() && given.is_empty() && !today.is_empty() {
-        wrong.push(
-            "the last secret can't be removed: the service treats an empty list as no change"
-                .to_string(),
-        );
+    if all.is_empty() && !today.is_empty() {
+        let why = "the last secret can't be removed: the service treats an empty list as no change";
+        wrong.push(why.to_string());
     }
     if !wrong.is_empty() {
         return Err(wrong);
     }
-    // In the order of today, the new ones after them.
-    let mut all: Vec<Value> = Vec::new();
-    let given_value = |name: &str| {
-        given
-            .iter()
-            .find(|(other, _)| other == name)
-            .map(|(_, v)| v.expose_secret())
-    };
-    for (name, value) in &today {
-        if let Some(value) = given_value(name).or(value.filter(|_| !goes(name))) {
-            all.push(json!({"name": name, "value": value}));
-        }
-    }
-    let new = given
-        .iter()
-        .filter(|(name, _)| !today.iter().any(|(other, _)| other == name));
-    all.extend(new.map(|(name, value)| json!({"name": name, "value": value.expose_secret()})));
-    let all = Value::from(all);
-    if all.as_array().is_some_and(Vec::is_empty) || all == plain(&record["secrets"]) {
-        return Ok(Merged {
-            list: None,
-            notes: Vec::new(),
-        });
+    if all.is_empty() || plain(&record["secrets"]) == *all {
+        return Ok(Merged::default());
     }
     let mut notes = Vec::new();
-    let removed: Vec<&str> = today
-        .iter()
-        .map(|(name, _)| *name)
-        .filter(|name| goes(name) && !is_given(name))
-        .collect();
     if !removed.is_empty() {
+        let names = removed.join(", ");
         notes.push(Note::warning(format!(
-            "These secrets are removed: {}.",
-            removed.join(", ")
+            "These secrets are removed: {names}."
         )));
     }
-    let words = |what: &str, names: Vec<&str>| {
-        (!names.is_empty()).then(|| format!("{what} {}", names.join(", ")))
-    };
-    let (mut added, mut changed) = (Vec::new(), Vec::new());
-    let mut same: Vec<&str> = kept.iter().map(|(name, _)| *name).collect();
-    for (name, new) in given {
-        match today.iter().find(|(other, _)| other == name) {
-            None => added.push(name.as_str()),
-            Some((_, Some(old))) if *old == new.expose_secret() => same.push(name),
-            Some(_) => changed.push(name.as_str()),
-        }
-    }
-    let same = (!same.is_empty()).then(|| format!("{} unchanged", same.len()));
-    let parts = [words("added", added), words("changed", changed), same];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let mut parts: Vec<String> = [("added", added), ("changed", changed)]
+        .into_iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(what, names)| format!("{what} {}", names.join(", ")))
+        .collect();
+    parts.extend((same > 0).then(|| format!("{same} unchanged")));
     notes.push(Note::fact(format!(
         "The whole set of secrets is sent: {}.",
         parts.join("; ")
     )));
     Ok(Merged {
-        list: Some(all),
+        list: Some(all.into()),
         notes,
     })
 }
@@ -172,7 +148,7 @@ fn is_masked(value: &str) -> bool {
 }
 
 /// Secrets without what else the server says of them.
-fn plain(secrets: &Value) -> Value {
+fn plain(secrets: &Value) -> Vec<Value> {
     let all = secrets.as_array().into_iter().flatten();
     all.map(|item| json!({"name": item["name"], "value": item["value"]}))
         .collect()

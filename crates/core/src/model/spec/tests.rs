@@ -40,6 +40,21 @@ fn update(toml: &str, record: &Value) -> Result<Draft, Vec<String>> {
     spec.update(record, CLOUD, &fetched(&spec))
 }
 
+fn lines(draft: &Draft) -> Vec<String> {
+    draft.changes.iter().map(Change::line).collect()
+}
+
+/// Asserts what is wrong with a document, one reason for each error.
+#[track_caller]
+fn assert_refused(result: Result<Draft, Vec<String>>, reasons: &[&str]) {
+    let wrong = result.err().unwrap_or_default();
+    let is_said = |(wrong, reason): (&String, &&str)| wrong.contains(reason);
+    assert!(
+        wrong.len() == reasons.len() && wrong.iter().zip(reasons).all(is_said),
+        "{wrong:#?}\n-- expected: {reasons:#?}"
+    );
+}
+
 fn warnings(draft: &Draft) -> Vec<&str> {
     draft
         .notes
@@ -160,11 +175,7 @@ fn invalid_deployments_are_refused_with_a_reason() {
         ),
     ];
     for (toml, at, reasons) in cases {
-        let wrong = create(&toml, at).err().unwrap_or_default();
-        assert_eq!(wrong.len(), reasons.len(), "{toml}\n{wrong:#?}");
-        for (wrong, reason) in wrong.iter().zip(reasons) {
-            assert!(wrong.contains(reason), "{wrong}\n-- expected: {reason}");
-        }
+        assert_refused(create(&toml, at), reasons);
     }
     // Names that are reserved only in the cloud are accepted elsewhere.
     assert!(create(&format!("{GITHUB}[secrets]\nPORT = \"env:X\""), OWN).is_ok());
@@ -181,10 +192,7 @@ fn updates_send_differences_and_the_given_source() {
         draft.body,
         json!({"source_config": {"build_on_push": false}})
     );
-    assert_eq!(
-        draft.changes.iter().map(Change::line).collect::<Vec<_>>(),
-        ["source_config.build_on_push: true → false"]
-    );
+    assert_eq!(lines(&draft), ["source_config.build_on_push: true → false"]);
     assert!(
         matches!(&draft.revision, NewRevision::No(why) if why.contains("only build_on_push is sent")),
         "{:?}",
@@ -205,7 +213,7 @@ fn updates_send_differences_and_the_given_source() {
     // Resources are replaced as a whole, and removed fields are listed.
     let draft = update("source_config.resource_spec = {cpu = 2}", &record()).unwrap();
     assert_eq!(
-        draft.changes.iter().map(Change::line).collect::<Vec<_>>(),
+        lines(&draft),
         [
             "source_config.resource_spec.min_scale: no longer set, was 1",
             "source_config.resource_spec.cpu: 1.0 → 2"
@@ -254,40 +262,29 @@ fn updates_send_differences_and_the_given_source() {
             "custom_url: only for deployments from external_docker",
         ),
     ] {
-        let wrong = update(toml, &record()).err().unwrap_or_default();
-        assert!(
-            wrong.len() == 1 && wrong[0].contains(reason),
-            "{wrong:?}\n-- expected: {reason}"
-        );
+        assert_refused(update(toml, &record()), &[reason]);
     }
 }
 
+const ADDS_C: &str = "[secrets]\nC = \"env:X\"";
+
 #[test]
 fn removed_secrets_are_reported() {
-    let sent = |draft: &Draft| {
-        let list = draft.body["secrets"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
-        list.iter()
-            .map(|s| {
-                format!(
-                    "{}={}",
-                    s["name"].as_str().unwrap(),
-                    s["value"].as_str().unwrap()
-                )
-            })
-            .collect::<Vec<_>>()
+    let sent = |draft: &Draft| -> Vec<String> {
+        let one = |s: &Value| {
+            [&s["name"], &s["value"]]
+                .map(|v| v.as_str().unwrap())
+                .join("=")
+        };
+        let list = draft.body["secrets"].as_array();
+        list.into_iter().flatten().map(one).collect()
     };
     let draft = update("[secrets]\nB = \"env:X\"\nC = \"env:X\"", &record()).unwrap();
     assert_eq!(
         sent(&draft),
         ["A=alpha-canary", "B=value of B", "C=value of C"]
     );
-    assert_eq!(
-        draft.changes.iter().map(Change::line).collect::<Vec<_>>(),
-        ["secrets[B]: changed", "secrets[C]: added"]
-    );
+    assert_eq!(lines(&draft), ["secrets[B]: changed", "secrets[C]: added"]);
     assert_eq!(
         draft.notes[0].text,
         "The whole set of secrets is sent: added C; changed B; 1 unchanged."
@@ -296,11 +293,7 @@ fn removed_secrets_are_reported() {
     let draft = update("remove_secrets = [\"A\"]", &record()).unwrap();
     assert_eq!(sent(&draft), ["B=beta-canary"]);
     assert_eq!(warnings(&draft), ["These secrets are removed: A."]);
-    let draft = update(
-        "replace_secrets = true\n[secrets]\nC = \"env:X\"",
-        &record(),
-    )
-    .unwrap();
+    let draft = update(&format!("replace_secrets = true\n{ADDS_C}"), &record()).unwrap();
     assert_eq!(
         (sent(&draft), warnings(&draft)),
         (
@@ -311,50 +304,33 @@ fn removed_secrets_are_reported() {
     // An identical set is no change.
     let mut same = record();
     same["secrets"] = json!([{"name": "C", "value": "value of C"}]);
-    assert_eq!(
-        update("[secrets]\nC = \"env:X\"", &same).unwrap().body,
-        json!({})
-    );
+    assert_eq!(update(ADDS_C, &same).unwrap().body, json!({}));
     // The server hides values, or the names too: secrets that can't be kept are not dropped.
-    for hidden in [
-        "***",
-        "",
-        "sk-***",
-        "[REDACTED]",
-        "<hidden>",
-        "xxxxxxxx",
-        "sk-…4f2a",
-        "●●●●4f2a",
-    ]
-    .map(Value::from)
-    {
+    let hidden = "*** | | sk-*** | [REDACTED] | <hidden> | xxxxxxxx | sk-…4f2a | ●●●●4f2a";
+    for hidden in hidden.split('|').map(|value| json!(value.trim())) {
         let mut masked = record();
         masked["secrets"][0]["value"] = hidden;
-        let wrong = update("[secrets]\nC = \"env:X\"", &masked)
-            .err()
-            .unwrap_or_default();
-        assert!(
-            wrong[0].contains("doesn't return the values of A,"),
-            "{wrong:?}"
+        assert_refused(
+            update(ADDS_C, &masked),
+            &["doesn't return the values of A,"],
         );
-        assert!(
-            update("[secrets]\nA = \"env:X\"", &masked).is_ok(),
-            "the hidden secret is given"
-        );
-        assert!(update("replace_secrets = true\n[secrets]\nC = \"env:X\"", &masked).is_ok());
-        assert!(
-            update("source_config.build_on_push = false", &masked).is_ok(),
-            "secrets are not touched"
-        );
+        // The hidden secret is given, all are replaced, and none is touched.
+        for fits in [
+            "secrets.A = \"env:X\"",
+            "replace_secrets = true\nsecrets.C = \"env:X\"",
+            "source_config.build_on_push = false",
+        ] {
+            assert!(update(fits, &masked).is_ok(), "{fits}");
+        }
     }
     let mut without = record();
     without["secrets"][0]["value"] = json!(null);
-    assert!(update("[secrets]\nC = \"env:X\"", &without).is_err());
+    assert!(update(ADDS_C, &without).is_err());
     let mut unlisted = record();
     unlisted.as_object_mut().unwrap().remove("secrets");
-    assert!(
-        update("[secrets]\nC = \"env:X\"", &unlisted).err().unwrap()[0]
-            .contains("doesn't list the existing secrets")
+    assert_refused(
+        update(ADDS_C, &unlisted),
+        &["doesn't list the existing secrets"],
     );
     for (toml, reason) in [
         ("replace_secrets = true", "the last secret can't be removed"),
@@ -372,11 +348,7 @@ fn removed_secrets_are_reported() {
             "d.toml:1: secrets.REDIS_URI: the name is reserved",
         ),
     ] {
-        let wrong = update(toml, &record()).err().unwrap_or_default();
-        assert!(
-            wrong.len() == 1 && wrong[0].contains(reason),
-            "{wrong:?}\n-- expected: {reason}"
-        );
+        assert_refused(update(toml, &record()), &[reason]);
     }
 }
 

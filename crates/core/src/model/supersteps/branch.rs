@@ -1,5 +1,6 @@
 //! The states of a branch of a history, with their values.
 
+use crate::model::filled;
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 
@@ -45,20 +46,14 @@ impl StateTask {
 impl HistoryState {
     /// Reads an entry of a history; `None` without a checkpoint's id.
     pub fn read(row: Value) -> Option<HistoryState> {
-        let text = |value: &Value| {
-            value
-                .as_str()
-                .filter(|text| !text.is_empty())
-                .map(str::to_string)
-        };
-        let id =
-            text(&row["checkpoint"]["checkpoint_id"]).or_else(|| text(&row["checkpoint_id"]))?;
-        let parent = text(&row["parent_checkpoint"]["checkpoint_id"])
-            .or_else(|| text(&row["parent_checkpoint_id"]));
+        let id = filled(&row["checkpoint"]["checkpoint_id"])
+            .or_else(|| filled(&row["checkpoint_id"]))?;
+        let parent = filled(&row["parent_checkpoint"]["checkpoint_id"])
+            .or_else(|| filled(&row["parent_checkpoint_id"]));
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
         let task = |task: &Value| {
             Some(StateTask {
-                node: text(&task["name"])?,
+                node: filled(&task["name"])?,
                 result: task
                     .get("result")
                     .filter(|result| !result.is_null())
@@ -76,9 +71,9 @@ impl HistoryState {
             id,
             has_parent: parent.is_some(),
             parent,
-            source: text(&row["metadata"]["source"]).unwrap_or_default(),
+            source: filled(&row["metadata"]["source"]).unwrap_or_default(),
             step: row["metadata"]["step"].as_i64(),
-            next: list(&row["next"]).iter().filter_map(text).collect(),
+            next: list(&row["next"]).iter().filter_map(filled).collect(),
             tasks: list(&row["tasks"]).iter().filter_map(task).collect(),
             values,
             is_bare,

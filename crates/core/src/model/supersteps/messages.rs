@@ -1,5 +1,6 @@
 //! Messages in states: their ids are given by the reducer of the channel, so the result of a task may lack them.
 
+use crate::model::is_blank;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 
@@ -110,21 +111,12 @@ pub fn plain_message(value: &Value, lost: &mut bool) -> Value {
                 .is_some_and(|usage| !usage.is_null());
             // JavaScript keeps the pieces of which the tool calls were made.
             message.shift_remove("tool_call_chunks");
-            if message.get("invalid_tool_calls").is_some_and(is_empty) {
+            if message.get("invalid_tool_calls").is_some_and(is_blank) {
                 message.shift_remove("invalid_tool_calls");
             }
             message.into()
         }
         other => other.clone(),
-    }
-}
-
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Array(list) => list.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        _ => false,
     }
 }
 
@@ -138,10 +130,10 @@ pub fn same_message(a: &Value, b: &Value) -> bool {
                     .filter(|(key, _)| counts(key))
                     .all(|(key, value)| match y.get(key) {
                         Some(other) => {
-                            same_message(value, other) || (is_empty(value) && is_empty(other))
+                            same_message(value, other) || (is_blank(value) && is_blank(other))
                         }
                         // Python writes the status of a tool's message, JavaScript only that of a failed one.
-                        None => is_empty(value) || (key == "status" && value == "success"),
+                        None => is_blank(value) || (key == "status" && value == "success"),
                     })
             };
             has_same(x, y) && has_same(y, x)

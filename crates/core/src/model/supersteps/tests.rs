@@ -62,6 +62,31 @@ impl Built {
         }
     }
 
+    /// Begins a history with rows.
+    fn of(rows: Value) -> Built {
+        let mut built = Built::new();
+        built.add(rows);
+        built
+    }
+
+    /// Adds checkpoints, `[source, next, node, result]` with an optional task, and between them what was written.
+    fn add(&mut self, rows: Value) {
+        for row in rows.as_array().unwrap() {
+            match row {
+                Value::Array(row) => {
+                    let at = |at: usize| row[at].as_str().unwrap();
+                    let task = row.get(3).map(|result| (at(2), result.clone()));
+                    self.push(at(0), at(1), task);
+                }
+                write => self.wrote(write),
+            }
+        }
+    }
+
+    fn steps(&self) -> Result<Supersteps, Unrepeatable> {
+        Supersteps::of(&self.branch(), &shape())
+    }
+
     fn push(&mut self, source: &str, next: &str, writes: Option<(&str, Value)>) {
         let n = self.rows.len();
         let parent = n
@@ -111,22 +136,34 @@ fn replayed(steps: &Supersteps) -> Vec<Map<String, Value>> {
     states
 }
 
+/// Returns the writes of each superstep, as `[node, values]`.
+fn written(steps: &Supersteps) -> Vec<Value> {
+    let one = |writes: &Vec<_>| {
+        writes
+            .iter()
+            .map(|write: &StepWrite| json!([write.as_node, write.values]))
+            .collect()
+    };
+    steps.steps.iter().map(one).collect()
+}
+
 fn message(id: &str, content: &str) -> Value {
     json!({"type": "ai", "id": id, "content": content, "usage_metadata": {"total_tokens": 3}})
 }
 
 #[test]
 fn steps_write_what_their_tasks_wrote_with_the_ids_of_the_state() {
-    let mut built = Built::new();
-    let input = json!({"messages": [{"type": "human", "content": "hi"}]});
-    built.push("input", "__start__", Some(("__start__", input)));
-    built.wrote(&json!({"messages": [{"type": "human", "id": "m1", "content": "hi"}]}));
-    let chunk = json!({"messages": [{"type": "AIMessageChunk", "id": "m2", "content": "yo", "tool_call_chunks": []}], "n": 1});
-    built.push("loop", "a", Some(("a", chunk)));
-    built.wrote(&json!({"messages": [message("m2", "yo")], "n": 1}));
-    built.push("loop", "", None);
-    let steps = Supersteps::of(&built.branch(), &shape()).unwrap();
     let human = json!({"type": "human", "id": "m1", "content": "hi"});
+    let chunk =
+        json!({"type": "AIMessageChunk", "id": "m2", "content": "yo", "tool_call_chunks": []});
+    let built = Built::of(json!([
+        ["input", "__start__", "__start__", {"messages": [{"type": "human", "content": "hi"}]}],
+        {"messages": [human]},
+        ["loop", "a", "a", {"messages": [chunk], "n": 1}],
+        {"messages": [message("m2", "yo")], "n": 1},
+        ["loop", ""],
+    ]));
+    let steps = built.steps().unwrap();
     assert_eq!(
         steps.body(Value::clone),
         json!([
@@ -137,154 +174,108 @@ fn steps_write_what_their_tasks_wrote_with_the_ids_of_the_state() {
     );
     assert_eq!((steps.inferred.len(), steps.repeated), (0, 0));
     let mut lost = false;
-    let plain = plain_message(
-        &json!([message("m2", "yo"), {"usage_metadata": 1}]),
-        &mut lost,
-    );
-    assert_eq!(
-        (plain, lost),
-        (
-            json!([{"type": "ai", "id": "m2", "content": "yo"}, {"usage_metadata": 1}]),
-            true
-        )
-    );
+    let sent = json!([message("m2", "yo"), {"usage_metadata": 1}]);
+    let plain = json!([{"type": "ai", "id": "m2", "content": "yo"}, {"usage_metadata": 1}]);
+    assert_eq!((plain_message(&sent, &mut lost), lost), (plain, true));
 }
 
 #[test]
 fn writers_that_the_history_hides_follow_from_the_graph() {
-    let mut built = Built::new();
-    built.push("input", "__start__", Some(("__start__", json!({"n": 1}))));
-    built.wrote(&json!({"n": 1}));
-    built.push("loop", "a", Some(("a", json!({"log": ["a"]}))));
-    built.wrote(&json!({"log": ["a"]}));
-    // No task is shown, and only b follows a.
-    built.push("loop", "", None);
-    built.wrote(&json!({"log": ["b"]}));
-    built.push("loop", "c", None);
-    let steps = Supersteps::of(&built.branch(), &shape()).unwrap();
-    let last = steps.steps.last().unwrap();
-    assert_eq!(
-        (last[0].as_node.as_deref(), &last[0].values["log"]),
-        (Some("b"), &json!(["b"]))
-    );
+    let mut built = Built::of(json!([
+        ["input", "__start__", "__start__", {"n": 1}], {"n": 1},
+        ["loop", "a", "a", {"log": ["a"]}], {"log": ["a"]},
+        // No task is shown, and only b follows a.
+        ["loop", ""], {"log": ["b"]}, ["loop", "c"],
+    ]));
+    let steps = built.steps().unwrap();
+    assert_eq!(written(&steps)[3], json!([["b", {"log": ["b"]}]]));
     assert_eq!(steps.inferred, [2]);
     // After b it could be a or c.
-    built.wrote(&json!({"log": ["?"]}));
-    built.push("loop", "", None);
-    assert_eq!(
-        Supersteps::of(&built.branch(), &shape()),
-        Err(Unrepeatable::UnknownWriter(Some(3)))
-    );
+    built.add(json!([{"log": ["?"]}, ["loop", ""]]));
+    assert_eq!(built.steps(), Err(Unrepeatable::UnknownWriter(Some(3))));
 }
 
 #[test]
 fn results_that_the_history_hides_follow_from_the_states() {
-    let mut built = Built::new();
-    built.push("input", "__start__", Some(("__start__", json!({}))));
-    built.push("loop", "a", Some(("a", Value::Null)));
+    let mut built = Built::of(json!([
+        ["input", "__start__", "__start__", {}],
+        ["loop", "a"]
+    ]));
     // As JavaScript shows two questions that were answered, beside a task that was not asked.
     built.rows[1]["tasks"] = json!([
         {"name": "a", "result": null, "interrupts": [{"id": "1"}]},
         {"name": "b", "result": {"log": ["b"], "n": 4}},
         {"name": "c", "result": null, "interrupts": [{"id": "2"}]},
     ]);
-    built.wrote(&json!({"log": ["a", "b", "c"], "n": 4}));
-    built.push("loop", "", None);
-    let steps = Supersteps::of(&built.branch(), &shape()).unwrap();
-    let writes: Vec<Value> = steps.steps[2]
-        .iter()
-        .map(|write| json!([write.as_node, write.values]))
-        .collect();
+    built.add(json!([{"log": ["a", "b", "c"], "n": 4}, ["loop", ""]]));
+    let steps = built.steps().unwrap();
     let expected = json!([["a", {"log": ["a", "c"]}], ["b", {"log": ["b"], "n": 4}], ["c", {}]]);
-    assert_eq!((json!(writes), &*steps.inferred), (expected, &[1][..]));
+    assert_eq!(
+        (&written(&steps)[2], &*steps.inferred),
+        (&expected, &[1][..])
+    );
 }
 
 #[test]
 fn edits_are_made_in_the_name_of_a_node_that_leads_to_the_same_next_nodes() {
-    let mut built = Built::new();
-    built.push("input", "__start__", Some(("__start__", json!({"n": 1}))));
-    built.wrote(&json!({"n": 1}));
-    built.push(
-        "loop",
-        "a",
-        Some(("a", json!({"messages": [message("m1", "x")]}))),
-    );
-    built.wrote(&json!({"messages": [message("m1", "x")]}));
-    built.push("loop", "b", None);
-    built.wrote(&json!({"n": 2, "log": ["edited"], "messages": [{"type": "remove", "id": "m1"}]}));
-    built.push("update", "b", None);
-    built.wrote(&json!({"n": 3}));
-    built.push("update", "c", None);
-    let steps = Supersteps::of(&built.branch(), &shape()).unwrap();
-    let edits: Vec<(Option<&str>, &Map<String, Value>)> = steps.steps[3..]
-        .iter()
-        .map(|writes| (writes[0].as_node.as_deref(), &writes[0].values))
-        .collect();
-    let first = json!({"log": ["edited"], "messages": [{"type": "remove", "id": "m1", "content": ""}], "n": 2});
+    let built = Built::of(json!([
+        ["input", "__start__", "__start__", {"n": 1}], {"n": 1},
+        ["loop", "a", "a", {"messages": [message("m1", "x")]}], {"messages": [message("m1", "x")]},
+        ["loop", "b"], {"n": 2, "log": ["edited"], "messages": [{"type": "remove", "id": "m1"}]},
+        ["update", "b"], {"n": 3},
+        ["update", "c"],
+    ]));
+    let steps = built.steps().unwrap();
+    let removed = json!({"log": ["edited"], "messages": [{"type": "remove", "id": "m1", "content": ""}], "n": 2});
+    // As the node that wrote last, and as the one that was next.
     assert_eq!(
-        edits[0],
-        (Some("a"), first.as_object().unwrap()),
-        "as the node that wrote last"
-    );
-    assert_eq!(
-        edits[1],
-        (Some("b"), json!({"n": 3}).as_object().unwrap()),
-        "as the node that was next"
+        written(&steps)[3..],
+        [json!([["a", removed]]), json!([["b", {"n": 3}]])]
     );
     assert_eq!(replayed(&steps).last(), Some(&built.values));
 }
 
 #[test]
 fn histories_that_can_not_be_repeated_say_why() {
-    assert_eq!(Supersteps::of(&[], &shape()), Err(Unrepeatable::Empty));
-    let mut built = Built::new();
-    built.push("loop", "", None);
-    assert_eq!(
-        Supersteps::of(&built.branch(), &shape()),
-        Err(Unrepeatable::NoBeginning)
-    );
-    let mut built = Built::new();
-    built.push("input", "__start__", Some(("__start__", json!({"n": 1}))));
-    built.push("loop", "a", Some(("a", json!("text"))));
-    built.push("loop", "", None);
-    assert_eq!(
-        Supersteps::of(&built.branch(), &shape()),
-        Err(Unrepeatable::NotAnObject("a".into(), Some(1)))
-    );
-    // The oldest state is not there.
-    assert_eq!(
-        Supersteps::of(&built.branch()[1..], &shape()),
-        Err(Unrepeatable::NoBeginning)
-    );
+    let text = Built::of(json!([
+        ["input", "__start__", "__start__", {"n": 1}],
+        ["loop", "a", "a", "text"],
+        ["loop", ""],
+    ]));
     // Hostile: parents in a circle.
     let row = |id: &str, parent: &str| json!({"checkpoint_id": id, "parent_checkpoint_id": parent, "metadata": {"source": "loop"}, "values": 3});
-    let circle: Vec<HistoryState> = [row("a", "b"), row("b", "a")]
-        .into_iter()
-        .filter_map(HistoryState::read)
-        .collect();
-    assert_eq!(
-        Supersteps::of(&branch_of(circle), &shape()),
-        Err(Unrepeatable::NoBeginning)
-    );
+    let circle = [row("a", "b"), row("b", "a")];
+    let circle = circle.into_iter().filter_map(HistoryState::read).collect();
+    for (branch, why) in [
+        (vec![], Unrepeatable::Empty),
+        (
+            Built::of(json!([["loop", ""]])).branch(),
+            Unrepeatable::NoBeginning,
+        ),
+        (
+            text.branch(),
+            Unrepeatable::NotAnObject("a".into(), Some(1)),
+        ),
+        // The oldest state is not there.
+        (text.branch().split_off(1), Unrepeatable::NoBeginning),
+        (branch_of(circle), Unrepeatable::NoBeginning),
+    ] {
+        assert_eq!(Supersteps::of(&branch, &shape()), Err(why));
+    }
 }
 
 #[test]
 fn several_writes_to_a_channel_are_separate_updates_and_forks_are_left_out() {
-    let mut built = Built::new();
-    built.push("input", "__start__", Some(("__start__", json!({}))));
     let twice = json!({"log": {"$writes": [["x"], ["y"]]}, "n": 5});
-    built.push("loop", "a", Some(("a", twice.clone())));
-    built.push("fork", "a", Some(("a", twice)));
-    built.wrote(&json!({"log": ["x", "y"], "n": 5}));
-    built.push("loop", "b", None);
-    let steps = Supersteps::of(&built.branch(), &shape()).unwrap();
+    let built = Built::of(json!([
+        ["input", "__start__", "__start__", {}],
+        ["loop", "a", "a", twice], ["fork", "a", "a", twice],
+        {"log": ["x", "y"], "n": 5}, ["loop", "b"],
+    ]));
+    let steps = built.steps().unwrap();
     assert_eq!((steps.repeated, &*steps.states), (1, &[0, 1, 3][..]));
-    let values: Vec<&Map<String, Value>> =
-        steps.steps[2].iter().map(|write| &write.values).collect();
-    assert_eq!(
-        json!(values),
-        json!([{"log": ["x"], "n": 5}, {"log": ["y"]}])
-    );
+    let separate = json!([["a", {"log": ["x"], "n": 5}], ["a", {"log": ["y"]}]]);
+    assert_eq!(written(&steps)[2], separate);
     assert_eq!(replayed(&steps).last(), Some(&built.values));
 }
 

@@ -1,9 +1,10 @@
 //! The status of threads from records of real servers, with and without their runs.
 
 use super::*;
-use serde_json::{Value, json};
+use crate::fixtures;
+use serde_json::json;
 
-/// The records of a captured thread.
+/// The records of a thread.
 #[derive(Default)]
 struct Case {
     thread: Option<ThreadFacts>,
@@ -12,108 +13,106 @@ struct Case {
 }
 
 impl Case {
+    /// Reads records; null, or no text, is one that was not loaded.
+    fn of(thread: &str, state: &str, runs: &str) -> Case {
+        let some = |text| Some(text).filter(|text| !matches!(*text, "" | "null"));
+        Case {
+            thread: some(thread).map(|row| ThreadFacts::read(row).unwrap()),
+            state: some(state).map(|row| StateFacts::read(row).unwrap()),
+            runs: some(runs).map(|rows| RunFacts::read_all(rows).unwrap()),
+        }
+    }
+
     fn captured(name: &str) -> Case {
-        let path = format!(
-            "{}/../../tests/fixtures/threads/{name}.json",
-            env!("CARGO_MANIFEST_DIR")
-        );
-        let case: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-        Case {
-            thread: case
-                .get("thread")
-                .map(|row| ThreadFacts::read(&row.to_string()).unwrap()),
-            state: case
-                .get("state")
-                .map(|row| StateFacts::read(&row.to_string()).unwrap()),
-            runs: None,
-        }
+        let case = fixtures::json(&format!("fixtures/threads/{name}"));
+        Case::of(&case["thread"].to_string(), &case["state"].to_string(), "")
     }
 
-    fn of(thread: Value, state: Value, runs: Value) -> Case {
-        let some = |value: Value| Some(value.to_string()).filter(|text| text != "null");
-        Case {
-            thread: some(thread).map(|row| ThreadFacts::read(&row).unwrap()),
-            state: some(state).map(|row| StateFacts::read(&row).unwrap()),
-            runs: some(runs).map(|rows| RunFacts::read_all(&rows).unwrap()),
-        }
+    /// A capture of an agent (`tests/captures/agents`).
+    fn captured_agent(name: &str) -> Case {
+        let [thread, state, runs] = agent(name).map(|part| part.to_string());
+        Case::of(&thread, &state, &runs)
     }
 
-    fn with_run(mut self, status: &str) -> Case {
-        self.runs = RunFacts::read_all(&json!([run("r", status, 9, 10)]).to_string()).ok();
-        self
+    fn with_run(self, status: &str) -> Case {
+        let runs = Case::of("", "", &format!("[{}]", run("r", status, [9, 10]))).runs;
+        Case { runs, ..self }
     }
 
     fn status(&self) -> ThreadStatus {
-        let Case {
-            thread,
-            state,
-            runs,
-        } = self;
         ThreadStatus::derive(ThreadRecords {
-            thread: thread.as_ref(),
-            state: state.as_ref(),
-            runs: runs.as_deref(),
+            thread: self.thread.as_ref(),
+            state: self.state.as_ref(),
+            runs: self.runs.as_deref(),
         })
     }
 
     fn word(&self) -> &'static str {
         self.status().word()
     }
+
+    /// Returns the ids of its open questions.
+    fn asks(&self) -> String {
+        let status = self.status();
+        let ids = status
+            .questions()
+            .iter()
+            .filter_map(|question| question.id.as_deref());
+        ids.collect::<Vec<_>>().join(" ")
+    }
 }
 
-fn at(minute: u8) -> String {
-    format!("2026-11-22T03:{minute:02}:00Z")
+fn agent(name: &str) -> [Value; 3] {
+    ["thread", "state", "runs"].map(|part| {
+        fixtures::json(&format!("captures/agents/{name}-{part}"))["response"]["body"].take()
+    })
 }
 
-fn run(id: &str, status: &str, created: u8, updated: u8) -> Value {
-    json!({"run_id": id, "status": status, "created_at": at(created), "updated_at": at(updated)})
+/// A run that was requested and changed in these minutes.
+fn run(id: &str, status: &str, [created, updated]: [u8; 2]) -> String {
+    let at = |minute: u8| format!("2026-11-22T03:{minute:02}:00Z");
+    let (created, updated) = (at(created), at(updated));
+    json!({"run_id": id, "status": status, "created_at": created, "updated_at": updated})
+        .to_string()
 }
 
-fn state(source: &str, next: &[&str]) -> Value {
-    let tasks: Vec<Value> = next
-        .iter()
-        .map(|node| json!({"id": *node, "name": node, "interrupts": []}))
-        .collect();
+fn state(source: &str, next: &[&str]) -> String {
+    let task = |node: &&str| json!({"id": node, "name": node, "interrupts": []});
+    let tasks: Vec<Value> = next.iter().map(task).collect();
     json!({"values": {}, "next": next, "tasks": tasks, "metadata": {"source": source, "step": 3, "run_id": "r"},
-           "created_at": at(10), "checkpoint": {"checkpoint_id": "c"}})
+        "created_at": "2026-11-22T03:10:00Z", "checkpoint": {"checkpoint_id": "c"}})
+    .to_string()
 }
 
 #[test]
 fn captured_threads_have_the_expected_status() {
-    for (name, newest, word) in [
-        ("question", "success", "waiting for you"),
-        ("questions-parallel", "success", "waiting for you"),
+    for (names, newest, word) in [
         (
-            "questions-parallel-one-answered",
+            "question questions-parallel questions-parallel-one-answered question-with-schema question-nested question-hitl \
+             question-inbox js-questions",
             "success",
             "waiting for you",
         ),
-        ("question-with-schema", "success", "waiting for you"),
-        ("question-nested", "success", "waiting for you"),
-        ("question-hitl", "success", "waiting for you"),
-        ("question-inbox", "success", "waiting for you"),
-        ("js-questions", "success", "waiting for you"),
         // A copy has no runs and is idle, but its state has an open question.
         ("copy-of-waiting", "", "waiting for you"),
         ("failed", "error", "failed"),
         ("cancelled", "interrupted", "cancelled"),
     ] {
-        let case = Case::captured(name);
-        assert_eq!(case.word(), word, "{name}, without its runs");
-        let case = if newest.is_empty() {
-            case
-        } else {
-            case.with_run(newest)
-        };
-        assert_eq!(case.word(), word, "{name}");
+        for name in names.split(' ') {
+            let case = Case::captured(name);
+            assert_eq!(case.word(), word, "{name}, without its runs");
+            if !newest.is_empty() {
+                assert_eq!(case.with_run(newest).word(), word, "{name}");
+            }
+        }
     }
     // Only the state distinguishes a breakpoint from other causes.
     let breakpoint = Case::captured("breakpoint");
     assert_eq!(breakpoint.word(), "interrupted");
-    let stopped = StateFacts::read(&state("loop", &["c"]).to_string()).unwrap();
+    let state = Case::of("", &state("loop", &["c"]), "").state;
     assert_eq!(
         Case {
-            state: Some(stopped),
+            state,
             ..breakpoint
         }
         .word(),
@@ -123,53 +122,48 @@ fn captured_threads_have_the_expected_status() {
 
 #[test]
 fn only_open_questions_are_pending() {
-    let ids = |name: &str| -> Vec<String> {
-        Case::captured(name)
-            .status()
-            .questions()
-            .iter()
-            .filter_map(|q| q.id.clone())
-            .collect()
-    };
-    assert_eq!(ids("questions-parallel").len(), 3);
-    assert_eq!(ids("questions-parallel-one-answered").len(), 2);
-    assert_eq!(ids("js-questions").len(), 3);
+    for (name, count) in [
+        ("questions-parallel", 3),
+        ("questions-parallel-one-answered", 2),
+        ("js-questions", 3),
+    ] {
+        assert_eq!(
+            Case::captured(name).status().questions().len(),
+            count,
+            "{name}"
+        );
+    }
     // JavaScript keeps an answered question in the state; its thread has only the open ones.
     let mut answered = Case::captured("js-questions");
-    let kept = answered.thread.as_mut().map(|thread| {
-        thread.questions.truncate(1);
-        thread.questions[0].id.clone().unwrap()
-    });
-    let open = answered.status();
+    let listed = &mut answered.thread.as_mut().unwrap().questions;
+    listed.truncate(1);
+    let kept = listed[0].id.clone();
+    assert_eq!(Some(answered.asks()), kept);
     assert_eq!(
-        open.questions()
-            .iter()
-            .map(|q| q.id.clone())
-            .collect::<Vec<_>>(),
-        [kept]
+        answered.status().questions()[0].node.as_deref(),
+        Some("ask_one")
     );
-    assert_eq!(open.questions()[0].node.as_deref(), Some("ask_one"));
     // Python's thread lists only the task of a subgraph that asked last.
-    let mut listed = Case::captured("questions-parallel");
-    listed.thread = ThreadFacts::read(
-        r#"{"status":"interrupted","interrupts":{"inner":[{"id":"only","value":1}]}}"#,
-    )
-    .ok();
+    let inner = r#"{"status":"interrupted","interrupts":{"inner":[{"id":"only","value":1}]}}"#;
+    let thread = Case::of(inner, "", "").thread;
+    let listed = Case {
+        thread,
+        ..Case::captured("questions-parallel")
+    };
     assert_eq!(listed.status().questions().len(), 3);
     // Schemas belong to questions, and a question that remains after a failed answer doesn't mean a waiting thread.
-    assert!(
-        Case::captured("question-with-schema").status().questions()[0]
-            .response_schema
-            .is_some()
-    );
+    let with_schema = Case::captured("question-with-schema").status();
+    assert!(with_schema.questions()[0].response_schema.is_some());
+    let thread = Case::of(r#"{"status":"error"}"#, "", "").thread;
     let poisoned = Case {
-        thread: ThreadFacts::read(r#"{"status":"error"}"#).ok(),
+        thread,
         ..Case::captured("poisoned")
-    };
-    let ThreadStatus::Failed { error, .. } = poisoned.status() else {
-        panic!("{:?}", poisoned.status())
-    };
-    assert!(error.contains("human decisions"), "{error}");
+    }
+    .status();
+    assert!(
+        poisoned.error().unwrap().contains("human decisions"),
+        "{poisoned:?}"
+    );
 }
 
 #[test]
@@ -179,375 +173,265 @@ fn runs_show_which_questions_a_javascript_server_lists_again() {
     let task = |id: &str| json!({"id": id, "name": "ask", "interrupts": [ask(id)], "result": null});
     let thread =
         json!({"status": "interrupted", "interrupts": {"1": [ask("left")], "2": [ask("middle")]}});
-    let mut state = state("loop", &["ask"]);
-    state["tasks"] = json!([task("left"), task("middle"), task("right")]);
-    let answering = |run: &str, id: &str, status: &str| json!({"run_id": run, "status": status, "kwargs": {"command": {"resume": {id: 1}}}});
-    let open = |runs: Value| {
-        let status = Case::of(thread.clone(), state.clone(), runs).status();
-        let ids: Vec<String> = status
-            .questions()
-            .iter()
-            .filter_map(|question| question.id.clone())
-            .collect();
-        ids.join(" ")
-    };
-    assert_eq!(
-        open(json!([
-            answering("b", "right", "success"),
-            answering("a", "middle", "success")
-        ])),
-        "left"
-    );
-    // A failed run has answered nothing, and a run without an answer says nothing.
-    assert_eq!(
-        open(json!([answering("a", "middle", "error")])),
-        "left middle"
-    );
-    assert_eq!(
-        open(json!([{"run_id": "a", "status": "success", "kwargs": {"command": null}}])),
-        "left middle"
-    );
-    assert_eq!(open(Value::Null), "left middle");
-}
-
-#[test]
-fn failures_name_their_cause_and_nodes() {
-    let ThreadStatus::Failed {
-        error,
-        nodes,
-        timed_out,
-        ..
-    } = Case::captured("failed").status()
-    else {
-        panic!()
-    };
-    assert_eq!(
-        (error.as_str(), nodes, timed_out),
+    let state = json!({"next": ["ask"], "tasks": [task("left"), task("middle"), task("right")]});
+    for (runs, open) in [
         (
-            "ValueError: n must not be 0",
-            vec!["maybe".to_string()],
-            false
-        )
-    );
-    // Aegra's thread has no error; the run or the state has it.
-    let aegra = Case::of(
-        json!({"status": "error"}),
-        json!({"next": ["boom"], "tasks": [{"name": "boom", "error": "ValueError('boom')"}], "created_at": at(1)}),
-        json!([run("r", "error", 0, 1)]),
-    );
-    let ThreadStatus::Failed { error, nodes, .. } = aegra.status() else {
-        panic!()
-    };
-    assert_eq!(
-        (error.as_str(), nodes),
-        ("ValueError: boom", vec!["boom".to_string()])
-    );
-    let timeout = Case::of(
-        json!({"status": "error"}),
-        Value::Null,
-        json!([run("r", "timeout", 0, 1)]),
-    );
-    assert_eq!(timeout.word(), "timed out");
+            r#"[{"run_id": "b", "status": "success", "kwargs": {"command": {"resume": {"right": 1}}}},
+                {"run_id": "a", "status": "success", "kwargs": {"command": {"resume": {"middle": 1}}}}]"#,
+            "left",
+        ),
+        // A failed run has answered nothing, and a run without an answer says nothing.
+        (
+            r#"[{"run_id": "a", "status": "error", "kwargs": {"command": {"resume": {"middle": 1}}}}]"#,
+            "left middle",
+        ),
+        (
+            r#"[{"run_id": "a", "status": "success", "kwargs": {"command": null}}]"#,
+            "left middle",
+        ),
+        ("", "left middle"),
+    ] {
+        let case = Case::of(&thread.to_string(), &state.to_string(), runs);
+        assert_eq!(case.asks(), open, "{runs}");
+    }
 }
 
 /// Aegra 0.11: with updates the run and the thread are interrupted, without them the run is a success and the thread idle.
 #[test]
 fn a_breakpoint_of_aegra_is_a_pause_in_both_forms() {
-    let read = |part: &str| {
-        let path = format!(
-            "{}/../../tests/captures/agents/aegra-breakpoint-{part}.json",
-            env!("CARGO_MANIFEST_DIR")
-        );
-        serde_json::from_str::<Value>(&std::fs::read_to_string(path).unwrap()).unwrap()["response"]
-            ["body"]
-            .take()
+    let [mut thread, mut state, mut runs] = agent("aegra-breakpoint");
+    let mut status = |of_thread: &str, of_run: &str, id: Option<&str>, source: Option<&str>| {
+        (thread["status"], runs[0]["status"]) = (of_thread.into(), of_run.into());
+        if let Some(id) = id {
+            runs[0]["run_id"] = id.into();
+        }
+        if let Some(source) = source {
+            state["metadata"] = json!({"source": source});
+        }
+        Case::of(&thread.to_string(), &state.to_string(), &runs.to_string()).status()
     };
-    let (mut thread, state, mut runs) = (read("thread"), read("state"), read("runs"));
-    assert_eq!(
-        (&thread["status"], &runs[0]["status"]),
-        (&json!("interrupted"), &json!("interrupted"))
-    );
     for (of_thread, of_run, word) in [
         ("interrupted", "interrupted", "paused"),
         ("idle", "success", "paused"),
         ("idle", "interrupted", "cancelled"),
     ] {
-        (thread["status"], runs[0]["status"]) = (of_thread.into(), of_run.into());
-        let case = Case::of(thread.clone(), state.clone(), runs.clone());
-        assert_eq!(case.word(), word, "{of_thread} {of_run}");
-        if let ThreadStatus::Paused { next, after, .. } = case.status() {
+        let status = status(of_thread, of_run, None, None);
+        assert_eq!(status.word(), word, "{of_thread} {of_run}");
+        if let ThreadStatus::Paused { next, after, .. } = status {
             assert_eq!((next, after), (vec!["tools".to_string()], false));
         }
     }
     // The state of a run that began in the meantime.
-    runs[0]["run_id"] = "another".into();
-    runs[0]["status"] = "success".into();
     assert_eq!(
-        Case::of(thread.clone(), state.clone(), runs.clone()).word(),
+        status("idle", "success", Some("another"), None).word(),
         "idle"
     );
     // An edit keeps the thread idle, whatever is left to run.
-    let mut edited = state;
-    edited["metadata"] = json!({"source": "update"});
-    assert_eq!(Case::of(thread, edited, runs).word(), "state edited");
+    assert_eq!(
+        status("idle", "success", None, Some("update")).word(),
+        "state edited"
+    );
 }
 
 #[test]
-fn active_runs_take_precedence() {
-    let old_question = Case::captured("question");
-    assert_eq!(old_question.with_run("running").word(), "running");
-    let queue = json!([
-        run("c", "pending", 5, 5),
-        run("b", "pending", 4, 4),
-        run("a", "success", 1, 2)
-    ]);
-    let queued = Case::of(json!({"status": "busy"}), state("loop", &[]), queue);
-    let ThreadStatus::Queued {
-        waiting,
-        run_id,
-        since,
-    } = queued.status()
-    else {
-        panic!()
-    };
+fn records_give_a_status_with_its_cause() {
+    let [busy, idle, error, interrupted] = ["busy", "idle", "error", "interrupted"].map(|status| {
+        format!(
+            r#"{{"status": "{status}", "updated_at": "2026-11-22T03:03:00Z", "interrupts": {{}}}}"#
+        )
+    });
+    let r = |status: &str| run("r", status, [1, 2]);
+    let stops =
+        |kwargs: &str| r("success").replacen('{', &format!(r#"{{"kwargs": {{{kwargs}}}, "#), 1);
+    let none = String::new();
+    let write = || state("loop", &["write"]);
+    let rest = || state("loop", &[]);
+    let boom = r#"{"next": ["boom"], "tasks": [{"name": "boom", "error": "ValueError('boom')"}], "created_at": "2026-11-22T03:01:00Z"}"#;
+    for (thread, state, runs, expected) in [
+        (
+            &busy,
+            rest(),
+            [
+                run("c", "pending", [5, 5]),
+                run("b", "pending", [4, 4]),
+                run("a", "success", [1, 2]),
+            ]
+            .join(","),
+            r#"Queued { since: Some(2026-11-22T03:04:00Z), waiting: 2, run_id: Some("b") }"#,
+        ),
+        (
+            &busy,
+            write(),
+            [run("q", "pending", [6, 6]), run("r", "running", [5, 5])].join(","),
+            r#"Running { since: Some(2026-11-22T03:05:00Z), nodes: ["write"], step: Some(4), run_id: Some("r"), queued: 1 }"#,
+        ),
+        // The checkpoint is of an earlier run, so the position of the new run is unknown.
+        (
+            &busy,
+            write(),
+            run("other", "running", [5, 5]),
+            r#"Running { since: Some(2026-11-22T03:05:00Z), nodes: [], step: None, run_id: Some("other"), queued: 0 }"#,
+        ),
+        (
+            &interrupted,
+            write(),
+            r("success"),
+            r#"Paused { since: Some(2026-11-22T03:10:00Z), next: ["write"], after: false }"#,
+        ),
+        (
+            &interrupted,
+            write(),
+            stops(r#""interrupt_after": ["read"]"#),
+            r#"Paused { since: Some(2026-11-22T03:10:00Z), next: ["write"], after: true }"#,
+        ),
+        // Before a join of several edges, the Python server lists no next node.
+        (
+            &interrupted,
+            rest(),
+            stops(r#""interrupt_before": ["join"]"#),
+            r#"Paused { since: Some(2026-11-22T03:10:00Z), next: ["join"], after: false }"#,
+        ),
+        (
+            &interrupted,
+            rest(),
+            stops(r#""interrupt_before": ["join", "write"]"#),
+            "Paused { since: Some(2026-11-22T03:10:00Z), next: [], after: false }",
+        ),
+        (
+            &interrupted,
+            rest(),
+            r("success"),
+            "Stopped { since: Some(2026-11-22T03:10:00Z), next: [] }",
+        ),
+        (
+            &interrupted,
+            state("update", &["write"]),
+            r("error"),
+            r#"Edited { at: Some(2026-11-22T03:10:00Z), next: ["write"] }"#,
+        ),
+        (
+            &interrupted,
+            write(),
+            r("interrupted"),
+            r#"Cancelled { at: Some(2026-11-22T03:02:00Z), next: ["write"] }"#,
+        ),
+        // JavaScript leaves the thread idle after a cancel; only the run shows it.
+        (
+            &idle,
+            write(),
+            r("interrupted"),
+            r#"Cancelled { at: Some(2026-11-22T03:02:00Z), next: ["write"] }"#,
+        ),
+        // The state was edited since.
+        (
+            &idle,
+            state("update", &[]),
+            r("interrupted"),
+            "Idle { ended: None, began: None }",
+        ),
+        (
+            &idle,
+            rest(),
+            r("success"),
+            "Idle { ended: Some(2026-11-22T03:02:00Z), began: Some(2026-11-22T03:01:00Z) }",
+        ),
+        // Aegra's thread has no error; the run or the state has it.
+        (
+            &error,
+            boom.into(),
+            r("error"),
+            r#"Failed { at: Some(2026-11-22T03:02:00Z), error: "ValueError: boom", nodes: ["boom"], timed_out: false }"#,
+        ),
+        (
+            &error,
+            none.clone(),
+            r("timeout"),
+            r#"Failed { at: Some(2026-11-22T03:02:00Z), error: "", nodes: [], timed_out: true }"#,
+        ),
+        (
+            &busy,
+            rest(),
+            r("success"),
+            "BusyWithoutRun { since: Some(2026-11-22T03:03:00Z) }",
+        ),
+        (
+            &r#"{"status": "archived"}"#.into(),
+            none.clone(),
+            none.clone(),
+            r#"Unknown { why: "the thread's status is archived" }"#,
+        ),
+        (
+            &none,
+            none.clone(),
+            none.clone(),
+            "Idle { ended: None, began: None }",
+        ),
+    ] {
+        let case = Case::of(thread, &state, &format!("[{runs}]"));
+        assert_eq!(format!("{:?}", case.status()), expected);
+    }
     assert_eq!(
-        (waiting, run_id.as_deref(), since),
-        (2, Some("b"), at(4).parse().ok())
-    );
-    let runs = json!([run("q", "pending", 6, 6), run("r", "running", 5, 5)]);
-    let running = Case::of(json!({"status": "busy"}), state("loop", &["chat"]), runs);
-    let ThreadStatus::Running {
-        nodes,
-        step,
-        run_id,
-        queued,
-        since,
-    } = running.status()
-    else {
-        panic!()
-    };
-    assert_eq!(
-        (nodes, step, run_id.as_deref(), queued),
-        (vec!["chat".to_string()], Some(4), Some("r"), 1)
-    );
-    assert_eq!(since, at(5).parse().ok());
-    // The checkpoint is of an earlier run, so the position of the new run is unknown.
-    let runs = json!([run("other", "running", 5, 5)]);
-    let ThreadStatus::Running { nodes, step, .. } =
-        Case::of(json!({"status": "busy"}), state("loop", &["chat"]), runs).status()
-    else {
-        panic!()
-    };
-    assert_eq!((nodes.len(), step), (0, None));
-}
-
-#[test]
-fn causes_of_interrupted_threads_are_distinguished() {
-    let interrupted =
-        || json!({"status": "interrupted", "error": null, "interrupts": {}, "updated_at": at(11)});
-    let paused = Case::of(
-        interrupted(),
-        state("loop", &["write"]),
-        json!([run("r", "success", 1, 2)]),
-    );
-    assert!(
-        matches!(paused.status(), ThreadStatus::Paused { after: false, .. }),
-        "{:?}",
-        paused.status()
-    );
-    let mut stopped_after = run("r", "success", 1, 2);
-    stopped_after["kwargs"] = json!({"interrupt_after": ["read"]});
-    let paused = Case::of(
-        interrupted(),
-        state("loop", &["write"]),
-        json!([stopped_after]),
-    );
-    assert!(
-        matches!(paused.status(), ThreadStatus::Paused { after: true, .. }),
-        "{:?}",
-        paused.status()
-    );
-    // Before a join of several edges, the Python server lists no next node.
-    let at_join = |before: Value| {
-        let mut stopped = run("r", "success", 1, 2);
-        stopped["kwargs"] = json!({"interrupt_before": before});
-        Case::of(interrupted(), state("loop", &[]), json!([stopped])).status()
-    };
-    let since = at_join(json!(["join"])).time();
-    assert_eq!(
-        at_join(json!(["join"])),
-        ThreadStatus::Paused {
-            since,
-            next: vec!["join".into()],
-            after: false
-        }
-    );
-    assert_eq!(
-        at_join(json!(["join", "write"])),
-        ThreadStatus::Paused {
-            since,
-            next: vec![],
-            after: false
-        }
-    );
-    assert_eq!(
-        at_join(json!([])),
-        ThreadStatus::Stopped {
-            since,
-            next: vec![]
-        }
-    );
-    let edited = Case::of(
-        interrupted(),
-        state("update", &["write"]),
-        json!([run("r", "error", 1, 2)]),
-    );
-    assert!(
-        matches!(edited.status(), ThreadStatus::Edited { .. }),
-        "{:?}",
-        edited.status()
-    );
-    let cancelled = Case::of(
-        interrupted(),
-        state("loop", &["write"]),
-        json!([run("r", "interrupted", 1, 2)]),
-    );
-    assert_eq!(
-        cancelled.status(),
-        ThreadStatus::Cancelled {
-            at: at(2).parse().ok(),
-            next: vec!["write".into()]
-        }
-    );
-    // JavaScript leaves the thread idle after a cancel; only the run shows it.
-    let cancelled = Case::of(
-        json!({"status": "idle"}),
-        state("loop", &["write"]),
-        json!([run("r", "interrupted", 1, 2)]),
-    );
-    assert_eq!(cancelled.word(), "cancelled");
-    // The state was edited since.
-    let ended = Case::of(
-        json!({"status": "idle"}),
-        state("update", &[]),
-        json!([run("r", "interrupted", 1, 2)]),
-    );
-    assert_eq!(ended.word(), "idle");
-}
-
-#[test]
-fn missing_records_give_an_unknown_status() {
-    assert_eq!(Case::default().word(), "status unknown");
-    let nothing = Case::of(Value::Null, Value::Null, json!([]));
-    assert_eq!(
-        nothing.status(),
-        ThreadStatus::Idle {
-            ended: None,
-            began: None
-        }
-    );
-    let unknown = Case::of(json!({"status": "archived"}), Value::Null, json!([]));
-    assert_eq!(
-        unknown.status(),
-        ThreadStatus::Unknown {
-            why: "the thread's status is archived".into()
-        }
-    );
-    let busy = Case::of(
-        json!({"status": "busy", "updated_at": at(3)}),
-        state("loop", &[]),
-        json!([run("r", "success", 1, 2)]),
-    );
-    assert_eq!(
-        busy.status(),
-        ThreadStatus::BusyWithoutRun {
-            since: at(3).parse().ok()
-        }
+        Case::captured("question").with_run("running").word(),
+        "running"
     );
     // Whether a run is active can't be known without the runs.
-    let busy = Case::of(json!({"status": "busy"}), Value::Null, Value::Null);
-    assert_eq!(busy.word(), "running");
-    let idle = Case::of(
-        json!({"status": "idle"}),
-        state("loop", &[]),
-        json!([run("r", "success", 1, 2)]),
-    );
-    assert_eq!(
-        idle.status(),
-        ThreadStatus::Idle {
-            ended: at(2).parse().ok(),
-            began: at(1).parse().ok()
-        }
+    assert_eq!(Case::of(&busy, "", "").word(), "running");
+    assert_eq!(Case::default().word(), "status unknown");
+    let failed = format!("{:?}", Case::captured("failed").status());
+    assert!(
+        failed.contains(
+            r#"error: "ValueError: n must not be 0", nodes: ["maybe"], timed_out: false"#
+        ),
+        "{failed}"
     );
 }
 
 #[test]
 fn retry_offers_only_remaining_work() {
-    let again = |state: Option<StateFacts>, runs: Option<&[RunFacts]>| {
-        let thread = ThreadFacts {
-            status: "error".into(),
-            ..ThreadFacts::default()
+    for (next, runs, expected) in [
+        (Some("boom"), "[{}]", Again::Steps),
+        (Some(""), "[{}]", Again::Input),
+        // JavaScript reports a thread as failed even after all its runs and checkpoints were deleted.
+        (Some(""), "[]", Again::Nothing),
+        // Missing records hide no action.
+        (None, "", Again::Steps),
+        (Some(""), "", Again::Input),
+    ] {
+        let state = next.map(|next| {
+            state(
+                "loop",
+                &Vec::from_iter(Some(next).filter(|next| !next.is_empty())),
+            )
+        });
+        let case = Case::of(r#"{"status": "error"}"#, &state.unwrap_or_default(), runs);
+        let records = ThreadRecords {
+            thread: case.thread.as_ref(),
+            state: case.state.as_ref(),
+            runs: case.runs.as_deref(),
         };
-        ThreadRecords {
-            thread: Some(&thread),
-            state: state.as_ref(),
-            runs,
-        }
-        .again()
-    };
-    let state = |next: &[&str]| {
-        Some(StateFacts {
-            next: next.iter().map(|node| node.to_string()).collect(),
-            ..StateFacts::default()
-        })
-    };
-    let runs = [RunFacts {
-        run_id: "r".into(),
-        status: "error".into(),
-        ..RunFacts::default()
-    }];
-    assert_eq!(again(state(&["boom"]), Some(&runs)), Again::Steps);
-    assert_eq!(again(state(&[]), Some(&runs)), Again::Input);
-    // JavaScript reports a thread as failed even after all its runs and checkpoints were deleted.
-    assert_eq!(again(state(&[]), Some(&[])), Again::Nothing);
-    // Missing records hide no action.
-    assert_eq!(again(None, None), Again::Steps);
-    assert_eq!(again(state(&[]), None), Again::Input);
-}
-
-/// A capture of an agent whose run failed (`tests/captures/agents`).
-fn captured_agent(name: &str) -> Case {
-    let part = |part: &str| {
-        let path = format!(
-            "{}/../../tests/captures/agents/{name}-{part}.json",
-            env!("CARGO_MANIFEST_DIR")
-        );
-        let capture: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-        capture["response"]["body"].clone()
-    };
-    Case::of(part("thread"), part("state"), part("runs"))
+        assert_eq!(records.again(), expected, "{next:?} {runs}");
+    }
 }
 
 #[test]
 fn a_failure_has_the_most_specific_text_of_all_records() {
-    let overloaded = "Error code: 529 - {'type': 'error', 'error': {'type': 'overloaded_error', 'message': 'Overloaded'}}";
-    for (name, cause) in [
-        ("modelfail", format!("ConnectionError: {overloaded}")),
-        ("aegra-modelfail", format!("ConnectionError: {overloaded}")),
-    ] {
-        let case = captured_agent(name);
-        assert_eq!(case.status().error(), Some(&*cause), "{name}");
+    let overloaded = "ConnectionError: Error code: 529 - {'type': 'error', 'error': {'type': 'overloaded_error', 'message': 'Overloaded'}}";
+    for name in ["modelfail", "aegra-modelfail"] {
+        assert_eq!(
+            Case::captured_agent(name).status().error(),
+            Some(overloaded),
+            "{name}"
+        );
     }
-    let case = captured_agent("provider");
+    let provider = Case::captured_agent("provider").status();
     assert!(
-        !case.status().error().unwrap().contains("internal error"),
-        "{:?}",
-        case.status()
+        !provider.error().unwrap().contains("internal error"),
+        "{provider:?}"
     );
     // Without the state, the general text is better than none.
     let masked = Case {
         state: None,
-        ..captured_agent("modelfail")
+        ..Case::captured_agent("modelfail")
     };
     assert_eq!(
         masked.status().error(),
