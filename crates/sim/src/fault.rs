@@ -231,34 +231,3 @@ fn reason(status: u16) -> &'static str {
         _ => "Internal Server Error",
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn request(method: &str, path: &str, query: &str) -> Request {
-        Request {
-            at: Timestamp::UNIX_EPOCH,
-            server: "prod-us".into(),
-            method: method.into(),
-            path: path.into(),
-            query: query.into(),
-            headers: vec![("x-api-key".into(), "k".into())],
-            body: b"{\"a\":1}".to_vec(),
-        }
-    }
-
-    #[test]
-    fn rules_match_method_path_and_server() {
-        let sent = request("GET", "/v2/deployments", "limit=5");
-        assert!(Rule::on("get", "deployments").fits(&sent));
-        assert!(Rule::on("*", "limit=5").fits(&sent));
-        assert!(!Rule::on("POST", "deployments").fits(&sent));
-        assert!(!Rule::on("GET", "threads").fits(&sent));
-        assert!(!Rule::on("GET", "").server("prod-eu").fits(&sent));
-        assert_eq!(
-            (sent.header("X-Api-Key"), &sent.json()["a"]),
-            (Some("k"), &serde_json::json!(1))
-        );
-    }
-}

@@ -151,37 +151,3 @@ impl IdClock {
         self.ids
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn checkpoint_ids_sort_by_time_and_carry_their_step() {
-        let now: Timestamp = "2026-11-21T01:25:14.6Z".parse().expect("a time");
-        let (older, newer) = (checkpoint_id(before(now, 1.0), -1), checkpoint_id(now, 0));
-        assert!(older < newer, "{older} {newer}");
-        assert!(newer.starts_with("1f1e54a6-"), "{newer}");
-        assert_eq!(&older[19..23], "bfff");
-        assert_eq!(&newer[19..23], "8000");
-    }
-
-    #[test]
-    fn times_match_the_servers_format() {
-        let at: Timestamp = "2026-11-21T01:25:14.6Z".parse().expect("a time");
-        assert_eq!(iso(at), "2026-11-21T01:25:14.600000+00:00");
-        assert_eq!(iso_z(at), "2026-11-21T01:25:14.600000Z");
-    }
-
-    #[test]
-    fn ids_repeat_only_within_a_burst() {
-        let clock = IdClock::new(Ids::PerMillisecond);
-        let now = Timestamp::now();
-        let (first, second) = (clock.burst(now, 3), clock.burst(now, 2));
-        assert_eq!(first[0], first[2]);
-        assert!(second[0] > first[0]);
-        assert_eq!(IdClock::new(Ids::Ordinal).burst(now, 2), ["1-0", "2-0"]);
-        assert_eq!(stable_uuid("a"), stable_uuid("a"));
-        assert_ne!(stable_uuid("a"), stable_uuid("b"));
-    }
-}

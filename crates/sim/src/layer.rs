@@ -303,80 +303,32 @@ impl<S> Damage<S> {
 mod tests {
     use super::*;
 
-    async fn through(fault: BodyFault) -> (Vec<String>, bool) {
+    #[tokio::test]
+    async fn rules_cut_bodies() {
         let parts = [
             "event: a\r\ndata: 1\r\n",
             "\r\nevent: b\r\ndata: 2\r\n\r\nevent: c\r\n\r\n",
         ];
-        let source = stream::iter(parts.map(|part| Ok(Bytes::from_static(part.as_bytes()))));
-        let out: Vec<io::Result<Bytes>> = damage(source, fault).collect().await;
-        let broken = out.iter().any(Result::is_err);
-        let text = out
-            .into_iter()
-            .flatten()
-            .map(|part| String::from_utf8_lossy(&part).into_owned())
-            .collect();
-        (text, broken)
-    }
-
-    #[tokio::test]
-    async fn rules_cut_bodies() {
-        let (parts, broken) = through(BodyFault {
-            cut_events: Some(2),
-            ..BodyFault::default()
-        })
-        .await;
-        assert!(broken);
-        assert_eq!(
-            parts.concat(),
-            "event: a\r\ndata: 1\r\n\r\nevent: b\r\ndata: 2\r\n\r\n"
-        );
-        let (parts, broken) = through(BodyFault {
-            cut_bytes: Some(7),
-            ..BodyFault::default()
-        })
-        .await;
-        assert_eq!((parts.concat().as_str(), broken), ("event: ", true));
-        let (parts, broken) = through(BodyFault {
-            close_bytes: Some(21),
-            ..BodyFault::default()
-        })
-        .await;
-        assert_eq!((parts.concat().len(), broken), (21, false));
-        let (parts, broken) = through(BodyFault {
-            chunk: Some(4),
-            ..BodyFault::default()
-        })
-        .await;
-        assert!(!broken && parts.iter().all(|part| part.len() <= 4));
-        let pause = Some((3, Duration::ZERO));
-        let (parts, broken) = through(BodyFault {
-            pause,
-            ..BodyFault::default()
-        })
-        .await;
-        assert_eq!((parts[0].as_str(), broken), ("eve", false));
-    }
-
-    #[test]
-    fn rules_count_matching_requests() {
-        let script = Script::default();
-        script.rule(Rule::on("GET", "/a").skip(1).times(1).status(500));
-        let request = |path: &str| Request {
-            at: Timestamp::UNIX_EPOCH,
-            server: String::new(),
-            method: "GET".into(),
-            path: path.into(),
-            query: String::new(),
-            headers: Vec::new(),
-            body: Vec::new(),
-        };
-        let hits: Vec<bool> = ["/a", "/b", "/a", "/a"]
-            .map(|path| script.enter(request(path)).is_some())
-            .to_vec();
-        assert_eq!(hits, [false, false, true, false]);
-        assert_eq!(script.requests().len(), 4);
-        script.forget();
-        assert!(script.requests().is_empty());
+        let whole = parts.concat();
+        let rule = Rule::default;
+        for (rule, length, breaks) in [
+            (rule().cut_after_events(2), 40, true),
+            (rule().cut_after_bytes(7), 7, true),
+            (rule().close_after_bytes(21), 21, false),
+            (rule().rechunk(4), whole.len(), false),
+            (
+                rule().pause_after_bytes(3, Duration::ZERO),
+                whole.len(),
+                false,
+            ),
+        ] {
+            let source = stream::iter(parts.map(|part| Ok(Bytes::from_static(part.as_bytes()))));
+            let out: Vec<io::Result<Bytes>> = damage(source, rule.body.clone()).collect().await;
+            let sent: Vec<u8> = out.iter().flatten().flatten().copied().collect();
+            assert_eq!(sent, &whole.as_bytes()[..length], "{rule:?}");
+            assert_eq!(out.iter().any(Result::is_err), breaks, "{rule:?}");
+            let largest = out.iter().flatten().map(Bytes::len).max();
+            assert!(rule.body.chunk.is_none_or(|size| largest <= Some(size)));
+        }
     }
 }

@@ -153,28 +153,3 @@ impl Options {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scenarios_are_parsed() {
-        assert_eq!("fleet:3".parse(), Ok(Scenario::Fleet { deployments: 3 }));
-        assert_eq!(
-            "history:40".parse(),
-            Ok(Scenario::History { checkpoints: 40 })
-        );
-        assert_eq!(
-            "threads:500".parse(),
-            Ok(Scenario::Threads { threads: 500 })
-        );
-        assert_eq!("demo".parse(), Ok(Scenario::Demo));
-        assert!(
-            "fleet:x"
-                .parse::<Scenario>()
-                .is_err_and(|error| error.contains("fleet:N"))
-        );
-        assert_eq!("contract".parse(), Ok(Scenario::Contract));
-    }
-}

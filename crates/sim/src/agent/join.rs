@@ -139,32 +139,3 @@ fn is_stream_id(id: &str) -> bool {
         None => digits(id),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stream_ids_have_the_redis_format() {
-        for good in ["-", "0", "0-0", "1795224332619-0", "17-*"] {
-            assert!(is_stream_id(good), "{good}");
-        }
-        for bad in ["", "-1", "$", "zzz", "1-", "1-2-3"] {
-            assert!(!is_stream_id(bad), "{bad}");
-        }
-    }
-
-    #[test]
-    fn joins_can_filter_modes() {
-        let pairs = |value: &str| vec![("stream_mode".to_owned(), value.to_owned())];
-        assert_eq!(
-            join_filter(&pairs("values")),
-            Filter::Names(vec!["values".into()])
-        );
-        assert_eq!(
-            join_filter(&pairs(r#"["values","custom"]"#)),
-            Filter::Names(vec!["values".into(), "custom".into()])
-        );
-        assert_eq!(join_filter(&pairs("")), Filter::All);
-    }
-}

@@ -35,19 +35,3 @@ pub fn python_repr(value: &Value) -> String {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn values_are_shown_as_python_shows_them() {
-        let value = json!([{"log": ["x"], "n": 1.5}, null, true]);
-        assert_eq!(
-            python_repr(&value),
-            "[{'log': ['x'], 'n': 1.5}, None, True]"
-        );
-        assert_eq!(python_type(&json!(1.5)), "float");
-    }
-}

@@ -240,18 +240,3 @@ pub async fn count_threads(State(agent): ThisAgent, bytes: Bytes) -> Handled {
     check_thread_filters(&body)?;
     Ok(ok(&json!(found_threads(&agent, &body)?.len())))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_index_lists_from_both_ends() {
-        let row = json!({"values": {"messages": [{"content": "first"}, {"content": "last"}]}});
-        let paths = json!({"a": "values.messages[0].content", "b": "values.messages[-1].content", "c": "values.x[3]"});
-        assert_eq!(
-            extracted(&row, &paths),
-            json!({"a": "first", "b": "last", "c": null})
-        );
-    }
-}

@@ -303,48 +303,6 @@ mod tests {
     }
 
     #[test]
-    fn revisions_go_through_all_statuses() {
-        let zero: Timestamp = "2026-11-21T00:00:00Z".parse().expect("a time");
-        let mut seen = Vec::new();
-        for second in 0..70 {
-            let word = words(
-                &[revision("a", zero, "github", ScheduledOutcome::Deployed)],
-                plus(zero, f64::from(second)),
-            )
-            .remove(0);
-            if seen.last() != Some(&word) {
-                seen.push(word);
-            }
-        }
-        assert_eq!(
-            seen,
-            [
-                "CREATING",
-                "AWAITING_BUILD",
-                "BUILDING",
-                "AWAITING_DEPLOY",
-                "DEPLOYING",
-                "DEPLOYED"
-            ]
-        );
-        let image = [revision(
-            "a",
-            zero,
-            "external_docker",
-            ScheduledOutcome::DeployFails,
-        )];
-        assert_eq!(words(&image, plus(zero, 5.0)), ["AWAITING_DEPLOY"]);
-        assert_eq!(words(&image, plus(zero, 60.0)), ["DEPLOY_FAILED"]);
-        assert_eq!(
-            words(
-                &[revision("a", zero, "github", ScheduledOutcome::BuildFails)],
-                plus(zero, 40.0)
-            ),
-            ["BUILD_FAILED"]
-        );
-    }
-
-    #[test]
     fn only_the_newest_queued_revision_is_built() {
         let zero: Timestamp = "2026-11-21T00:00:00Z".parse().expect("a time");
         let three = [0.0, 10.0, 20.0]

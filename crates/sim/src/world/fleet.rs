@@ -76,21 +76,3 @@ pub fn fill(plane: &ControlServer, agent: Option<&str>, count: usize) {
         });
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Options;
-
-    #[test]
-    fn generated_deployments_are_deterministic_and_unique() {
-        let plane = ControlServer::new("local", "local", "http://127.0.0.1:1", &Options::default());
-        fill(&plane, None, 300);
-        let deployments = plane.deployments();
-        let mut all: Vec<&str> = deployments.iter().map(|one| one.name.as_str()).collect();
-        assert_eq!((all.len(), all[0]), (300, "amber-agent-0000"));
-        all.sort_unstable();
-        all.dedup();
-        assert_eq!(all.len(), 300);
-    }
-}

@@ -226,24 +226,3 @@ impl Level<'_> {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_object_is_a_map_of_answers_only_if_all_keys_are_ids() {
-        let id = "0123456789abcdef0123456789abcdef";
-        assert_eq!(Answers::read(&json!("yes")), Answers::Bare(json!("yes")));
-        assert_eq!(
-            Answers::read(&json!({"ok": true})),
-            Answers::Bare(json!({"ok": true}))
-        );
-        assert!(matches!(Answers::read(&json!({id: 1})), Answers::ById(_)));
-        assert!(matches!(
-            Answers::read(&json!({id: 1, "x": 2})),
-            Answers::Bare(_)
-        ));
-        assert_eq!(Answers::read(&json!(false)), Answers::Bare(json!(false)));
-    }
-}

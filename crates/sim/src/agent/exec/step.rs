@@ -271,22 +271,3 @@ impl<'a> Level<'a> {
         ran
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn exceptions_match_the_servers_format() {
-        assert_eq!(
-            exception("ValueError", "n must not be 0"),
-            "ValueError('n must not be 0')"
-        );
-        assert_eq!(exception("CancelledError", ""), "CancelledError()");
-        assert_eq!(
-            exception("KeyError", "'decisions'"),
-            "KeyError(\"'decisions'\")"
-        );
-        assert_eq!(exception("E", "a\nb"), "E('a\\nb')");
-    }
-}

@@ -248,35 +248,3 @@ impl Graph {
         nodes
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn next_nodes_follow_the_edges() {
-        let state = Object::new();
-        assert_eq!(Graph::Research.start(), ["plan"]);
-        assert_eq!(
-            Graph::Research.next(&["plan"], &state),
-            ["critic", "papers", "web"]
-        );
-        assert_eq!(
-            Graph::Research.next(&["critic", "papers", "web"], &state),
-            ["write"]
-        );
-        assert_eq!(
-            Graph::Release.next(&["build", "release"], &state),
-            ["test"],
-            "a goto adds a node"
-        );
-        assert_eq!(Graph::Release.next(&["__end__"], &state), [""; 0]);
-        let looping = json!({"n": 2});
-        assert_eq!(
-            Graph::Counter.next(&["step"], looping.as_object().expect("an object")),
-            ["step"]
-        );
-        assert_eq!(Graph::Counter.next(&["step"], &state), [""; 0]);
-    }
-}
