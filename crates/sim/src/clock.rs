@@ -33,18 +33,7 @@ struct Past {
 }
 
 /// Sleepers wake by deadline, and of the same deadline in the order in which they were scheduled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct SleeperKey {
-    deadline: Timestamp,
-    number: u64,
-}
-
-enum Sleeper {
-    Waiting,
-    Due,
-    /// The clock has reached the present before the sleeper was due.
-    Live(Timestamp),
-}
+type SleeperKey = (Timestamp, u64);
 
 impl Clock {
     /// A clock in the present.
@@ -94,11 +83,10 @@ impl Clock {
 
     /// The same time on the monotonic clock.
     pub fn instant(&self) -> Instant {
-        let passed = Duration::try_from(Timestamp::now().duration_since(self.now()))
-            .unwrap_or(Duration::ZERO);
-        Instant::now()
-            .checked_sub(passed)
-            .unwrap_or_else(Instant::now)
+        let passed = Timestamp::now().duration_since(self.now());
+        let passed = passed.try_into().unwrap_or_default();
+        let now = Instant::now();
+        now.checked_sub(passed).unwrap_or(now)
     }
 
     /// Ids for events that are published together.
@@ -109,15 +97,14 @@ impl Clock {
     /// Lets this much of the graph's time pass.
     pub async fn sleep(&self, time: Duration) {
         let key = self.state().as_mut().map(|past| past.schedule(time));
-        let rest = match key {
-            None => time,
-            Some(key) => match poll_fn(|context| self.poll_sleeper(key, context)).await {
+        let mut rest = time;
+        if let Some(key) = key {
+            match poll_fn(|context| self.poll_sleeper(key, context)).await {
                 None => return,
-                Some(deadline) => Duration::try_from(deadline.duration_since(Timestamp::now()))
-                    .unwrap_or(Duration::ZERO),
-            },
-        };
-        let rest = rest.div_f64(self.speed.max(1e-6));
+                Some(left) => rest = left,
+            }
+        }
+        let rest = rest.div_f64(self.speed);
         if rest < Duration::from_millis(1) {
             tokio::task::yield_now().await;
         } else {
@@ -125,16 +112,19 @@ impl Clock {
         }
     }
 
-    fn poll_sleeper(&self, key: SleeperKey, context: &mut Context<'_>) -> Poll<Option<Timestamp>> {
+    /// Ready when a sleeper is due, or with its rest once the clock has reached the present.
+    fn poll_sleeper(&self, key: SleeperKey, context: &Context<'_>) -> Poll<Option<Duration>> {
         let mut state = self.state();
-        let found = match state.as_mut() {
-            None => Sleeper::Live(key.deadline),
-            Some(past) => past.check(key, context),
+        let Some(past) = state.as_mut() else {
+            let rest = key.0.duration_since(Timestamp::now());
+            return Poll::Ready(Some(rest.try_into().unwrap_or_default()));
         };
-        match found {
-            Sleeper::Waiting => Poll::Pending,
-            Sleeper::Due => Poll::Ready(None),
-            Sleeper::Live(deadline) => Poll::Ready(Some(deadline)),
+        match past.sleepers.get_mut(&key) {
+            None => Poll::Ready(None),
+            Some(waker) => {
+                *waker = Some(context.waker().clone());
+                Poll::Pending
+            }
         }
     }
 
@@ -149,13 +139,14 @@ impl Clock {
             if futures::poll!(&mut work).is_ready() {
                 return None;
             }
-            match self.state().as_mut().map(Past::advance) {
-                Some(Advance::To) => idle = 0,
-                Some(Advance::Present) | None => break,
-                Some(Advance::NoSleeper) => idle += 1,
-            }
-            if idle > 0 {
-                tokio::task::yield_now().await;
+            let moved = self.state().as_mut().and_then(Past::advance);
+            match moved {
+                Some(true) => idle = 0,
+                Some(false) => {
+                    idle += 1;
+                    tokio::task::yield_now().await;
+                }
+                None => break,
             }
         }
         let past = self.state().take();
@@ -167,46 +158,27 @@ impl Clock {
     }
 }
 
-enum Advance {
-    To,
-    Present,
-    NoSleeper,
-}
-
 impl Past {
     fn schedule(&mut self, time: Duration) -> SleeperKey {
-        let time = SignedDuration::try_from(time).unwrap_or(SignedDuration::ZERO);
+        let time = SignedDuration::try_from(time).unwrap_or_default();
         let deadline = self.now.checked_add(time).unwrap_or(self.now);
         self.scheduled += 1;
-        let key = SleeperKey {
-            deadline,
-            number: self.scheduled,
-        };
+        let key = (deadline, self.scheduled);
         self.sleepers.insert(key, None);
         key
     }
 
-    fn check(&mut self, key: SleeperKey, context: &mut Context<'_>) -> Sleeper {
-        match self.sleepers.get_mut(&key) {
-            Some(waker) => {
-                *waker = Some(context.waker().clone());
-                Sleeper::Waiting
-            }
-            None => Sleeper::Due,
-        }
-    }
-
-    /// Goes to the time of the next sleeper and lets it run.
-    fn advance(&mut self) -> Advance {
+    /// Goes to the time of the next sleeper and lets it run: whether there was one, and none once the present is reached.
+    fn advance(&mut self) -> Option<bool> {
         let Some(next) = self.sleepers.first_entry() else {
-            return Advance::NoSleeper;
+            return Some(false);
         };
-        let deadline = next.key().deadline;
+        let deadline = next.key().0;
         if deadline > Timestamp::now() {
-            return Advance::Present;
+            return None;
         }
         next.remove().into_iter().for_each(Waker::wake);
         self.now = self.now.max(deadline);
-        Advance::To
+        Some(true)
     }
 }

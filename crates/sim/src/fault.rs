@@ -23,10 +23,9 @@ pub struct Request {
 impl Request {
     /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers
-            .iter()
-            .find(|(key, _)| key.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value.as_str())
+        let mut headers = self.headers.iter();
+        let found = headers.find(|(key, _)| key.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
     }
 
     /// Returns the body as JSON; null if it is not JSON.
@@ -159,11 +158,6 @@ impl Rule {
         self.status(status)
             .header("content-type", "text/html")
             .body(&page)
-    }
-
-    /// Redirects the client.
-    pub fn redirect(self, to: &str) -> Self {
-        self.status(307).header("location", to).body("")
     }
 
     /// Delays the response.

@@ -1,10 +1,7 @@
 //! The events of one stream on the server: published events, readers, and replay.
 
-use crate::values::locked;
-use serde_json::Value;
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
-use std::time::Duration;
+use crate::agent::prelude::*;
+use std::collections::VecDeque;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -167,9 +164,8 @@ impl Feed {
 
 impl ReplayLimits {
     fn expired(&self, item: &Item) -> bool {
-        item.ended
-            .get()
-            .is_some_and(|at| at.elapsed() >= self.window)
+        let ended = item.ended.get();
+        ended.is_some_and(|at| at.elapsed() >= self.window)
     }
 }
 

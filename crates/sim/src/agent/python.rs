@@ -1,6 +1,6 @@
 //! Values as Python shows them in error messages.
 
-use serde_json::Value;
+use crate::agent::prelude::*;
 
 /// The name of a value's type in Python.
 pub fn python_type(value: &Value) -> &'static str {

@@ -1,7 +1,6 @@
 //! The history of the demo's agent servers: threads of every age and status.
 
-use crate::agent::graphs::Graph;
-use serde_json::{Value, json};
+use crate::agent::prelude::*;
 
 /// What a client did with a thread.
 pub enum Act {
@@ -58,15 +57,8 @@ fn runs(
 ) -> Story {
     let last = inputs.len() - 1;
     let acts = inputs.into_iter().enumerate();
-    let acts = acts
-        .map(|(n, value)| (hours * HOUR + 240.0 * (last - n) as f64, input(value)))
-        .collect();
-    Story {
-        graph,
-        owner,
-        subject,
-        acts,
-    }
+    let acts = acts.map(|(n, value)| (hours * HOUR + 240.0 * (last - n) as f64, input(value)));
+    story(graph, owner, subject, acts.collect())
 }
 
 fn story(graph: Graph, owner: &'static str, subject: &'static str, acts: Vec<(f64, Act)>) -> Story {
@@ -85,12 +77,11 @@ pub fn stories(region: &str, deployment: &str) -> Vec<Story> {
         stories.retain(|story| story.graph == Graph::Support);
         stories.extend(europe());
     } else {
-        stories.extend(active());
-        stories.extend(stuck());
-        stories.extend(waiting());
-        stories.extend(changed());
-        stories.extend(failed());
-        stories.extend(old());
+        stories.extend(
+            [active(), stuck(), waiting(), changed(), failed(), old()]
+                .into_iter()
+                .flatten(),
+        );
     }
     stories.retain(|story| home(region, story) == deployment);
     stories
@@ -146,23 +137,9 @@ fn everyday() -> Vec<Story> {
             "opening hours",
         ),
         runs(
-            Graph::Support,
-            vec![said("weather in Kraków?"), said("weather in Göteborg?")],
-            7.5,
-            "demo",
-            "smoke test",
-        ),
-        runs(
             Graph::Research,
             vec![json!({"topic": "heat pumps in old buildings"})],
             3.2,
-            "lea",
-            "briefing",
-        ),
-        runs(
-            Graph::Research,
-            vec![json!({"topic": "tidal power in the Bay of Fundy"})],
-            26.0,
             "lea",
             "briefing",
         ),
@@ -174,13 +151,6 @@ fn everyday() -> Vec<Story> {
             "invoice 4471",
         ),
         runs(
-            Graph::Approval,
-            vec![json!({"amount": 88.5, "to": "Stationery Direct"})],
-            12.0,
-            "finance",
-            "invoice 4452",
-        ),
-        runs(
             Graph::Broken,
             vec![
                 json!({"error": "RateLimitError", "message": "429: quota of gpt-5 exceeded, retry in 20 s"}),
@@ -188,13 +158,6 @@ fn everyday() -> Vec<Story> {
             1.9,
             "cron",
             "nightly sync",
-        ),
-        runs(
-            Graph::Slow,
-            vec![json!({"seconds": 12})],
-            30.0,
-            "cron",
-            "re-index",
         ),
     ]
 }
@@ -466,32 +429,11 @@ fn europe() -> Vec<Story> {
             "Hoffmann & Söhne",
         ),
         runs(
-            Graph::Research,
-            topic("Kündigungsfristen im Rahmenvertrag"),
-            6.4,
-            "legal",
-            "Rahmenvertrag",
-        ),
-        runs(
-            Graph::Research,
-            topic("governing law in the Göteborg lease"),
-            27.0,
-            "h.weber",
-            "Göteborg lease",
-        ),
-        runs(
             Graph::Approval,
             deposit(12_000, "Baltic Timber OÜ"),
             3.3,
             "compliance",
             "deposit 882",
-        ),
-        runs(
-            Graph::Approval,
-            deposit(640, "Stationery Direct"),
-            14.0,
-            "compliance",
-            "deposit 871",
         ),
         runs(
             Graph::Slow,
@@ -501,25 +443,11 @@ fn europe() -> Vec<Story> {
             "glossary export",
         ),
         runs(
-            Graph::Slow,
-            vec![json!({"seconds": 30}), json!({"seconds": 9})],
-            28.0,
-            "marek",
-            "memory import",
-        ),
-        runs(
             Graph::Broken,
             vec![json!({"error": "UndefinedColumn", "message": message})],
             5.5,
             "cron",
             "VAT report",
-        ),
-        runs(
-            Graph::Support,
-            vec![said("Kann ich die Rechnung als PDF bekommen?")],
-            50.0,
-            "h.weber",
-            "invoice copy",
         ),
         story(
             Graph::Crawl,

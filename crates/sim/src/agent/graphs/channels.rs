@@ -1,9 +1,6 @@
 //! The channels of the graphs' states: their initial values, what they accept, and how updates change them.
 
-use super::Graph;
-use crate::agent::message;
-use crate::values::Object;
-use serde_json::{Value, json};
+use crate::agent::prelude::*;
 
 impl Graph {
     /// The names of its channels. Servers ignore other keys of inputs and updates without a word.
@@ -43,7 +40,7 @@ impl Graph {
 
     /// The state before any input.
     pub fn initial(self) -> Object {
-        let state = match self {
+        object_of(&match self {
             Graph::Agent | Graph::Support | Graph::Firehose | Graph::Clarify | Graph::Hitl => {
                 json!({"messages": []})
             }
@@ -54,49 +51,29 @@ impl Graph {
             Graph::Mailer => json!({"log": [], "answers": []}),
             Graph::Schema => json!({}),
             _ => json!({"log": []}),
-        };
-        match state {
-            Value::Object(state) => state,
-            _ => Object::new(),
-        }
+        })
     }
 
     /// Merges a node's result or an input into a state: lists of the graph grow, everything else is replaced.
     pub fn merge(self, state: &mut Object, update: &Value) {
-        let known = self.channels();
-        for (key, value) in update
-            .as_object()
-            .into_iter()
-            .flatten()
-            .filter(|(key, _)| known.contains(&key.as_str()))
-        {
+        let known = fields_of(update).filter(|(key, _)| self.channels().contains(&key.as_str()));
+        for (key, value) in known {
+            let added = match value {
+                Value::Array(added) => added.as_slice(),
+                one if key == "messages" => std::slice::from_ref(one),
+                _ => &[],
+            };
             let grows = self.initial().get(key).is_some_and(Value::is_array);
-            match (grows, value.as_array()) {
-                (true, Some(added)) => {
-                    let list = state.entry(key.clone()).or_insert_with(|| json!([]));
-                    let Some(list) = list.as_array_mut() else {
-                        continue;
-                    };
-                    for item in added {
-                        if key == "messages" {
-                            message::add(list, item)
-                        } else {
-                            list.push(item.clone())
-                        }
-                    }
+            let kept = state.entry(key.clone()).or_insert_with(|| json!([]));
+            match kept
+                .as_array_mut()
+                .filter(|_| grows && (value.is_array() || key == "messages"))
+            {
+                Some(list) if key == "messages" => {
+                    added.iter().for_each(|one| message::add(list, one))
                 }
-                (true, None) if key == "messages" => {
-                    if let Some(list) = state
-                        .entry(key.clone())
-                        .or_insert_with(|| json!([]))
-                        .as_array_mut()
-                    {
-                        message::add(list, value);
-                    }
-                }
-                _ => {
-                    state.insert(key.clone(), value.clone());
-                }
+                Some(list) => list.extend_from_slice(added),
+                None => *kept = value.clone(),
             }
         }
     }

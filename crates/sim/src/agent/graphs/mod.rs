@@ -4,9 +4,7 @@ mod channels;
 mod drawing;
 mod schemas;
 
-use super::message;
-use crate::values::Object;
-use serde_json::Value;
+use crate::agent::prelude::*;
 
 /// Declares the graphs: the variant, the name, and the id of the default assistant, which is a version 5 UUID of the name and the
 /// same on every real server. A client can't run a graph without one.
@@ -118,20 +116,19 @@ impl Graph {
                 next.extend(plain.map(|(_, to, _)| to));
             }
         }
-        next.retain(|node| *node != "__end__");
-        let mut seen = Vec::new();
+        let mut seen = vec!["__end__"];
         next.retain(|node| {
-            !seen.contains(node) && {
-                seen.push(*node);
-                true
-            }
+            let is_new = !seen.contains(node);
+            seen.push(*node);
+            is_new
         });
         next
     }
 
     /// The target of a node's conditional edges; `None` for other nodes.
     fn route(self, node: &str, state: &Object) -> Option<Option<&'static str>> {
-        let calls = || message::open_calls(state.get("messages")) > 0;
+        let messages = state.get("messages").unwrap_or(&Value::Null);
+        let calls = || !message::open_calls(messages).is_empty();
         let number = |key: &str| state.get(key).and_then(Value::as_i64).unwrap_or(0);
         Some(match (self, node) {
             (Graph::Agent | Graph::Support, "chat") => calls().then_some("tools"),
@@ -160,14 +157,10 @@ impl Graph {
     fn edges(self) -> Vec<Edge> {
         let edge = |from, to| (from, to, false);
         let chain = |nodes: &[&'static str]| {
-            let mut edges = Vec::new();
-            let mut from = "__start__";
-            for node in nodes {
-                edges.push(edge(from, *node));
-                from = node;
-            }
-            edges.push(edge(from, "__end__"));
-            edges
+            let all = [&["__start__"], nodes, &["__end__"]].concat();
+            all.windows(2)
+                .map(|pair| edge(pair[0], pair[1]))
+                .collect::<Vec<Edge>>()
         };
         match self {
             Graph::Agent | Graph::Support => vec![
@@ -238,11 +231,13 @@ impl Graph {
     /// The nodes without start and end.
     pub fn nodes(self) -> Vec<&'static str> {
         let mut nodes = Vec::new();
-        for (from, to, _) in self.edges() {
-            for node in [from, to] {
-                if !node.starts_with("__") && !nodes.contains(&node) {
-                    nodes.push(node);
-                }
+        for node in self
+            .edges()
+            .into_iter()
+            .flat_map(|(from, to, _)| [from, to])
+        {
+            if !node.starts_with("__") && !nodes.contains(&node) {
+                nodes.push(node);
             }
         }
         nodes

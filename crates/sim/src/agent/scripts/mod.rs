@@ -8,10 +8,8 @@ pub mod mail;
 pub mod research;
 pub mod small;
 
-use super::exec::{Node, Stop};
-use super::graphs::{Graph, REVIEW};
-use futures::future::{BoxFuture, FutureExt};
-use serde_json::{Value, json};
+use super::graphs::REVIEW;
+use crate::agent::prelude::*;
 
 /// Runs one node of a graph.
 pub fn play<'a>(graph: Graph, node: &'a Node<'_>) -> BoxFuture<'a, Result<Value, Stop>> {
