@@ -6,7 +6,7 @@
 
 use runtail_sim::{KEY, Logs, Options, Request, Rule, Scenario, Sim};
 use runtail_testkit::process::{self, Done, Running};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 

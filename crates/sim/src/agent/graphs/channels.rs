@@ -5,18 +5,17 @@ use crate::agent::prelude::*;
 impl Graph {
     /// The names of its channels. Servers ignore other keys of inputs and updates without a word.
     pub fn channels(self) -> &'static [&'static str] {
+        use Graph::*;
         match self {
-            Graph::Agent | Graph::Hitl => &["messages"],
-            Graph::Support => &[
+            Agent | Hitl => &["messages"],
+            Support => &[
                 "messages", "customer", "priority", "budget", "tags", "origin",
             ],
-            Graph::Research | Graph::Critic | Graph::Sources => {
-                &["messages", "notes", "topic", "queries", "report"]
-            }
-            Graph::Approval => &["log", "amount", "to", "draft", "decision"],
-            Graph::Broken => &["log", "message", "error"],
-            Graph::Slow => &["log", "seconds", "hold"],
-            Graph::Firehose => &[
+            Research | Critic | Sources => &["messages", "notes", "topic", "queries", "report"],
+            Approval => &["log", "amount", "to", "draft", "decision"],
+            Broken => &["log", "message", "error"],
+            Slow => &["log", "seconds", "hold"],
+            Firehose => &[
                 "messages",
                 "n",
                 "size",
@@ -26,30 +25,31 @@ impl Graph {
                 "hold_after",
                 "done",
             ],
-            Graph::Two => &["answers", "left", "right"],
-            Graph::Clarify => &["messages", "orders", "order"],
-            Graph::Schema => &["log", "question", "review"],
-            Graph::Release => &["log", "seconds", "version"],
-            Graph::Counter => &["log", "n", "pace_ms"],
-            Graph::Failing => &["log", "n"],
-            Graph::Crawl => &["log", "page", "pages", "seconds", "current", "indexed"],
-            Graph::Sync => &["log", "source", "timeout"],
-            Graph::Mailer => &["log", "answers", "to", "subject", "body", "text"],
+            Two => &["answers", "left", "right"],
+            Clarify => &["messages", "orders", "order"],
+            Schema => &["log", "question", "review"],
+            Release => &["log", "seconds", "version"],
+            Counter => &["log", "n", "pace_ms"],
+            Failing => &["log", "n"],
+            Crawl => &["log", "page", "pages", "seconds", "current", "indexed"],
+            Sync => &["log", "source", "timeout"],
+            Mailer => &["log", "answers", "to", "subject", "body", "text"],
         }
     }
 
     /// The state before any input.
     pub fn initial(self) -> Object {
+        use Graph::*;
         object_of(&match self {
-            Graph::Agent | Graph::Support | Graph::Firehose | Graph::Clarify | Graph::Hitl => {
+            Agent | Support | Firehose | Clarify | Hitl => {
                 json!({"messages": []})
             }
-            Graph::Research | Graph::Critic | Graph::Sources => {
+            Research | Critic | Sources => {
                 json!({"notes": [], "messages": []})
             }
-            Graph::Two => json!({"answers": []}),
-            Graph::Mailer => json!({"log": [], "answers": []}),
-            Graph::Schema => json!({}),
+            Two => json!({"answers": []}),
+            Mailer => json!({"log": [], "answers": []}),
+            Schema => json!({}),
             _ => json!({"log": []}),
         })
     }

@@ -127,15 +127,16 @@ impl Graph {
 
     /// The target of a node's conditional edges; `None` for other nodes.
     fn route(self, node: &str, state: &Object) -> Option<Option<&'static str>> {
+        use Graph::*;
         let messages = state.get("messages").unwrap_or(&Value::Null);
         let calls = || !message::open_calls(messages).is_empty();
         let number = |key: &str| state.get(key).and_then(Value::as_i64).unwrap_or(0);
         Some(match (self, node) {
-            (Graph::Agent | Graph::Support, "chat") => calls().then_some("tools"),
-            (Graph::Hitl, "model") => calls().then_some(REVIEW),
-            (Graph::Hitl, REVIEW) => Some(if calls() { "tools" } else { "model" }),
-            (Graph::Counter, "step") => (number("n") > 0).then_some("step"),
-            (Graph::Crawl, "index") => Some(if number("page") < number("pages") {
+            (Agent | Support, "chat") => calls().then_some("tools"),
+            (Hitl, "model") => calls().then_some(REVIEW),
+            (Hitl, REVIEW) => Some(if calls() { "tools" } else { "model" }),
+            (Counter, "step") => (number("n") > 0).then_some("step"),
+            (Crawl, "index") => Some(if number("page") < number("pages") {
                 "fetch"
             } else {
                 "report"
@@ -155,6 +156,7 @@ impl Graph {
 
     /// All edges.
     fn edges(self) -> Vec<Edge> {
+        use Graph::*;
         let edge = |from, to| (from, to, false);
         let chain = |nodes: &[&'static str]| {
             let all = [&["__start__"], nodes, &["__end__"]].concat();
@@ -163,13 +165,13 @@ impl Graph {
                 .collect::<Vec<Edge>>()
         };
         match self {
-            Graph::Agent | Graph::Support => vec![
+            Agent | Support => vec![
                 edge("__start__", "chat"),
                 ("chat", "__end__", true),
                 ("chat", "tools", true),
                 edge("tools", "chat"),
             ],
-            Graph::Hitl => vec![
+            Hitl => vec![
                 edge("__start__", "model"),
                 ("model", REVIEW, true),
                 ("model", "__end__", true),
@@ -177,7 +179,7 @@ impl Graph {
                 (REVIEW, "model", true),
                 edge("tools", "model"),
             ],
-            Graph::Research => vec![
+            Research => vec![
                 edge("__start__", "plan"),
                 edge("plan", "critic"),
                 edge("plan", "papers"),
@@ -187,26 +189,26 @@ impl Graph {
                 edge("web", "write"),
                 edge("write", "__end__"),
             ],
-            Graph::Two => vec![
+            Two => vec![
                 edge("__start__", "left"),
                 edge("__start__", "right"),
                 edge("left", "done"),
                 edge("right", "done"),
                 edge("done", "__end__"),
             ],
-            Graph::Failing => vec![
+            Failing => vec![
                 edge("__start__", "before"),
                 edge("before", "maybe"),
                 edge("before", "par"),
                 edge("maybe", "__end__"),
                 edge("par", "__end__"),
             ],
-            Graph::Counter => vec![
+            Counter => vec![
                 edge("__start__", "step"),
                 ("step", "step", true),
                 ("step", "__end__", true),
             ],
-            Graph::Crawl => vec![
+            Crawl => vec![
                 edge("__start__", "plan"),
                 edge("plan", "fetch"),
                 edge("fetch", "index"),
@@ -214,17 +216,17 @@ impl Graph {
                 ("index", "report", true),
                 edge("report", "__end__"),
             ],
-            Graph::Clarify => chain(&["look_up", "ask", "reply"]),
-            Graph::Approval => chain(&["draft", "ask", "act"]),
-            Graph::Broken => chain(&["ok", "boom"]),
-            Graph::Slow => chain(&["nap", "wake"]),
-            Graph::Firehose => chain(&["burst"]),
-            Graph::Schema => chain(&["ask"]),
-            Graph::Mailer => chain(&["write", "ask", "send"]),
-            Graph::Release => chain(&["build", "test", "release"]),
-            Graph::Sync => chain(&["fetch", "transform", "save"]),
-            Graph::Critic => chain(&["read", "sources"]),
-            Graph::Sources => chain(&["check"]),
+            Clarify => chain(&["look_up", "ask", "reply"]),
+            Approval => chain(&["draft", "ask", "act"]),
+            Broken => chain(&["ok", "boom"]),
+            Slow => chain(&["nap", "wake"]),
+            Firehose => chain(&["burst"]),
+            Schema => chain(&["ask"]),
+            Mailer => chain(&["write", "ask", "send"]),
+            Release => chain(&["build", "test", "release"]),
+            Sync => chain(&["fetch", "transform", "save"]),
+            Critic => chain(&["read", "sources"]),
+            Sources => chain(&["check"]),
         }
     }
 
