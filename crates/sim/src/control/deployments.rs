@@ -1,6 +1,6 @@
 //! Deployments over REST: listing, creating, changing and deleting.
 
-use super::query::{body, page, path_uuid, text};
+use super::query::{body, page, path_uuid, refused, text};
 use super::timetable::{Deployment, Revision, ScheduledOutcome};
 use super::{ControlServer, ThisControl};
 use crate::prelude::*;
@@ -17,6 +17,14 @@ const SOURCE_FIELDS: [&str; 10] = [
     "listener_config",
     "install_command",
     "build_command",
+];
+/// Where a deployment's code or image may come from; the client leaves unknown words to the service.
+const SOURCES: [&str; 5] = [
+    "github",
+    "external_docker",
+    "internal_docker",
+    "internal_source",
+    "internal_template",
 ];
 /// All fields of `source_revision_config`.
 const REVISION_FIELDS: [&str; 5] = [
@@ -127,6 +135,10 @@ pub async fn create(State(plane): ThisControl, bytes: Bytes) -> Handled {
         ],
     )?;
     let (name, source) = (text_of(&asked["name"]), text_of(&asked["source"]));
+    if !plane.contract && !SOURCES.contains(&source) {
+        let says = format!("Input should be '{}'", SOURCES.join("', '"));
+        return refused(["body", "source"], &says, "enum");
+    }
     let mut deployments = plane.deployments();
     let at = now();
     let lives = |one: &Deployment| one.name == name && one.status(at, plane.speed).is_some();

@@ -19,7 +19,8 @@ fn invalid(problems: &[Value]) -> Refusal {
     .into()
 }
 
-fn refused<T>(place: [&str; 2], says: &str, kind: &str) -> Result<T, Refusal> {
+/// Refuses a value.
+pub fn refused<T>(place: [&str; 2], says: &str, kind: &str) -> Result<T, Refusal> {
     Err(invalid(&[problem(place, says, kind)]))
 }
 

@@ -39,23 +39,41 @@ fn thread(n: usize, now: Timestamp) -> Thread {
             "id": stable_uuid(&format!("message {n}"))}],
         "order": order,
     });
-    let question = json!({"question": format!("Refund order {order}?"), "options": ["yes", "no"]});
-    let asked =
-        json!({"task": [{"id": stable_hex(&format!("question {n}"), 32), "value": question}]});
-    let id = stable_uuid(&format!("thread {n}"));
-    Thread {
+    let mut task = Task::new(graph.nodes()[0]);
+    let mut thread = Thread {
         status: status.into(),
         values: Some(object_of(&values)),
-        interrupts: Some(if status == "interrupted" {
-            object_of(&asked)
-        } else {
-            Object::new()
-        }),
-        error: (status == "error")
-            .then(|| json!({"error": "ValueError", "message": "no price for this order"})),
+        interrupts: Some(Object::new()),
         touched: true,
         updated_at: at,
         state_updated_at: at,
-        ..Thread::new(id, before(at, 90.0), object_of(&metadata))
+        ..Thread::new(
+            stable_uuid(&format!("thread {n}")),
+            before(at, 90.0),
+            object_of(&metadata),
+        )
+    };
+    if status == "interrupted" {
+        let raised = Interrupt {
+            id: Interrupt::id_of(&task.id, 0),
+            value: json!({"question": format!("Refund order {order}?"), "options": ["yes", "no"]}),
+            schema: None,
+        };
+        let asked = json!({&task.id: rows::interrupts(Some(&raised), false)});
+        thread.interrupts = Some(object_of(&asked));
+        task.raised = Some(raised);
     }
+    if status == "error" {
+        let message = "no price for this order";
+        thread.error = Some(json!({"error": "ValueError", "message": message}));
+        task.error = Some(format!("ValueError('{message}')"));
+    }
+    let tasks = if status == "idle" {
+        Vec::new()
+    } else {
+        vec![task]
+    };
+    let metadata = json!({"graph_id": graph.name(), "thread_id": thread.id, "source": "loop", "step": 1, "parents": {}});
+    thread.save(None, object_of(&values), tasks, metadata, at, 1);
+    thread
 }
