@@ -20,17 +20,22 @@ pub fn fill(plane: &ControlServer, agent: Option<&str>, count: usize) {
         let (first, second) = (FIRST[n % 12], SECOND[n / 12 % 10]);
         let name = format!("{first}-{second}-{n:04}");
         let dice = stable_number(&name) as usize;
-        let failed = (0..5).filter(|k| (dice / 7 + k) % 11 == 0);
+        let failed = (0..5).filter(|k| (dice / 7 + k).is_multiple_of(11));
         let failed: Vec<_> = failed.map(|k| (k, ScheduledOutcome::BuildFails)).collect();
         let plan = Plan {
             name: &name,
-            kind: if n % 3 == 0 { "prod" } else { "dev" },
+            kind: if n.is_multiple_of(3) { "prod" } else { "dev" },
             status: (n % 17 == 16).then_some("UNUSED"),
             history: (1 + dice % 5, &failed),
             age: (dice % 700) as f64 + 1.0,
             ..PLAN
         };
-        deployment(plane, &plan, agent)
+        let mut made = deployment(plane, &plan, agent);
+        made.secrets.truncate(1);
+        for field in ["custom_url", "resource_spec"] {
+            made.config.insert(field.into(), Value::Null);
+        }
+        made
     };
     let all: Vec<_> = (0..count).map(made).collect();
     plane.deployments().extend(all);

@@ -150,6 +150,13 @@ fn everyday() -> Vec<Story> {
             "invoice 4471",
         ),
         runs(
+            Approval,
+            vec![json!({"amount": 88.5, "to": "Stationery Direct"})],
+            12.0,
+            "finance",
+            "invoice 4452",
+        ),
+        runs(
             Broken,
             vec![
                 json!({"error": "RateLimitError", "message": "429: quota of gpt-5 exceeded, retry in 20 s"}),
@@ -433,6 +440,13 @@ fn europe() -> Vec<Story> {
             3.3,
             "compliance",
             "deposit 882",
+        ),
+        runs(
+            Approval,
+            deposit(640, "Stationery Direct"),
+            14.0,
+            "compliance",
+            "deposit 871",
         ),
         runs(
             Slow,
