@@ -33,18 +33,7 @@ struct Past {
 }
 
 /// Sleepers wake by deadline, and of the same deadline in the order in which they were scheduled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct SleeperKey {
-    deadline: Timestamp,
-    number: u64,
-}
-
-enum Sleeper {
-    Waiting,
-    Due,
-    /// The clock has reached the present before the sleeper was due.
-    Live(Timestamp),
-}
+type SleeperKey = (Timestamp, u64);
 
 impl Clock {
     /// A clock in the present.
@@ -94,11 +83,10 @@ impl Clock {
 
     /// The same time on the monotonic clock.
     pub fn instant(&self) -> Instant {
-        let passed = Duration::try_from(Timestamp::now().duration_since(self.now()))
-            .unwrap_or(Duration::ZERO);
-        Instant::now()
-            .checked_sub(passed)
-            .unwrap_or_else(Instant::now)
+        let passed = Timestamp::now().duration_since(self.now());
+        let passed = passed.try_into().unwrap_or_default();
+        let now = Instant::now();
+        now.checked_sub(passed).unwrap_or(now)
     }
 
     /// Ids for events that are published together.
@@ -109,15 +97,14 @@ impl Clock {
     /// Lets this much of the graph's time pass.
     pub async fn sleep(&self, time: Duration) {
         let key = self.state().as_mut().map(|past| past.schedule(time));
-        let rest = match key {
-            None => time,
-            Some(key) => match poll_fn(|context| self.poll_sleeper(key, context)).await {
+        let mut rest = time;
+        if let Some(key) = key {
+            match poll_fn(|context| self.poll_sleeper(key, context)).await {
                 None => return,
-                Some(deadline) => Duration::try_from(deadline.duration_since(Timestamp::now()))
-                    .unwrap_or(Duration::ZERO),
-            },
-        };
-        let rest = rest.div_f64(self.speed.max(1e-6));
+                Some(left) => rest = left,
+            }
+        }
+        let rest = rest.div_f64(self.speed);
         if rest < Duration::from_millis(1) {
             tokio::task::yield_now().await;
         } else {
@@ -125,16 +112,19 @@ impl Clock {
         }
     }
 
-    fn poll_sleeper(&self, key: SleeperKey, context: &mut Context<'_>) -> Poll<Option<Timestamp>> {
+    /// Ready when a sleeper is due, or with its rest once the clock has reached the present.
+    fn poll_sleeper(&self, key: SleeperKey, context: &Context<'_>) -> Poll<Option<Duration>> {
         let mut state = self.state();
-        let found = match state.as_mut() {
-            None => Sleeper::Live(key.deadline),
-            Some(past) => past.check(key, context),
+        let Some(past) = state.as_mut() else {
+            let rest = key.0.duration_since(Timestamp::now());
+            return Poll::Ready(Some(rest.try_into().unwrap_or_default()));
         };
-        match found {
-            Sleeper::Waiting => Poll::Pending,
-            Sleeper::Due => Poll::Ready(None),
-            Sleeper::Live(deadline) => Poll::Ready(Some(deadline)),
+        match past.sleepers.get_mut(&key) {
+            None => Poll::Ready(None),
+            Some(waker) => {
+                *waker = Some(context.waker().clone());
+                Poll::Pending
+            }
         }
     }
 
@@ -149,13 +139,14 @@ impl Clock {
             if futures::poll!(&mut work).is_ready() {
                 return None;
             }
-            match self.state().as_mut().map(Past::advance) {
-                Some(Advance::To) => idle = 0,
-                Some(Advance::Present) | None => break,
-                Some(Advance::NoSleeper) => idle += 1,
-            }
-            if idle > 0 {
-                tokio::task::yield_now().await;
+            let moved = self.state().as_mut().and_then(Past::advance);
+            match moved {
+                Some(true) => idle = 0,
+                Some(false) => {
+                    idle += 1;
+                    tokio::task::yield_now().await;
+                }
+                None => break,
             }
         }
         let past = self.state().take();
@@ -167,115 +158,27 @@ impl Clock {
     }
 }
 
-enum Advance {
-    To,
-    Present,
-    NoSleeper,
-}
-
 impl Past {
     fn schedule(&mut self, time: Duration) -> SleeperKey {
-        let time = SignedDuration::try_from(time).unwrap_or(SignedDuration::ZERO);
+        let time = SignedDuration::try_from(time).unwrap_or_default();
         let deadline = self.now.checked_add(time).unwrap_or(self.now);
         self.scheduled += 1;
-        let key = SleeperKey {
-            deadline,
-            number: self.scheduled,
-        };
+        let key = (deadline, self.scheduled);
         self.sleepers.insert(key, None);
         key
     }
 
-    fn check(&mut self, key: SleeperKey, context: &mut Context<'_>) -> Sleeper {
-        match self.sleepers.get_mut(&key) {
-            Some(waker) => {
-                *waker = Some(context.waker().clone());
-                Sleeper::Waiting
-            }
-            None => Sleeper::Due,
-        }
-    }
-
-    /// Goes to the time of the next sleeper and lets it run.
-    fn advance(&mut self) -> Advance {
+    /// Goes to the time of the next sleeper and lets it run: whether there was one, and none once the present is reached.
+    fn advance(&mut self) -> Option<bool> {
         let Some(next) = self.sleepers.first_entry() else {
-            return Advance::NoSleeper;
+            return Some(false);
         };
-        let deadline = next.key().deadline;
+        let deadline = next.key().0;
         if deadline > Timestamp::now() {
-            return Advance::Present;
+            return None;
         }
         next.remove().into_iter().for_each(Waker::wake);
         self.now = self.now.max(deadline);
-        Advance::To
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Ids;
-    use crate::ids::before;
-    use futures::FutureExt;
-
-    #[tokio::test]
-    async fn past_clock_takes_no_time_and_keeps_the_order_of_sleepers() {
-        let start = before(Timestamp::now(), 3600.0);
-        let clock = Clock::past(start, 1.0, Ids::PerMillisecond, false);
-        let order = Arc::new(Mutex::new(Vec::new()));
-        let nap = |seconds: u64| {
-            let (clock, order) = (clock.clone(), order.clone());
-            async move {
-                clock.sleep(Duration::from_secs(seconds)).await;
-                order.lock().unwrap().push((seconds, clock.now()));
-            }
-        };
-        let work = futures::future::join3(nap(600), nap(20), nap(45))
-            .map(|_| ())
-            .boxed();
-        assert!(clock.catch_up(work).await.is_none());
-        let order = order.lock().unwrap().clone();
-        assert_eq!(
-            order
-                .iter()
-                .map(|(seconds, _)| *seconds)
-                .collect::<Vec<_>>(),
-            [20, 45, 600]
-        );
-        for (seconds, at) in order {
-            let passed = at.duration_since(start).as_secs();
-            assert_eq!(passed, seconds as i64);
-        }
-        let ids = clock.ids(2);
-        assert_eq!(ids[0], ids[1]);
-        let millis: i64 = ids[0].trim_end_matches("-0").parse().unwrap();
-        assert_eq!((millis - start.as_millisecond()) / 1000, 600);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn work_that_reaches_the_present_continues_there() {
-        let clock = Clock::past(
-            before(Timestamp::now(), 100.0),
-            1.0,
-            Ids::PerMillisecond,
-            false,
-        );
-        let sleeper = clock.clone();
-        let work = async move {
-            sleeper.sleep(Duration::from_secs(60)).await;
-            sleeper.sleep(Duration::from_secs(60)).await;
-        };
-        let rest = clock
-            .catch_up(work.boxed())
-            .await
-            .expect("the work ends 20s from now");
-        let started = tokio::time::Instant::now();
-        rest.await;
-        let passed = started.elapsed().as_secs_f64();
-        assert!((19.0..=21.0).contains(&passed), "{passed}");
-        assert!(
-            clock.now() >= before(Timestamp::now(), 1.0),
-            "the clock shows the present"
-        );
+        Some(true)
     }
 }

@@ -61,10 +61,7 @@ pub fn failed() -> Refusal {
 
 /// Refuses in plain text.
 pub fn plain(status: StatusCode, text: &str) -> Refusal {
-    let mut response = Response::new(Body::from(text.to_owned()));
-    *response.status_mut() = status;
-    set_header(&mut response, "content-type", "text/plain; charset=utf-8");
-    response.into()
+    typed(status, text.to_owned(), "text/plain; charset=utf-8").into()
 }
 
 pub fn bad_json() -> Refusal {
@@ -96,16 +93,14 @@ pub fn wrong_type(kind: &str, place: &str, at: &str, value: &Value) -> Refusal {
 
 /// A value that is not in a list.
 pub fn not_one_of(allowed: &[&str], place: &str, at: &str, value: &Value) -> Refusal {
-    let says = match allowed {
-        [first, second] => format!("{value} is not one of \"{first}\" or \"{second}\""),
-        [first, second, third] => {
-            format!("{value} is not one of \"{first}\", \"{second}\" or \"{third}\"")
-        }
-        [first, second, rest @ ..] => format!(
+    let (first, second) = (allowed[0], allowed[1]);
+    let says = match &allowed[2..] {
+        [] => format!("{value} is not one of \"{first}\" or \"{second}\""),
+        [third] => format!("{value} is not one of \"{first}\", \"{second}\" or \"{third}\""),
+        rest => format!(
             "{value} is not one of \"{first}\", \"{second}\" or {} other candidates",
             rest.len()
         ),
-        _ => format!("{value} is not one of the allowed values"),
     };
     violation(&says, "enum", place, at, value)
 }
@@ -132,10 +127,9 @@ pub fn property(field: &str) -> String {
 /// The location of a new run's field in the server's schema; empty for the whole body.
 pub fn run_schema(field: &str) -> String {
     let body = "[\"components\"][\"schemas\"][\"RunCreateStateful\"]";
-    if field.is_empty() {
-        body.to_owned()
-    } else {
-        format!("{body}{}", property(field))
+    match field {
+        "" => body.to_owned(),
+        field => format!("{body}{}", property(field)),
     }
 }
 
@@ -146,63 +140,38 @@ pub fn ok(body: &Value) -> Response {
 
 /// A JSON answer.
 pub fn json_response(status: StatusCode, body: &Value) -> Response {
-    let mut response = Response::new(Body::from(body.to_string()));
-    *response.status_mut() = status;
-    set_header(&mut response, "content-type", "application/json");
-    response
+    typed(status, body.to_string(), "application/json")
 }
 
-/// An answer without a body.
-pub fn empty(status: StatusCode) -> Response {
-    status.into_response()
+fn typed(status: StatusCode, body: String, kind: &str) -> Response {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    set_header(&mut response, "content-type", kind);
+    response
 }
 
 /// A success without a body.
 pub fn done() -> Response {
-    empty(StatusCode::NO_CONTENT)
+    StatusCode::NO_CONTENT.into_response()
 }
 
 /// Sets a header. An invalid value is skipped.
 pub fn set_header(response: &mut Response, name: &'static str, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
-        response
-            .headers_mut()
-            .insert(HeaderName::from_static(name), value);
+        let name = HeaderName::from_static(name);
+        response.headers_mut().insert(name, value);
     }
 }
 
 /// The decoded pairs of a query, in order.
 pub fn query_pairs(uri: &Uri) -> Vec<(String, String)> {
     let text = uri.query().unwrap_or_default();
-    text.split('&')
-        .filter(|pair| !pair.is_empty())
-        .map(|pair| {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            (decoded(key), decoded(value))
-        })
-        .collect()
+    let pairs = url::form_urlencoded::parse(text.as_bytes());
+    pairs.into_owned().collect()
 }
 
 /// The last value of a parameter.
 pub fn last_of<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
-    let found = pairs.iter().rev().find(|(key, _)| key == name);
+    let found = pairs.iter().rfind(|(key, _)| key == name);
     found.map(|(_, value)| value.as_str())
-}
-
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = after;
-        let hex = |byte: u8| char::from(byte).to_digit(16);
-        match (byte, after) {
-            (b'+', _) => bytes.push(b' '),
-            (b'%', [high, low, ..]) if hex(*high).is_some() && hex(*low).is_some() => {
-                bytes.push((hex(*high).unwrap_or(0) * 16 + hex(*low).unwrap_or(0)) as u8);
-                rest = &after[2..];
-            }
-            _ => bytes.push(byte),
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -20,13 +20,9 @@ pub enum Ids {
 /// A UUID of version 7 for a moment: run and thread ids sort by the time they were made.
 pub fn uuid7(at: Timestamp) -> String {
     let millis = at.as_millisecond().max(0) as u64;
-    let mut noise = [0u8; 10];
-    for byte in &mut noise {
-        *byte = fastrand::u8(..);
-    }
-    Builder::from_unix_timestamp_millis(millis, &noise)
-        .into_uuid()
-        .to_string()
+    let noise = std::array::from_fn(|_| fastrand::u8(..));
+    let uuid = Builder::from_unix_timestamp_millis(millis, &noise).into_uuid();
+    uuid.to_string()
 }
 
 /// A random UUID.
@@ -36,38 +32,27 @@ pub fn uuid4() -> String {
 
 /// The same UUID for the same text, in every start of the simulator.
 pub fn stable_uuid(text: &str) -> String {
-    let mut bytes = [0u8; 16];
-    for (half, seed) in [0xcbf2_9ce4_8422_2325_u64, 0x9e37_79b9_7f4a_7c15]
-        .into_iter()
-        .enumerate()
-    {
-        bytes[half * 8..half * 8 + 8].copy_from_slice(&mixed(text, seed).to_be_bytes());
-    }
+    let halves = [SEED, 0x9e37_79b9_7f4a_7c15].map(|seed| mixed(text, seed).to_be_bytes());
+    let bytes: Vec<u8> = halves.concat();
+    let bytes = bytes.try_into().unwrap_or_default();
     Builder::from_random_bytes(bytes).into_uuid().to_string()
 }
 
 /// A hexadecimal string of a length, always the same for the same text; for commits, digests and host names.
 pub fn stable_hex(text: &str, length: usize) -> String {
-    let mut hex = String::new();
-    let mut round = 0u64;
-    while hex.len() < length {
-        hex.push_str(&format!(
-            "{:016x}",
-            mixed(
-                text,
-                0xcbf2_9ce4_8422_2325 ^ round.wrapping_mul(0x9e37_79b9)
-            )
-        ));
-        round += 1;
-    }
+    let part = |round: u64| mixed(text, SEED ^ round.wrapping_mul(0x9e37_79b9));
+    let parts = (0..=length as u64 / 16).map(|round| format!("{:016x}", part(round)));
+    let mut hex: String = parts.collect();
     hex.truncate(length);
     hex
 }
 
 /// A number that is always the same for the same text.
 pub fn stable_number(text: &str) -> u64 {
-    mixed(text, 0xcbf2_9ce4_8422_2325)
+    mixed(text, SEED)
 }
+
+const SEED: u64 = 0xcbf2_9ce4_8422_2325;
 
 fn mixed(text: &str, seed: u64) -> u64 {
     let mut hash = seed;
@@ -98,13 +83,17 @@ pub fn checkpoint_id(at: Timestamp, step: i64) -> String {
 
 /// A time as the Python server writes it: microseconds and `+00:00`.
 pub fn iso(at: Timestamp) -> String {
-    let text = format!("{at:.6}");
-    format!("{}+00:00", text.trim_end_matches('Z'))
+    format!("{at:.6}").replace('Z', "+00:00")
 }
 
 /// A time as the control plane writes it: microseconds and `Z`.
 pub fn iso_z(at: Timestamp) -> String {
     format!("{at:.6}")
+}
+
+/// The current time.
+pub fn now() -> Timestamp {
+    Timestamp::now()
 }
 
 /// The moment a number of seconds before another one.
@@ -149,39 +138,5 @@ impl IdClock {
     /// The kind of ids.
     pub fn kind(&self) -> Ids {
         self.ids
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn checkpoint_ids_sort_by_time_and_carry_their_step() {
-        let now: Timestamp = "2026-11-21T01:25:14.6Z".parse().expect("a time");
-        let (older, newer) = (checkpoint_id(before(now, 1.0), -1), checkpoint_id(now, 0));
-        assert!(older < newer, "{older} {newer}");
-        assert!(newer.starts_with("1f1e54a6-"), "{newer}");
-        assert_eq!(&older[19..23], "bfff");
-        assert_eq!(&newer[19..23], "8000");
-    }
-
-    #[test]
-    fn times_match_the_servers_format() {
-        let at: Timestamp = "2026-11-21T01:25:14.6Z".parse().expect("a time");
-        assert_eq!(iso(at), "2026-11-21T01:25:14.600000+00:00");
-        assert_eq!(iso_z(at), "2026-11-21T01:25:14.600000Z");
-    }
-
-    #[test]
-    fn ids_repeat_only_within_a_burst() {
-        let clock = IdClock::new(Ids::PerMillisecond);
-        let now = Timestamp::now();
-        let (first, second) = (clock.burst(now, 3), clock.burst(now, 2));
-        assert_eq!(first[0], first[2]);
-        assert!(second[0] > first[0]);
-        assert_eq!(IdClock::new(Ids::Ordinal).burst(now, 2), ["1-0", "2-0"]);
-        assert_eq!(stable_uuid("a"), stable_uuid("a"));
-        assert_ne!(stable_uuid("a"), stable_uuid("b"));
     }
 }

@@ -3,18 +3,13 @@
 use super::agent::Agent;
 use super::fault::{Answer, BodyFault, Request, Rule};
 use super::world::History;
-use crate::values::locked;
-use axum::body::{Body, Bytes};
-use axum::extract::State;
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use crate::prelude::*;
+use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::Next;
-use axum::response::Response;
+use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, stream};
-use jiff::Timestamp;
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Maximum number of recorded requests; a demo may run for days.
@@ -22,61 +17,30 @@ const MAX_REQUESTS: usize = 10_000;
 /// Maximum size of a request's body.
 const LARGEST: usize = 300 << 20;
 
-#[derive(Debug, Default)]
-struct Recorder {
-    requests: VecDeque<Request>,
-    rules: Vec<(Rule, usize)>,
-}
-
-/// Requests and rules of all servers.
+/// Requests of all servers, and the rules with the number of requests that each matched.
 #[derive(Debug, Default)]
 pub struct Script {
-    book: Mutex<Recorder>,
+    pub requests: VecDeque<Request>,
+    pub rules: Vec<(Rule, usize)>,
 }
 
 impl Script {
-    fn book(&self) -> MutexGuard<'_, Recorder> {
-        locked(&self.book)
-    }
-
-    /// All requests so far.
-    pub fn requests(&self) -> Vec<Request> {
-        self.book().requests.iter().cloned().collect()
-    }
-
-    /// Clears the recorded requests.
-    pub fn forget(&self) {
-        self.book().requests.clear();
-    }
-
-    /// Adds a rule.
-    pub fn rule(&self, rule: Rule) {
-        self.book().rules.push((rule, 0));
-    }
-
-    /// Drops all rules.
-    pub fn clear_rules(&self) {
-        self.book().rules.clear();
-    }
-
     /// Records a request and finds its rule.
-    fn enter(&self, request: Request) -> Option<Rule> {
-        let mut book = self.book();
+    fn enter(&mut self, request: Request) -> Option<Rule> {
         let mut hit = None;
-        for (rule, seen) in &mut book.rules {
-            if !rule.fits(&request) {
-                continue;
-            }
+        for (rule, seen) in self
+            .rules
+            .iter_mut()
+            .filter(|(rule, _)| rule.fits(&request))
+        {
             *seen += 1;
-            let turn =
-                *seen > rule.skip && rule.times.is_none_or(|times| *seen <= rule.skip + times);
-            if turn && hit.is_none() {
-                hit = Some(rule.clone());
-            }
+            let turn = seen.checked_sub(rule.skip + 1);
+            let turn = turn.filter(|turn| rule.times.is_none_or(|times| *turn < times));
+            hit = hit.or(turn.map(|_| rule.clone()));
         }
-        book.requests.push_back(request);
-        if book.requests.len() > MAX_REQUESTS {
-            book.requests.pop_front();
+        self.requests.push_back(request);
+        if self.requests.len() > MAX_REQUESTS {
+            self.requests.pop_front();
         }
         hit
     }
@@ -86,7 +50,7 @@ impl Script {
 #[derive(Debug, Clone)]
 pub struct Gate {
     /// The script of the whole simulator.
-    pub script: Arc<Script>,
+    pub script: Arc<Mutex<Script>>,
     /// The server's name.
     pub server: String,
     /// Ends requests that would wait forever.
@@ -108,29 +72,21 @@ pub async fn pass(
     let bytes = axum::body::to_bytes(body, LARGEST)
         .await
         .unwrap_or_default();
-    let headers = parts
-        .headers
-        .iter()
-        .map(|(name, value)| {
-            (
-                name.as_str().to_owned(),
-                String::from_utf8_lossy(value.as_bytes()).into_owned(),
-            )
-        })
-        .collect();
-    let rule = gate.script.enter(Request {
-        at: Timestamp::now(),
+    let header = |(name, value): (&HeaderName, &HeaderValue)| {
+        let value = String::from_utf8_lossy(value.as_bytes());
+        (name.as_str().to_owned(), value.into_owned())
+    };
+    let rule = locked(&gate.script).enter(Request {
+        at: now(),
         server: gate.server.clone(),
         method: parts.method.to_string(),
         path: parts.uri.path().to_owned(),
         query: parts.uri.query().unwrap_or_default().to_owned(),
-        headers,
+        headers: parts.headers.iter().map(header).collect(),
         body: bytes.to_vec(),
     });
-    if let Some((agent, history)) = gate
-        .agent
-        .filter(|_| !NO_HISTORY.contains(&parts.uri.path()))
-    {
+    let needed = |_: &_| !NO_HISTORY.contains(&parts.uri.path());
+    if let Some((agent, history)) = gate.agent.filter(needed) {
         agent.visit();
         history.await;
     }
@@ -138,31 +94,29 @@ pub async fn pass(
     let Some(rule) = rule else {
         return next.run(request).await;
     };
-    if !rule.delay.is_zero() {
-        tokio::time::sleep(rule.delay).await;
-    }
+    tokio::time::sleep(rule.delay).await;
     if rule.hang {
         gate.stop.cancelled().await;
     }
     let response = match rule.answer {
-        Some(answer) => scripted(&answer),
+        Some(answer) => scripted(answer),
         None => next.run(request).await,
     };
     if rule.body == BodyFault::default() {
-        response
-    } else {
-        damaged(response, rule.body)
+        return response;
     }
+    let (mut parts, body) = response.into_parts();
+    // Drop content-length, so that a clean end does not look broken.
+    parts.headers.remove(header::CONTENT_LENGTH);
+    let stream = body.into_data_stream();
+    let stream = stream.map(|part| part.map_err(io::Error::other)).boxed();
+    Response::from_parts(parts, Body::from_stream(damage(stream, rule.body)))
 }
 
-fn scripted(answer: &Answer) -> Response {
-    let mut response = Response::new(Body::from(answer.body.clone()));
-    *response.status_mut() =
-        StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    response.headers_mut().insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("application/json"),
-    );
+fn scripted(answer: Answer) -> Response {
+    let status = StatusCode::from_u16(answer.status).unwrap_or_default();
+    let mut response = (status, answer.body).into_response();
+    set_header(&mut response, "content-type", "application/json");
     for (name, value) in &answer.headers {
         if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
             response.headers_mut().insert(name, value);
@@ -171,130 +125,100 @@ fn scripted(answer: &Answer) -> Response {
     response
 }
 
-fn damaged(response: Response, fault: BodyFault) -> Response {
-    let (mut parts, body) = response.into_parts();
-    // Drop content-length, so that a clean end does not look broken.
-    parts.headers.remove(header::CONTENT_LENGTH);
-    let stream = body
-        .into_data_stream()
-        .map(|part| part.map_err(io::Error::other));
-    Response::from_parts(parts, Body::from_stream(damage(stream.boxed(), fault)))
-}
-
-struct Damage<S> {
-    source: S,
+/// A body on its way.
+struct Damage {
+    source: BoxStream<'static, io::Result<Bytes>>,
     fault: BodyFault,
     ready: VecDeque<Bytes>,
     sent: usize,
+    /// The last byte that is no `\r`, and the number of events that ended.
+    last: u8,
     events: usize,
-    tail: Vec<u8>,
-    broken: bool,
-    closed: bool,
+    /// How the body ends after what is ready: broken or not.
+    end: Option<bool>,
 }
 
 /// Sends a body with a fault.
-fn damage<S>(source: S, fault: BodyFault) -> impl Stream<Item = io::Result<Bytes>>
-where
-    S: Stream<Item = io::Result<Bytes>> + Unpin,
-{
+fn damage(
+    source: BoxStream<'static, io::Result<Bytes>>,
+    fault: BodyFault,
+) -> impl Stream<Item = io::Result<Bytes>> {
     let state = Damage {
         source,
         fault,
         ready: VecDeque::new(),
         sent: 0,
+        last: 0,
         events: 0,
-        tail: Vec::new(),
-        broken: false,
-        closed: false,
+        end: None,
     };
     stream::unfold(state, |mut state| async move {
         loop {
-            if let Some((after, time)) = state.fault.pause
-                && state.sent >= after
-            {
-                state.fault.pause = None;
+            if let Some((_, time)) = state.fault.pause.take_if(|(after, _)| state.sent >= *after) {
                 tokio::time::sleep(time).await;
             }
             if let Some(bytes) = state.ready.pop_front() {
                 state.sent += bytes.len();
                 return Some((Ok(bytes), state));
             }
-            if state.broken {
-                state.broken = false;
-                state.closed = true;
-                // Flush before breaking the connection.
-                tokio::time::sleep(Duration::from_millis(25)).await;
-                return Some((Err(io::Error::other("cut by a rule")), state));
-            }
-            if state.closed {
-                return None;
-            }
-            match state.source.next().await {
-                None => return None,
-                Some(Err(error)) => {
-                    state.closed = true;
-                    return Some((Err(error), state));
+            match state.end {
+                Some(false) => return None,
+                Some(true) => {
+                    state.end = Some(false);
+                    // Flush before breaking the connection.
+                    tokio::time::sleep(Duration::from_millis(25)).await;
+                    return Some((Err(io::Error::other("cut by a rule")), state));
                 }
-                Some(Ok(bytes)) => state.take(bytes),
+                None => match state.source.next().await? {
+                    Ok(bytes) => state.take(bytes),
+                    Err(error) => {
+                        state.end = Some(false);
+                        return Some((Err(error), state));
+                    }
+                },
             }
         }
     })
 }
 
-impl<S> Damage<S> {
+impl Damage {
     /// Cuts a chunk of the body according to the fault.
-    fn take(&mut self, bytes: Bytes) {
-        let mut keep = bytes.len();
-        if let Some(cut) = self.fault.cut_events {
-            for (at, byte) in bytes.iter().enumerate() {
-                if *byte == b'\r' {
-                    continue;
-                }
-                self.tail.push(*byte);
-                if self.tail.ends_with(b"\n\n") {
-                    self.tail.clear();
-                    self.events += 1;
-                    if self.events == cut {
-                        keep = keep.min(at + 1);
-                        self.broken = true;
-                        break;
-                    }
-                }
-                if self.tail.len() > 2 {
-                    self.tail.drain(..1);
-                }
+    fn take(&mut self, mut bytes: Bytes) {
+        let mut cut = None;
+        for (at, byte) in bytes.iter().enumerate().filter(|(_, byte)| **byte != b'\r') {
+            let ends = self.last == b'\n' && *byte == b'\n';
+            self.last = if ends { 0 } else { *byte };
+            self.events += usize::from(ends);
+            if ends && self.fault.cut_events == Some(self.events) {
+                cut = Some(at + 1);
             }
         }
-        for (limit, breaks) in [
-            (self.fault.cut_bytes, true),
-            (self.fault.close_bytes, false),
-        ] {
-            let Some(limit) = limit else { continue };
-            let room = limit.saturating_sub(self.sent);
-            if keep >= room {
-                keep = room;
-                self.broken = breaks;
-                self.closed = !breaks;
-            }
+        let room = |limit: Option<usize>| {
+            let room = limit?.saturating_sub(self.sent);
+            Some(room).filter(|room| *room <= bytes.len())
+        };
+        let ends = [
+            (cut, true),
+            (room(self.fault.cut_bytes), true),
+            (room(self.fault.close_bytes), false),
+        ];
+        let ends = ends
+            .into_iter()
+            .filter_map(|(at, breaks)| Some((at?, breaks)));
+        if let Some((at, breaks)) = ends.min() {
+            bytes.truncate(at);
+            self.end = Some(breaks);
         }
-        let mut kept = bytes.slice(..keep);
         let pause = self
             .fault
             .pause
-            .map(|(after, _)| after.saturating_sub(self.sent))
-            .filter(|at| *at > 0);
-        if let Some(at) = pause.filter(|at| *at < kept.len()) {
-            let head = kept.split_to(at);
-            self.pieces(head);
-        }
-        self.pieces(kept);
-    }
-
-    fn pieces(&mut self, mut bytes: Bytes) {
-        let size = self.fault.chunk.unwrap_or(usize::MAX);
-        while !bytes.is_empty() {
-            let piece = bytes.split_to(bytes.len().min(size));
-            self.ready.push_back(piece);
+            .map_or(0, |(after, _)| after.saturating_sub(self.sent));
+        let head = bytes.split_to(pause.min(bytes.len()));
+        for mut part in [head, bytes] {
+            while !part.is_empty() {
+                let size = self.fault.chunk.unwrap_or(usize::MAX);
+                self.ready.push_back(part.split_to(size.min(part.len())));
+            }
         }
     }
 }
@@ -303,80 +227,33 @@ impl<S> Damage<S> {
 mod tests {
     use super::*;
 
-    async fn through(fault: BodyFault) -> (Vec<String>, bool) {
+    #[tokio::test]
+    async fn rules_cut_bodies() {
         let parts = [
             "event: a\r\ndata: 1\r\n",
             "\r\nevent: b\r\ndata: 2\r\n\r\nevent: c\r\n\r\n",
         ];
-        let source = stream::iter(parts.map(|part| Ok(Bytes::from_static(part.as_bytes()))));
-        let out: Vec<io::Result<Bytes>> = damage(source, fault).collect().await;
-        let broken = out.iter().any(Result::is_err);
-        let text = out
-            .into_iter()
-            .flatten()
-            .map(|part| String::from_utf8_lossy(&part).into_owned())
-            .collect();
-        (text, broken)
-    }
-
-    #[tokio::test]
-    async fn rules_cut_bodies() {
-        let (parts, broken) = through(BodyFault {
-            cut_events: Some(2),
-            ..BodyFault::default()
-        })
-        .await;
-        assert!(broken);
-        assert_eq!(
-            parts.concat(),
-            "event: a\r\ndata: 1\r\n\r\nevent: b\r\ndata: 2\r\n\r\n"
-        );
-        let (parts, broken) = through(BodyFault {
-            cut_bytes: Some(7),
-            ..BodyFault::default()
-        })
-        .await;
-        assert_eq!((parts.concat().as_str(), broken), ("event: ", true));
-        let (parts, broken) = through(BodyFault {
-            close_bytes: Some(21),
-            ..BodyFault::default()
-        })
-        .await;
-        assert_eq!((parts.concat().len(), broken), (21, false));
-        let (parts, broken) = through(BodyFault {
-            chunk: Some(4),
-            ..BodyFault::default()
-        })
-        .await;
-        assert!(!broken && parts.iter().all(|part| part.len() <= 4));
-        let pause = Some((3, Duration::ZERO));
-        let (parts, broken) = through(BodyFault {
-            pause,
-            ..BodyFault::default()
-        })
-        .await;
-        assert_eq!((parts[0].as_str(), broken), ("eve", false));
-    }
-
-    #[test]
-    fn rules_count_matching_requests() {
-        let script = Script::default();
-        script.rule(Rule::on("GET", "/a").skip(1).times(1).status(500));
-        let request = |path: &str| Request {
-            at: Timestamp::UNIX_EPOCH,
-            server: String::new(),
-            method: "GET".into(),
-            path: path.into(),
-            query: String::new(),
-            headers: Vec::new(),
-            body: Vec::new(),
-        };
-        let hits: Vec<bool> = ["/a", "/b", "/a", "/a"]
-            .map(|path| script.enter(request(path)).is_some())
-            .to_vec();
-        assert_eq!(hits, [false, false, true, false]);
-        assert_eq!(script.requests().len(), 4);
-        script.forget();
-        assert!(script.requests().is_empty());
+        let whole = parts.concat();
+        let rule = Rule::default;
+        for (rule, length, breaks) in [
+            (rule().cut_after_events(2), 40, true),
+            (rule().cut_after_bytes(7), 7, true),
+            (rule().close_after_bytes(21), 21, false),
+            (rule().rechunk(4), whole.len(), false),
+            (
+                rule().pause_after_bytes(3, Duration::ZERO),
+                whole.len(),
+                false,
+            ),
+        ] {
+            let source =
+                stream::iter(parts.map(|part| Ok(Bytes::from_static(part.as_bytes())))).boxed();
+            let out: Vec<io::Result<Bytes>> = damage(source, rule.body.clone()).collect().await;
+            let sent: Vec<u8> = out.iter().flatten().flatten().copied().collect();
+            assert_eq!(sent, &whole.as_bytes()[..length], "{rule:?}");
+            assert_eq!(out.iter().any(Result::is_err), breaks, "{rule:?}");
+            let largest = out.iter().flatten().map(Bytes::len).max();
+            assert!(rule.body.chunk.is_none_or(|size| largest <= Some(size)));
+        }
     }
 }

@@ -11,6 +11,7 @@ mod http;
 pub mod ids;
 mod layer;
 pub mod options;
+mod prelude;
 mod values;
 mod world;
 
@@ -21,9 +22,9 @@ pub use ids::Ids;
 pub use options::{Logs, Options, Scenario};
 
 use layer::{Gate, Script};
+use prelude::*;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::net::Ipv4Addr;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use world::History;
@@ -61,7 +62,7 @@ pub struct Sim {
     addresses: Vec<AgentAddr>,
     planes: Vec<Arc<ControlServer>>,
     agents: Vec<Arc<Agent>>,
-    script: Arc<Script>,
+    script: Arc<Mutex<Script>>,
     stop: CancellationToken,
 }
 
@@ -91,54 +92,43 @@ impl Sim {
             addresses: Vec::new(),
             planes: Vec::new(),
             agents: Vec::new(),
-            script: Arc::new(Script::default()),
+            script: Arc::default(),
             stop: stop.clone(),
         };
-        let mut port = options.port;
-        let mut listeners = Vec::new();
         let hosts = world::hosts(options.scenario);
-        for _ in 0..names.len() + hosts.len() {
-            let listener =
-                TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port.unwrap_or(0))))
-                    .await?;
-            port = port.map(|port| port.saturating_add(1));
-            listeners.push(listener);
+        let mut listeners = Vec::new();
+        for n in 0..names.len() + hosts.len() {
+            let port = options.port.map_or(0, |port| port.saturating_add(n as u16));
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+            listeners.push((format!("http://{}", listener.local_addr()?), listener));
         }
-        let agent_listeners = listeners.split_off(names.len());
-        let mut agents = Vec::new();
-        for ((name, region), listener) in names.iter().zip(listeners) {
-            let url = format!("http://{}", listener.local_addr()?);
+        let mut listeners = listeners.into_iter();
+        for ((name, region), (url, listener)) in names.iter().zip(&mut listeners) {
             let plane = ControlServer::new(name, region, &url, &options);
-            let prefix = if options.prefix_only { "/api-host" } else { "" };
             sim.regions.push(Region {
                 name: (*name).to_owned(),
                 region: (*region).to_owned(),
-                url: format!("{url}{prefix}"),
+                url,
                 api_key: KEY.to_owned(),
                 workspace: plane.workspace.clone(),
             });
-            let served = plane.clone();
-            sim.serve(name, move || served.router(), listener, None);
-            sim.planes.push(plane);
+            sim.planes.push(plane.clone());
+            sim.serve(name, move || plane.router(), listener, None);
         }
-        for ((region, deployment), listener) in hosts.iter().zip(agent_listeners) {
+        let (urls, listeners): (Vec<String>, Vec<TcpListener>) = listeners.unzip();
+        for ((region, deployment), url) in hosts.iter().zip(urls) {
             let name = format!("{deployment}-{region}");
-            let url = format!("http://{}", listener.local_addr()?);
             let agent = Agent::new(&name, &url, &options, stop.child_token());
-            sim.addresses.push(AgentAddr { name, url });
             sim.agents.push(agent);
-            agents.push(listener);
+            sim.addresses.push(AgentAddr { name, url });
         }
         let histories = world::fill(&options, &sim.planes, &sim.agents, &stop);
-        let servers = sim.agents.iter().zip(&sim.addresses).zip(&histories);
-        for (((agent, AgentAddr { name, .. }), history), listener) in servers.zip(agents) {
+        let servers = sim.agents.iter().zip(&histories).zip(listeners);
+        for ((agent, history), listener) in servers {
             let served = agent.clone();
-            sim.serve(
-                name,
-                move || served.router(),
-                listener,
-                Some((agent.clone(), history.clone())),
-            );
+            let routes = move || served.router();
+            let history = Some((agent.clone(), history.clone()));
+            sim.serve(&agent.name, routes, listener, history);
         }
         Ok((sim, histories))
     }
@@ -158,17 +148,14 @@ impl Sim {
             stop: self.stop.clone(),
             agent,
         };
-        let listener = listener.tap_io(|stream| {
-            // Events must be sent at once; if that fails, they are sent later.
-            let _ = stream.set_nodelay(true);
-        });
-        let stop = self.stop.clone();
+        // Events must be sent at once; if that fails, they are sent later.
+        let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
+        let stop = self.stop.clone().cancelled_owned();
         tokio::spawn(async move {
             let router = routes().layer(axum::middleware::from_fn_with_state(gate, layer::pass));
-            let ended = async move { stop.cancelled().await };
             // An accept loop that fails ends the server; its clients see that.
             let _ = axum::serve(listener, router)
-                .with_graceful_shutdown(ended)
+                .with_graceful_shutdown(stop)
                 .await;
         });
     }
@@ -185,22 +172,22 @@ impl Sim {
 
     /// Returns the requests so far, oldest first.
     pub fn requests(&self) -> Vec<Request> {
-        self.script.requests()
+        locked(&self.script).requests.iter().cloned().collect()
     }
 
     /// Clears the recorded requests.
     pub fn forget_requests(&self) {
-        self.script.forget();
+        locked(&self.script).requests.clear();
     }
 
     /// Adds a fault. The oldest matching rule applies.
     pub fn rule(&self, rule: Rule) {
-        self.script.rule(rule);
+        locked(&self.script).rules.push((rule, 0));
     }
 
     /// Drops all faults.
     pub fn clear_rules(&self) {
-        self.script.clear_rules();
+        locked(&self.script).rules.clear();
     }
 
     /// Lets the runs go on that wait for this name (`hold` in the input of `slow` and `firehose`).

@@ -36,31 +36,29 @@ impl FromStr for Scenario {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "demo" => Ok(Scenario::Demo),
-            "empty" => Ok(Scenario::Empty),
-            "contract" => Ok(Scenario::Contract),
-            "fleet" => Ok(Scenario::Fleet { deployments: 250 }),
-            "history" => Ok(Scenario::History { checkpoints: 1000 }),
-            "threads" => Ok(Scenario::Threads { threads: 10_000 }),
-            other => {
-                let count = |name: &str| {
-                    other
-                        .strip_prefix(name)
-                        .and_then(|count| count.parse().ok())
-                };
-                let fleet = count("fleet:").map(|deployments| Scenario::Fleet { deployments });
-                let history =
-                    count("history:").map(|checkpoints| Scenario::History { checkpoints });
-                let threads = count("threads:").map(|threads| Scenario::Threads { threads });
-                fleet.or(history).or(threads).ok_or_else(|| {
-                    format!(
-                        "unknown scenario '{other}' (known: demo, empty, contract, fleet, fleet:N, history, \
-                         history:N, threads, threads:N)"
-                    )
-                })
+        let (name, count) = text.split_once(':').unwrap_or((text, ""));
+        let count = Some(count).filter(|count| !count.is_empty());
+        let count = count.map(str::parse).transpose();
+        Ok(match (name, count) {
+            ("demo", Ok(None)) => Scenario::Demo,
+            ("empty", Ok(None)) => Scenario::Empty,
+            ("contract", Ok(None)) => Scenario::Contract,
+            ("fleet", Ok(count)) => Scenario::Fleet {
+                deployments: count.unwrap_or(250),
+            },
+            ("history", Ok(count)) => Scenario::History {
+                checkpoints: count.unwrap_or(1000),
+            },
+            ("threads", Ok(count)) => Scenario::Threads {
+                threads: count.unwrap_or(10_000),
+            },
+            _ => {
+                return Err(format!(
+                    "unknown scenario '{text}' (known: demo, empty, contract, fleet, fleet:N, history, history:N, threads, \
+                     threads:N)"
+                ));
             }
-        }
+        })
     }
 }
 
@@ -98,26 +96,12 @@ pub struct Options {
     pub speed: f64,
     /// Time between heartbeats; zero means none.
     pub heartbeat: Duration,
-    /// A control plane answers only under `/api-host`.
-    pub prefix_only: bool,
-    /// A control plane requires the workspace header.
-    pub needs_workspace: bool,
-    /// A control plane says that deployments are not enabled.
-    pub not_enabled: bool,
-    /// A control plane deploys only through listeners.
-    pub needs_listener: bool,
     /// The organization's plan has no listeners.
     pub no_listeners: bool,
-    /// The control plane runs in AWS, where nothing scales to zero.
-    pub aws: bool,
     /// How control planes show logs.
     pub logs: Logs,
-    /// The key that agent servers require.
-    pub agent_key: Option<String>,
     /// Bytes of events that each stream of an agent server keeps for a replay.
     pub kept_bytes: usize,
-    /// How long after its end a run can be replayed; production servers keep two minutes.
-    pub replay_window: Duration,
 }
 
 impl Default for Options {
@@ -128,16 +112,9 @@ impl Default for Options {
             ids: None,
             speed: 100.0,
             heartbeat: Duration::from_secs(5),
-            prefix_only: false,
-            needs_workspace: false,
-            not_enabled: false,
-            needs_listener: false,
             no_listeners: false,
-            aws: false,
             logs: Logs::default(),
-            agent_key: None,
             kept_bytes: 256 << 20,
-            replay_window: Duration::from_secs(120),
         }
     }
 }
@@ -151,30 +128,5 @@ impl Options {
             kept_bytes: 4 << 20,
             ..Options::default()
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scenarios_are_parsed() {
-        assert_eq!("fleet:3".parse(), Ok(Scenario::Fleet { deployments: 3 }));
-        assert_eq!(
-            "history:40".parse(),
-            Ok(Scenario::History { checkpoints: 40 })
-        );
-        assert_eq!(
-            "threads:500".parse(),
-            Ok(Scenario::Threads { threads: 500 })
-        );
-        assert_eq!("demo".parse(), Ok(Scenario::Demo));
-        assert!(
-            "fleet:x"
-                .parse::<Scenario>()
-                .is_err_and(|error| error.contains("fleet:N"))
-        );
-        assert_eq!("contract".parse(), Ok(Scenario::Contract));
     }
 }

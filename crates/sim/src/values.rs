@@ -16,9 +16,20 @@ pub fn object_of(value: &Value) -> Object {
     value.as_object().cloned().unwrap_or_default()
 }
 
+/// Returns the fields of an object; none for other values.
+pub fn fields_of(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    value.as_object().into_iter().flatten()
+}
+
 /// Returns the items of a list; none for other values.
 pub fn items_of(value: &Value) -> impl DoubleEndedIterator<Item = &Value> {
     value.as_array().into_iter().flatten()
+}
+
+/// Returns the texts of a list; none for other values.
+pub fn texts_of(value: &Value) -> Vec<String> {
+    let texts = items_of(value).filter_map(Value::as_str);
+    texts.map(str::to_owned).collect()
 }
 
 /// Locks; the data of a thread that panicked is used as it is.

@@ -3,22 +3,14 @@
 //! No test here sleeps: a run that must pause waits for a gate that the test opens.
 
 mod acting;
-mod changes;
-mod contract;
-mod control;
 mod demo;
-mod faults;
 mod find;
 mod real_requests;
-mod rest;
-mod run;
-mod services;
 mod shapes;
 mod streams;
 
 use futures::StreamExt;
-use reqwest::Method;
-use runtail_sim::{KEY, Options, Sim};
+use runtail_sim::{Options, Sim};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -35,7 +27,6 @@ pub struct World {
     pub sim: Sim,
     pub http: reqwest::Client,
     pub agent: String,
-    pub control_plane: String,
 }
 
 pub async fn world(options: Options) -> World {
@@ -48,13 +39,8 @@ pub async fn world(options: Options) -> World {
         .timeout(Duration::from_secs(60))
         .build()
         .expect("a client");
-    let (agent, control_plane) = (sim.agents()[0].url.clone(), sim.regions()[0].url.clone());
-    World {
-        sim,
-        http,
-        agent,
-        control_plane,
-    }
+    let agent = sim.agents()[0].url.clone();
+    World { sim, http, agent }
 }
 
 pub fn fast() -> Options {
@@ -62,35 +48,6 @@ pub fn fast() -> Options {
         speed: 1000.0,
         ..Options::default()
     }
-}
-
-/// Sends a request to the control plane. Returns the status, and the body if it is JSON.
-pub async fn call(world: &World, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
-    let mut request = world
-        .http
-        .request(method, format!("{}{path}", world.control_plane))
-        .header("X-Api-Key", KEY);
-    if let Some(body) = body {
-        request = request
-            .header("content-type", "application/json")
-            .body(body.to_string());
-    }
-    let response = request.send().await.expect("a response");
-    (
-        response.status().as_u16(),
-        response.json().await.unwrap_or_default(),
-    )
-}
-
-/// Returns the body that creates a deployment from GitHub.
-pub fn github(name: &str) -> Value {
-    json!({
-        "name": name, "source": "github",
-        "source_config": {"integration_id": null, "repo_url": format!("https://github.com/acme/{name}"),
-            "deployment_type": "dev", "build_on_push": true},
-        "source_revision_config": {"repo_ref": "main", "langgraph_config_path": "langgraph.json"},
-        "secrets": [{"name": "OPENAI_API_KEY", "value": "sk-plain"}],
-    })
 }
 
 /// Parses the events of a stream with any line endings.
@@ -113,21 +70,6 @@ pub fn events(text: &str) -> Vec<Event> {
         });
     }
     found
-}
-
-pub fn names(events: &[Event]) -> Vec<&str> {
-    events.iter().map(|event| event.name.as_str()).collect()
-}
-
-pub fn keys(value: &Value) -> Vec<&str> {
-    let mut keys: Vec<&str> = value
-        .as_object()
-        .into_iter()
-        .flatten()
-        .map(|(key, _)| key.as_str())
-        .collect();
-    keys.sort_unstable();
-    keys
 }
 
 /// A stream that is read incrementally.
@@ -163,15 +105,6 @@ impl Live {
                 .expect("the connection stays open");
             self.text.push_str(&String::from_utf8_lossy(&part));
         }
-    }
-
-    /// Reads to the end.
-    pub async fn rest(mut self) -> Vec<Event> {
-        while let Some(part) = self.response.next().await {
-            self.text
-                .push_str(&String::from_utf8_lossy(&part.expect("a clean end")));
-        }
-        events(&self.text)
     }
 }
 

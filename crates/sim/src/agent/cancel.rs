@@ -1,9 +1,6 @@
 //! Cancelling and deleting runs.
 
-use super::Agent;
-use super::python::python_repr;
-use super::state::{Cancel, Thread};
-use serde_json::json;
+use crate::agent::prelude::*;
 
 /// The result of a cancellation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,8 +62,8 @@ impl Agent {
                 .threads
                 .get(thread)
                 .and_then(|thread| thread.run(run));
-            run.is_none_or(|run| run.outcome.get().is_some())
-                .then_some(())
+            let ended = run.is_none_or(|run| run.outcome.get().is_some());
+            ended.then_some(())
         })
         .await;
     }
@@ -74,12 +71,9 @@ impl Agent {
     /// Deletes a run's row and its checkpoints. A run that is running continues without them.
     pub fn delete_run(&self, thread: &str, run: &str) -> bool {
         let gone = self.with_thread(thread, |thread| {
-            let pending = thread
-                .run(run)
-                .filter(|run| run.status == "pending")
-                .map(|run| run.stop.clone());
             // A pending run never starts without its row.
-            pending.inspect(tokio_util::sync::CancellationToken::cancel);
+            let pending = thread.run(run).filter(|run| run.status == "pending");
+            pending.into_iter().for_each(|run| run.stop.cancel());
             thread.remove_run(run)
         });
         gone.unwrap_or(false)
@@ -88,11 +82,9 @@ impl Agent {
     /// Deletes a thread and cancels its active runs. Returns whether it existed.
     pub fn delete_thread(&self, id: &str) -> bool {
         let removed = self.memory().threads.remove(id);
-        for run in removed.iter().flat_map(|thread| &thread.runs) {
-            if run.is_active() {
-                run.stop.cancel();
-            }
-        }
+        let runs = removed.iter().flat_map(|thread| &thread.runs);
+        runs.filter(|run| run.is_active())
+            .for_each(|run| run.stop.cancel());
         self.wake();
         removed.is_some()
     }
@@ -103,15 +95,11 @@ pub fn active_runs(thread: &Thread) -> String {
     let active = thread.runs.iter().filter(|run| run.is_active());
     let shown: Vec<String> = active
         .map(|run| {
-            let uuid = |id: &str| format!("UUID('{id}')");
+            let (metadata, kwargs) = (python_repr(&json!(run.metadata)), python_repr(&run.kwargs));
             format!(
-                "{{'run_id': {}, 'thread_id': {}, 'assistant_id': {}, 'metadata': {}, 'status': '{}', 'kwargs': {}}}",
-                uuid(&run.id),
-                uuid(&run.thread),
-                uuid(&run.assistant),
-                python_repr(&json!(run.metadata)),
-                run.status,
-                python_repr(&run.kwargs)
+                "{{'run_id': UUID('{}'), 'thread_id': UUID('{}'), 'assistant_id': UUID('{}'), 'metadata': {metadata}, \
+                 'status': '{}', 'kwargs': {kwargs}}}",
+                run.id, run.thread, run.assistant, run.status
             )
         })
         .collect();

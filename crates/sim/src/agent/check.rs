@@ -1,15 +1,8 @@
 //! Parses and validates requests.
 
-use super::Agent;
 use super::emit::MODES;
-use super::state::Assistant;
-use crate::http::{
-    Refusal, bad, bad_json, check_range, invalid, json_response, missing, no_thread, not_one_of,
-    property, run_schema, violation, wrong_type,
-};
-use crate::values::items_of;
-use axum::http::StatusCode;
-use serde_json::{Value, json};
+use crate::agent::prelude::*;
+use crate::http::{check_range, not_one_of, run_schema};
 use uuid::Uuid;
 
 /// The Python server's error for a run with both kinds of settings.
@@ -23,11 +16,7 @@ pub fn body(bytes: &[u8]) -> Result<Value, Refusal> {
 
 /// Reads a body that may be missing.
 pub fn optional_body(bytes: &[u8]) -> Result<Value, Refusal> {
-    if bytes.is_empty() {
-        Ok(json!({}))
-    } else {
-        body(bytes)
-    }
+    body(if bytes.is_empty() { b"{}" } else { bytes })
 }
 
 /// A number of a body.
@@ -35,29 +24,16 @@ pub fn number(body: &Value, field: &str, usual: u64) -> usize {
     body[field].as_u64().unwrap_or(usual) as usize
 }
 
-fn is_uuid(id: &str, says: &str) -> Result<(), Refusal> {
-    Uuid::try_parse(id).map(drop).map_err(|_| invalid(says))
-}
-
-/// Checks a thread's id in a path.
-pub fn check_thread_id(id: &str) -> Result<(), Refusal> {
-    is_uuid(id, "Invalid thread ID: must be a UUID")
-}
-
-/// Checks an assistant's id in a path.
-pub fn check_assistant_id(id: &str) -> Result<(), Refusal> {
-    is_uuid(id, "Invalid assistant ID: must be a UUID")
-}
-
-/// Checks a cron's id in a path.
-pub fn check_cron_id(id: &str) -> Result<(), Refusal> {
-    is_uuid(id, "Invalid cron ID: must be a UUID")
+/// Checks an id in a path.
+pub fn check_id(what: &str, id: &str) -> Result<(), Refusal> {
+    let says = |_| invalid(&format!("Invalid {what} ID: must be a UUID"));
+    Uuid::try_parse(id).map(drop).map_err(says)
 }
 
 /// Checks a thread's and a run's id in a path.
 pub fn check_run_ids(thread: &str, run: &str) -> Result<(), Refusal> {
-    check_thread_id(thread)?;
-    is_uuid(run, "Invalid run ID: must be a UUID")
+    check_id("thread", thread)?;
+    check_id("run", run)
 }
 
 fn check_word(body: &Value, field: &str, allowed: &[&str], place: &str) -> Result<(), Refusal> {
@@ -82,23 +58,18 @@ pub fn check_ttl(body: &Value) -> Result<(), Refusal> {
 
 /// Checks the body of a new run. Unknown fields are ignored.
 pub fn check_run(body: &Value) -> Result<(), Refusal> {
-    let wrong = |kind: &str, field: &str| {
-        let value = if field.is_empty() { body } else { &body[field] };
-        wrong_type(kind, &run_schema(field), field, value)
-    };
+    let wrong = |kind: &str, field: &str| wrong_type(kind, &run_schema(field), field, &body[field]);
     if !body.is_object() {
-        return Err(wrong("object", ""));
+        return Err(wrong_type("object", &run_schema(""), "", body));
     }
     if body.get("assistant_id").is_none() {
         let says = "\"assistant_id\" is a required property";
         return Err(violation(says, "required", &run_schema(""), "", body));
     }
     check_modes(&body["stream_mode"])?;
+    let strategies = ["reject", "rollback", "interrupt", "enqueue"];
     for (field, allowed) in [
-        (
-            "multitask_strategy",
-            &["reject", "rollback", "interrupt", "enqueue"][..],
-        ),
+        ("multitask_strategy", &strategies[..]),
         ("if_not_exists", &["create", "reject"]),
         ("on_disconnect", &["cancel", "continue"]),
     ] {
@@ -117,7 +88,7 @@ pub fn check_run(body: &Value) -> Result<(), Refusal> {
             return Err(wrong("boolean", field));
         }
     }
-    let given = |value: &Value| value.as_object().is_some_and(|object| !object.is_empty());
+    let given = |value: &Value| fields_of(value).next().is_some();
     if given(&body["context"]) && given(&body["config"]["configurable"]) {
         return Err(bad(BOTH_SETTINGS));
     }
@@ -129,30 +100,23 @@ fn check_webhook(body: &Value) -> Result<(), Refusal> {
     let Some(webhook) = body["webhook"].as_str() else {
         return Ok(());
     };
-    let is_local = match url::Url::parse(webhook)
-        .ok()
-        .as_ref()
-        .and_then(url::Url::host)
-    {
+    let url = url::Url::parse(webhook).ok();
+    let is_local = match url.as_ref().and_then(url::Url::host) {
         None => return Err(invalid("Invalid webhook hostname ''")),
         Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
         Some(url::Host::Ipv6(ip)) => ip.is_loopback(),
         Some(url::Host::Domain(_)) => false,
     };
-    if is_local {
-        return Err(invalid("Webhook host blocked: loopback IP range"));
+    match is_local {
+        true => Err(invalid("Webhook host blocked: loopback IP range")),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 fn check_modes(asked: &Value) -> Result<(), Refusal> {
     let known = |mode: &Value| MODES.iter().any(|known| mode == known);
-    let valid = match asked {
-        Value::Null => true,
-        Value::Array(modes) => modes.iter().all(known),
-        mode => known(mode),
-    };
-    if valid {
+    if asked.is_null() || known(asked) || asked.as_array().is_some_and(|all| all.iter().all(known))
+    {
         return Ok(());
     }
     let says =
@@ -161,23 +125,13 @@ fn check_modes(asked: &Value) -> Result<(), Refusal> {
     Err(violation(&says, "anyOf", &place, "stream_mode", asked))
 }
 
-/// Reads the parts of a search that threads, assistants and histories share.
-pub fn page(body: &Value, sorts: &[&str]) -> Result<Page, Refusal> {
+/// Checks the parts of a search that threads and assistants share.
+pub fn check_page(body: &Value, sorts: &[&str]) -> Result<(), Refusal> {
     check_range("limit", &body["limit"], 1, 1000)?;
     check_range("offset", &body["offset"], 0, i64::MAX)?;
     check_word(body, "sort_by", sorts, &property("sort_by"))?;
     let orders = ["asc", "desc"];
-    check_word(body, "sort_order", &orders, &property("sort_order"))?;
-    let selected = items_of(&body["select"]);
-    Ok(Page {
-        limit: number(body, "limit", 10),
-        offset: number(body, "offset", 0),
-        sort_by: body["sort_by"].as_str().map(str::to_owned),
-        descending: body["sort_order"] != "asc",
-        select: selected
-            .filter_map(|field| field.as_str().map(str::to_owned))
-            .collect(),
-    })
+    check_word(body, "sort_order", &orders, &property("sort_order"))
 }
 
 /// Checks the filters of a thread search.
@@ -189,11 +143,9 @@ pub fn check_thread_filters(body: &Value) -> Result<(), Refusal> {
 impl Agent {
     /// Refuses fields that the contract doesn't have, on a contract-only server.
     pub fn check_fields(&self, body: &Value, known: &[&str]) -> Result<(), Refusal> {
-        let extra = body.as_object().into_iter().flatten();
-        let problems: Vec<Value> = extra
-            .filter(|(name, _)| !known.contains(&&***name))
-            .map(|(name, _)| json!({"loc": ["body", name], "msg": "Extra inputs are not permitted", "type": "extra_forbidden"}))
-            .collect();
+        let extra = fields_of(body).filter(|(name, _)| !known.contains(&name.as_str()));
+        let problem = |(name, _)| json!({"loc": ["body", name], "msg": "Extra inputs are not permitted", "type": "extra_forbidden"});
+        let problems: Vec<Value> = extra.map(problem).collect();
         if !self.contract || problems.is_empty() {
             return Ok(());
         }
@@ -203,7 +155,7 @@ impl Agent {
 
     /// Checks that a thread exists.
     pub fn check_thread(&self, id: &str) -> Result<(), Refusal> {
-        check_thread_id(id)?;
+        check_id("thread", id)?;
         if self.memory().threads.contains_key(id) {
             return Ok(());
         }
@@ -219,13 +171,14 @@ impl Agent {
         if Uuid::try_parse(text).is_ok() {
             return Err(missing("Thread or assistant not found."));
         }
-        let mut graphs: Vec<&'static str> = Vec::new();
-        for assistant in &self.memory().assistants {
-            let name = assistant.graph.name();
-            if !graphs.contains(&name) {
-                graphs.push(name);
-            }
-        }
+        let memory = self.memory();
+        let mut graphs: Vec<&str> = memory
+            .assistants
+            .iter()
+            .map(|one| one.graph.name())
+            .collect();
+        let mut seen = BTreeSet::new();
+        graphs.retain(|name| seen.insert(*name));
         Err(invalid(&format!(
             "Invalid assistant: '{text}'. Must be either:\n- A valid assistant UUID, or\n- One of the registered graphs: {}",
             graphs.join(", ")
@@ -248,19 +201,4 @@ impl Agent {
             None => Ok(asked),
         }
     }
-}
-
-/// The options of a search besides its filters.
-#[derive(Debug)]
-pub struct Page {
-    /// Maximum number of entries.
-    pub limit: usize,
-    /// Entries to skip.
-    pub offset: usize,
-    /// The field to sort by.
-    pub sort_by: Option<String>,
-    /// Whether the order is descending.
-    pub descending: bool,
-    /// The requested fields; an empty list means all.
-    pub select: Vec<String>,
 }

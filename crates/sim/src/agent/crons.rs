@@ -1,19 +1,9 @@
 //! Crons: runs that a schedule starts (acting reference §9).
 
-use super::Agent;
-use super::ThisAgent;
-use super::check::{body, check_cron_id, number, optional_body};
 use super::life::start;
-use super::state::{Cron, Thread, contains};
-use crate::http::{Handled, Refusal, bad, bad_json, done, invalid, missing, ok};
-use crate::ids::{iso, uuid7};
-use crate::values::{Object, text_of};
-use axum::body::Bytes;
-use axum::extract::{Path, State};
-use jiff::{Timestamp, ToSpan, Zoned, tz::TimeZone};
-use serde_json::{Value, json};
-use std::sync::Arc;
-use std::time::Duration;
+use crate::agent::prelude::*;
+use jiff::tz::TimeZone;
+use jiff::{ToSpan, Zoned};
 
 /// How often schedules are checked.
 const TICK: Duration = Duration::from_secs(1);
@@ -28,72 +18,57 @@ const FIELDS: [&str; 5] = [
     "enabled",
 ];
 
-/// A schedule: the allowed values of each of its five fields.
+/// A schedule: the allowed minutes, hours, days, months and weekdays (Sunday is 0), and whether both the day of the month and the
+/// weekday are restricted: then one of them is enough.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Schedule {
-    minutes: Vec<i8>,
-    hours: Vec<i8>,
-    days: Vec<i8>,
-    months: Vec<i8>,
-    /// Sunday is 0.
-    weekdays: Vec<i8>,
-    /// Whether both the day of the month and the weekday are restricted: then one of them is enough.
-    is_either_day: bool,
-}
+struct Schedule([Vec<i8>; 5], bool);
 
 impl Schedule {
     fn parse(text: &str) -> Option<Schedule> {
         let fields: Vec<&str> = text.split_whitespace().collect();
-        let [minute, hour, day, month, weekday] = fields.as_slice() else {
+        let [minute, hour, day, month, weekday] = fields[..] else {
             return None;
         };
-        Some(Schedule {
-            minutes: values(minute, 0, 59)?,
-            hours: values(hour, 0, 23)?,
-            days: values(day, 1, 31)?,
-            months: values(month, 1, 12)?,
-            weekdays: values(weekday, 0, 7)?
-                .into_iter()
-                .map(|day| day % 7)
-                .collect(),
-            is_either_day: *day != "*" && *weekday != "*",
-        })
+        let mut all = [
+            values(minute, 0, 59)?,
+            values(hour, 0, 23)?,
+            values(day, 1, 31)?,
+            values(month, 1, 12)?,
+            values(weekday, 0, 7)?,
+        ];
+        all[4].iter_mut().for_each(|day| *day %= 7);
+        Some(Schedule(all, day != "*" && weekday != "*"))
     }
 
     fn has_day(&self, day: &Zoned) -> bool {
-        let of_month = self.days.contains(&day.day());
-        let of_week = self
-            .weekdays
-            .contains(&day.weekday().to_sunday_zero_offset());
-        let fits = if self.is_either_day {
+        let Schedule([_, _, days, months, weekdays], is_either) = self;
+        let of_month = days.contains(&day.day());
+        let of_week = weekdays.contains(&day.weekday().to_sunday_zero_offset());
+        let fits = if *is_either {
             of_month || of_week
         } else {
             of_month && of_week
         };
-        fits && self.months.contains(&day.month())
+        fits && months.contains(&day.month())
     }
 
     /// Returns the first time after `now`.
     fn next(&self, now: Timestamp, zone: TimeZone) -> Option<Timestamp> {
         let begin = now.to_zoned(zone);
         let today = begin.start_of_day().ok()?;
-        for n in 0..DAYS {
-            let day = today.checked_add(n.days()).ok()?;
-            if !self.has_day(&day) {
-                continue;
-            }
-            for (hour, minute) in self
-                .hours
+        let Schedule([minutes, hours, ..], _) = self;
+        let days = (0..DAYS).filter_map(|n| today.checked_add(n.days()).ok());
+        let days = days.filter(|day| self.has_day(day));
+        let mut times = days.flat_map(|day| {
+            let all = hours
                 .iter()
-                .flat_map(|hour| self.minutes.iter().map(move |minute| (*hour, *minute)))
-            {
-                let at = day.with().hour(hour).minute(minute).build().ok()?;
-                if at > begin {
-                    return Some(at.timestamp());
-                }
-            }
-        }
-        None
+                .flat_map(|hour| minutes.iter().map(move |minute| (*hour, *minute)));
+            let times = all.filter_map(move |(hour, minute)| {
+                day.with().hour(hour).minute(minute).build().ok()
+            });
+            times.collect::<Vec<_>>()
+        });
+        Some(times.find(|at| *at > begin)?.timestamp())
     }
 }
 
@@ -101,9 +76,7 @@ impl Schedule {
 fn values(field: &str, least: i8, greatest: i8) -> Option<Vec<i8>> {
     let mut all = Vec::new();
     for part in field.split(',') {
-        let (range, step) = part
-            .split_once('/')
-            .map_or((part, Some(1)), |(range, step)| (range, step.parse().ok()));
+        let (range, step) = part.split_once('/').unwrap_or((part, "1"));
         let (from, to) = match range.split_once('-') {
             _ if range == "*" => (least, greatest),
             Some((from, to)) => (from.parse().ok()?, to.parse().ok()?),
@@ -112,28 +85,23 @@ fn values(field: &str, least: i8, greatest: i8) -> Option<Vec<i8>> {
                 (one, if part.contains('/') { greatest } else { one })
             }
         };
-        let step: usize = step.filter(|step| *step > 0)?;
+        let step = step.parse().ok().filter(|step| *step > 0)?;
         if from < least || to > greatest || from > to {
             return None;
         }
         all.extend((from..=to).step_by(step));
     }
     all.sort_unstable();
-    all.dedup();
     Some(all)
 }
 
 impl Cron {
     fn row(&self) -> Value {
-        let metadata = if self.payload["metadata"].is_object() {
-            self.payload["metadata"].clone()
-        } else {
-            json!({})
-        };
         let mut row = json!({
             "cron_id": self.id, "assistant_id": self.assistant, "thread_id": self.thread, "user_id": "",
-            "payload": self.payload, "next_run_date": self.next.map(iso), "metadata": metadata,
-            "created_at": iso(self.created_at), "updated_at": iso(self.updated_at),
+            "payload": self.payload, "next_run_date": self.next.map(iso),
+            "metadata": object_of(&self.payload["metadata"]), "created_at": iso(self.created_at),
+            "updated_at": iso(self.updated_at),
         });
         for field in FIELDS {
             row[field] = self.payload[field].clone();
@@ -145,37 +113,31 @@ impl Cron {
         row
     }
 
-    /// Computes the next run after another time, for the past of the demo.
-    pub fn replan(&mut self, now: Timestamp) {
-        // The schedule was valid when it was created.
-        let _ = self.plan(now);
-    }
-
     fn is_enabled(&self) -> bool {
         self.payload["enabled"] != false
     }
 
     /// Computes the next run, unless the schedule or its time zone is invalid.
-    fn plan(&mut self, now: Timestamp) -> Result<(), Refusal> {
+    pub fn plan(&mut self, now: Timestamp) -> Result<(), Refusal> {
         let text = text_of(&self.payload["schedule"]);
-        let Some(schedule) = Schedule::parse(text) else {
-            return Err(invalid(&format!(
+        let schedule = Schedule::parse(text).ok_or_else(|| {
+            invalid(&format!(
                 "Invalid cron schedule: '{text}'. Reason: Invalid cron schedule. Ensure the schedule uses the standard cron \
                  format (minute hour day_of_month month day_of_week). Example: '*/5 * * * *' for every 5 minutes."
-            )));
-        };
-        let zone = match self.payload["timezone"].as_str() {
-            None => TimeZone::UTC,
-            Some(name) => TimeZone::get(name).map_err(|_| {
-                invalid(&format!("Invalid timezone: '{name}'. Use IANA timezone format (e.g. 'America/New_York')."))
-            })?,
-        };
+            ))
+        })?;
+        let name = self.payload["timezone"].as_str().unwrap_or("UTC");
+        let zone = TimeZone::get(name).map_err(|_| {
+            invalid(&format!(
+                "Invalid timezone: '{name}'. Use IANA timezone format (e.g. 'America/New_York')."
+            ))
+        })?;
         self.next = schedule.next(now, zone);
         Ok(())
     }
 }
 
-/// Creates a cron on a thread, or on new threads.
+/// Creates a cron on a thread, or on new threads. Returns its row.
 pub fn create(
     agent: &Arc<Agent>,
     thread: Option<String>,
@@ -183,9 +145,9 @@ pub fn create(
     now: Timestamp,
 ) -> Result<Value, Refusal> {
     let asked = text_of(&body["assistant_id"]);
-    let Some(assistant) = agent.assistant(asked) else {
-        return Err(missing(&format!("Assistant '{asked}' not found")));
-    };
+    let assistant = agent
+        .assistant(asked)
+        .ok_or_else(|| missing(&format!("Assistant '{asked}' not found")))?;
     if !body["config"].is_null() && !body["config"].is_object() {
         return Err(bad_json());
     }
@@ -204,12 +166,9 @@ pub fn create(
     };
     cron.plan(now)?;
     let row = cron.row();
-    let is_first = {
-        let mut memory = agent.memory();
-        memory.crons.push(cron);
-        memory.crons.len() == 1
-    };
-    if is_first {
+    let crons = &mut agent.memory().crons;
+    crons.push(cron);
+    if crons.len() == 1 {
         tokio::spawn(run_due(agent.clone()));
     }
     Ok(row)
@@ -222,7 +181,7 @@ async fn run_due(agent: Arc<Agent>) {
             () = agent.stop.cancelled() => return,
             () = tokio::time::sleep(TICK) => {}
         }
-        if !start_due(&agent, Timestamp::now()) {
+        if !start_due(&agent, now()) {
             return;
         }
     }
@@ -231,35 +190,25 @@ async fn run_due(agent: Arc<Agent>) {
 /// Starts the runs of crons that are due. Returns whether there are crons.
 fn start_due(agent: &Arc<Agent>, now: Timestamp) -> bool {
     let mut due = Vec::new();
-    {
-        let mut memory = agent.memory();
-        for cron in memory
-            .crons
-            .iter_mut()
-            .filter(|cron| cron.next.is_some_and(|next| next <= now))
-        {
-            if cron.is_enabled() {
-                due.push(cron.clone());
-            }
-            // The schedule was valid before.
-            let _ = cron.plan(now);
-        }
-        if memory.crons.is_empty() {
-            return false;
-        }
+    let mut memory = agent.memory();
+    let is_due = |cron: &&mut Cron| cron.next.is_some_and(|next| next <= now);
+    for cron in memory.crons.iter_mut().filter(is_due) {
+        due.extend(cron.is_enabled().then(|| cron.clone()));
+        // The schedule was valid before.
+        let _ = cron.plan(now);
     }
+    let are_any = !memory.crons.is_empty();
+    drop(memory);
     due.iter().for_each(|cron| run(agent, cron, now));
-    true
+    are_any
 }
 
 fn run(agent: &Arc<Agent>, cron: &Cron, now: Timestamp) {
     let stateless = cron.thread.is_none() && cron.payload["on_run_completed"] != "keep";
     let thread = cron.thread.clone().unwrap_or_else(|| {
-        let id = uuid7(now);
-        agent
-            .memory()
-            .threads
-            .insert(id.clone(), Thread::new(id.clone(), now, Object::new()));
+        let thread = Thread::new(uuid7(now), now, Object::new());
+        let id = thread.id.clone();
+        agent.memory().threads.insert(id.clone(), thread);
         id
     });
     // A run that is refused, because its assistant or its thread was deleted, leaves no trace on the real server either.
@@ -268,8 +217,7 @@ fn run(agent: &Arc<Agent>, cron: &Cron, now: Timestamp) {
 
 /// `POST /runs/crons`.
 pub async fn post(State(agent): ThisAgent, bytes: Bytes) -> Handled {
-    let body = body(&bytes)?;
-    Ok(ok(&create(&agent, None, &body, Timestamp::now())?))
+    Ok(ok(&create(&agent, None, &body(&bytes)?, now())?))
 }
 
 /// `POST /threads/{thread}/runs/crons`.
@@ -279,8 +227,7 @@ pub async fn post_on_thread(
     bytes: Bytes,
 ) -> Handled {
     agent.check_thread(&thread)?;
-    let body = body(&bytes)?;
-    Ok(ok(&create(&agent, Some(thread), &body, Timestamp::now())?))
+    Ok(ok(&create(&agent, Some(thread), &body(&bytes)?, now())?))
 }
 
 /// `POST /runs/crons/search`.
@@ -291,61 +238,50 @@ pub async fn search(State(agent): ThisAgent, bytes: Bytes) -> Handled {
         rows.retain(|row| body[field].is_null() || row[field] == body[field]);
     }
     rows.retain(|row| body["metadata"].is_null() || contains(&row["metadata"], &body["metadata"]));
-    let key = body["sort_by"].as_str().unwrap_or("created_at").to_owned();
-    rows.sort_by_key(|row| text_of(&row[&key]).to_owned());
+    let key = body["sort_by"].as_str().unwrap_or("created_at");
+    rows.sort_by_key(|row| text_of(&row[key]).to_owned());
     if body["sort_order"] != "asc" {
         rows.reverse();
     }
-    let page: Vec<Value> = rows
-        .into_iter()
-        .skip(number(&body, "offset", 0))
-        .take(number(&body, "limit", 10))
-        .collect();
-    Ok(ok(&json!(page)))
+    let page = rows.into_iter().skip(number(&body, "offset", 0));
+    Ok(ok(&page.take(number(&body, "limit", 10)).collect()))
 }
 
 /// `GET /runs/crons/{cron}`.
 pub async fn get(State(agent): ThisAgent, Path(id): Path<String>) -> Handled {
-    check_cron_id(&id)?;
-    let row = agent
-        .memory()
-        .crons
-        .iter()
-        .find(|cron| cron.id == id)
-        .map(Cron::row);
-    Ok(ok(&row.ok_or_else(|| missing("Not Found"))?))
+    check_id("cron", &id)?;
+    let memory = agent.memory();
+    let found = memory.crons.iter().find(|cron| cron.id == id);
+    Ok(ok(&found.ok_or_else(|| missing("Not Found"))?.row()))
 }
 
 /// `PATCH /runs/crons/{cron}`. Unknown fields, and another assistant, are accepted and ignored.
 pub async fn patch(State(agent): ThisAgent, Path(id): Path<String>, bytes: Bytes) -> Handled {
-    check_cron_id(&id)?;
+    check_id("cron", &id)?;
     let body = body(&bytes)?;
-    let fields = body
-        .as_object()
-        .filter(|fields| !fields.is_empty())
-        .ok_or_else(|| bad("Request body cannot be empty"))?;
-    let now = Timestamp::now();
+    if fields_of(&body).next().is_none() {
+        return Err(bad("Request body cannot be empty"));
+    }
     let mut memory = agent.memory();
-    let Some(cron) = memory.crons.iter_mut().find(|cron| cron.id == id) else {
-        return Err(missing(&format!("Cron '{id}' not found")));
-    };
+    let found = memory.crons.iter_mut().find(|cron| cron.id == id);
+    let cron = found.ok_or_else(|| missing(&format!("Cron '{id}' not found")))?;
     let mut changed = cron.clone();
-    for (name, value) in fields.iter().filter(|(name, _)| *name != "assistant_id") {
+    for (name, value) in fields_of(&body).filter(|(name, _)| *name != "assistant_id") {
         changed.payload[name] = value.clone();
     }
-    changed.plan(now)?;
-    changed.updated_at = now;
+    changed.updated_at = now();
+    changed.plan(changed.updated_at)?;
     *cron = changed;
     Ok(ok(&cron.row()))
 }
 
 /// `DELETE /runs/crons/{cron}`.
 pub async fn delete(State(agent): ThisAgent, Path(id): Path<String>) -> Handled {
-    check_cron_id(&id)?;
-    let mut memory = agent.memory();
-    let all = memory.crons.len();
-    memory.crons.retain(|cron| cron.id != id);
-    match memory.crons.len() == all {
+    check_id("cron", &id)?;
+    let crons = &mut agent.memory().crons;
+    let count = crons.len();
+    crons.retain(|cron| cron.id != id);
+    match crons.len() == count {
         true => Err(missing("Not Found")),
         false => Ok(done()),
     }

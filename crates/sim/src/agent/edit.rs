@@ -1,14 +1,7 @@
 //! Manual state edits.
 
 use super::cancel::active_runs;
-use super::graphs::Graph;
-use super::python::python_repr;
-use super::rows;
-use super::state::{Checkpoint, Task, Thread};
-use crate::http::{Refusal, bad, conflict};
-use crate::values::Object;
-use jiff::Timestamp;
-use serde_json::{Value, json};
+use crate::agent::prelude::*;
 
 /// Saves a new checkpoint. Returns its id and the resulting state.
 pub fn edit(thread: &mut Thread, body: &Value, now: Timestamp) -> Result<(String, Value), Refusal> {
@@ -39,18 +32,16 @@ pub fn edit(thread: &mut Thread, body: &Value, now: Timestamp) -> Result<(String
         )));
     }
     let copies = node == Some("__copy__");
-    let mut values: Object = base
+    let mut values = base
         .as_ref()
         .map_or_else(|| graph.initial(), |base| base.values.clone());
     // Finished tasks of an unfinished step have already written, but not for an edit of a checkpoint that is named.
     let unfinished = base.as_ref().filter(|_| !copies && asked.is_none());
-    for task in unfinished
+    let tasks = unfinished
         .into_iter()
-        .flat_map(|base| base.tasks_for(Some(graph)))
-    {
-        if let Some(result) = &task.result {
-            graph.merge(&mut values, result);
-        }
+        .flat_map(|base| base.tasks_for(Some(graph)));
+    for result in tasks.filter_map(|task| task.result.as_ref()) {
+        graph.merge(&mut values, result);
     }
     graph.merge(&mut values, &body["values"]);
     let step = base.as_ref().map_or(-1, Checkpoint::step) + 1;
@@ -66,14 +57,8 @@ pub fn edit(thread: &mut Thread, body: &Value, now: Timestamp) -> Result<(String
     // The ids of these two repeat the step of the state before.
     let repeats = copies || node == Some("__end__");
     let parent = base.and_then(|base| if copies { base.parent } else { Some(base.id) });
-    let id = thread.save(
-        parent,
-        values,
-        tasks,
-        metadata,
-        now,
-        step - i64::from(repeats),
-    );
+    let step = step - i64::from(repeats);
+    let id = thread.save(parent, values, tasks, metadata, now, step);
     touch(thread, now);
     let state = thread
         .checkpoint(None)
@@ -84,17 +69,16 @@ pub fn edit(thread: &mut Thread, body: &Value, now: Timestamp) -> Result<(String
 /// Returns the tasks after an edit in the name of a node. Without one, it counts as another write of the node that wrote last, so the
 /// same nodes are next.
 fn next(graph: Graph, node: Option<&str>, base: Option<&Checkpoint>, values: &Object) -> Vec<Task> {
-    let new = |names: Vec<&str>| names.into_iter().map(Task::new).collect();
-    match (node, base) {
-        (Some("__start__"), _) => new(graph.start()),
-        (Some("__end__"), _) => Vec::new(),
-        (Some(node), _) => new(graph.next(&[node], values)),
-        (None, Some(base)) => base
-            .tasks_for(Some(graph))
-            .map(|task| Task::new(&task.name))
-            .collect(),
-        (None, None) => Vec::new(),
-    }
+    let names = match (node, base) {
+        (Some("__start__"), _) => graph.start(),
+        (Some("__end__"), _) | (None, None) => Vec::new(),
+        (Some(node), _) => graph.next(&[node], values),
+        (None, Some(base)) => {
+            let own = base.tasks_for(Some(graph));
+            return own.map(|task| Task::new(&task.name)).collect();
+        }
+    };
+    names.into_iter().map(Task::new).collect()
 }
 
 /// Returns the graph that a thread's edits need.

@@ -1,55 +1,27 @@
 //! How a run ends: the statuses of its row and its thread's, and the last events.
 
-use super::Agent;
-use super::emit::{Output, Reported};
-use super::exec::Stop;
-use super::feed::{Item, Kind};
-use super::rows;
-use super::state::{Interrupt, Run, Thread};
-use crate::values::Object;
-use serde_json::{Value, json};
-use std::sync::{Arc, Mutex, PoisonError};
+use super::emit::Reported;
+use crate::agent::prelude::*;
 
-/// How a run ended.
+/// How a run ended: with a result, stopped, or cancelled.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ending {
-    /// The graph reached its end.
-    Success(Object),
-    /// A node asks a question.
-    Asked,
-    /// It stopped at a breakpoint.
-    Held,
-    Failed {
-        /// The exception's class.
-        error: String,
-        message: String,
-    },
+    /// What the graph returned.
+    Of(Result<Object, Stop>),
     /// It was cancelled.
     Cancelled,
 }
 
 impl Ending {
-    /// Converts what the graph returned.
-    pub fn of(result: Result<Object, Stop>) -> Self {
-        match result {
-            Ok(values) => Ending::Success(values),
-            Err(Stop::Asked(_)) => Ending::Asked,
-            Err(Stop::Held) => Ending::Held,
-            Err(Stop::Failed { error, message }) => Ending::Failed { error, message },
-        }
-    }
-
     /// The error as the server shows it in streams and threads.
     fn failure(&self) -> Option<Value> {
         match self {
-            Ending::Failed { error, message } => Some(json!({"error": error, "message": message})),
+            Ending::Of(Err(Stop::Failed { error, message })) => {
+                Some(json!({"error": error, "message": message}))
+            }
             _ => None,
         }
     }
-}
-
-fn taken<T: Default>(mutex: &Mutex<T>) -> T {
-    std::mem::take(&mut mutex.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// What is known when a run ends.
@@ -67,8 +39,8 @@ pub fn finish(agent: &Arc<Agent>, run: &Run, out: &Output, ending: Ending) {
         run,
         failure: ending.failure(),
         ending,
-        reported: taken(&out.reported),
-        asked: taken(&out.asked),
+        reported: locked(&out.reported).take(),
+        asked: std::mem::take(&mut *locked(&out.asked)),
     };
     let state = agent.with_thread(&run.thread, |thread| {
         let outcome = end.outcome(thread);
@@ -98,29 +70,17 @@ pub fn finish(agent: &Arc<Agent>, run: &Run, out: &Output, ending: Ending) {
 
 /// Publishes the end of the run on the thread's stream.
 fn finish_thread_stream(agent: &Agent, run: &Run, out: &Output, state: &Value) {
-    if out.clock.is_silent() {
-        return;
-    }
+    let mut burst = out.burst();
     let done = json!({"status": "run_done", "run_id": run.id});
-    let mut events = vec![("metadata", done, Kind::Lifecycle)];
+    burst.plain("metadata", &done, Kind::Lifecycle, true);
     if agent.contract {
-        events.push((
-            "state_update",
-            json!({"state": state, "thread_id": run.thread}),
-            Kind::State,
-        ));
+        let state = json!({"state": state, "thread_id": run.thread});
+        burst.plain("state_update", &state, Kind::State, true);
     }
-    let ids = out.clock.ids(events.len());
-    let item = |((name, data, kind), id): ((&str, Value, Kind), String)| {
-        Arc::new(Item {
-            id,
-            stored: out.stored,
-            ended: out.ended.clone(),
-            ..Item::new(name, &data, kind)
-        })
-    };
-    let items: Vec<Arc<Item>> = events.into_iter().zip(ids).map(item).collect();
-    agent.thread_feed(&run.thread).push(&items);
+    let items = burst.take();
+    if !items.is_empty() {
+        agent.thread_feed(&run.thread).push(&items);
+    }
 }
 
 impl End<'_> {
@@ -129,28 +89,21 @@ impl End<'_> {
         if let Some(failure) = &self.failure {
             return json!({"__error__": failure});
         }
-        let state = || {
-            let newest = thread.checkpoint(None);
-            newest.map_or_else(
-                || json!({}),
-                |newest| json!(newest.live_values(Some(self.run.graph))),
-            )
-        };
-        match (&self.ending, self.asked.as_slice()) {
-            (Ending::Success(values), _) => json!(values),
-            (Ending::Asked, asked) => {
-                let all: Vec<Value> = asked.iter().map(|one| rows::interrupt(one, true)).collect();
+        match &self.ending {
+            Ending::Of(Ok(values)) => json!(values),
+            Ending::Of(Err(Stop::Asked(_))) => {
+                let asked = self.asked.iter().map(|one| rows::interrupt(one, true));
                 // The state when the question was asked; with several questions it is left out.
-                let state = self
-                    .reported
-                    .as_ref()
-                    .map(|reported| json!(reported.values))
-                    .unwrap_or_else(|| json!({}));
-                let mut outcome = if asked.len() > 1 { json!({}) } else { state };
-                outcome["__interrupt__"] = json!(all);
+                let state = self.reported.as_ref().filter(|_| self.asked.len() < 2);
+                let mut outcome =
+                    state.map_or_else(|| json!({}), |reported| json!(reported.values));
+                outcome["__interrupt__"] = asked.collect();
                 outcome
             }
-            _ => state(),
+            _ => thread.checkpoint(None).map_or_else(
+                || json!({}),
+                |newest| json!(newest.live_values(Some(self.run.graph))),
+            ),
         }
     }
 
@@ -162,20 +115,6 @@ impl End<'_> {
         }
     }
 
-    fn has_next(&self) -> bool {
-        self.reported
-            .as_ref()
-            .is_some_and(|reported| !reported.tasks.is_empty())
-    }
-
-    fn status(&self) -> &'static str {
-        match self.ending {
-            Ending::Failed { .. } => "error",
-            Ending::Cancelled => "interrupted",
-            _ => "success",
-        }
-    }
-
     /// Updates the rows of the run and its thread.
     fn apply(&self, thread: &mut Thread) {
         let now = self.run.clock.now();
@@ -183,7 +122,12 @@ impl End<'_> {
             // The run was deleted while it ran. The thread stays busy.
             return;
         };
-        row.status = self.status().into();
+        row.status = match self.ending {
+            Ending::Cancelled => "interrupted",
+            _ if self.failure.is_some() => "error",
+            _ => "success",
+        }
+        .into();
         row.updated_at = now;
         let cancel = row
             .cancelled
@@ -195,21 +139,19 @@ impl End<'_> {
         } else {
             self.report(thread);
         }
-        let failed = self.failure.is_some();
-        thread.error = self
-            .failure
-            .clone()
-            .or_else(|| cancel.map(|cancel| cancel.error()));
+        let waits = |reported: &Reported| !reported.tasks.is_empty() && !rolled_back;
         thread.status = if thread.has_active_runs() {
             "busy"
-        } else if failed {
+        } else if self.failure.is_some() {
             "error"
-        } else if self.has_next() && !rolled_back {
+        } else if self.reported.as_ref().is_some_and(waits) {
             "interrupted"
         } else {
             "idle"
         }
         .into();
+        let cancelled = cancel.map(|cancel| cancel.error());
+        thread.error = self.failure.clone().or(cancelled);
         thread
             .metadata
             .insert("graph_id".into(), json!(self.run.graph.name()));

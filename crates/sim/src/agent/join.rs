@@ -1,25 +1,12 @@
 //! Joining a run, and following a thread.
 
-use super::Agent;
-use super::ThisAgent;
-use super::check::{check_run_ids, check_thread_id};
-use super::feed::{Feed, Item, Kind};
-use super::runs::cancel_on_leave;
+use super::runs::{cancel_on_leave, is};
 use super::streams::{Filter, Source, locate, respond, run_ids};
-use crate::http::{Handled, invalid, missing, query_pairs};
-use crate::ids::Ids;
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, Uri};
-use axum::response::Response;
-use serde_json::{Value, json};
-use std::sync::Arc;
-use std::time::Duration;
+use crate::agent::prelude::*;
+use axum::http::HeaderMap;
 
 fn last_event_id(headers: &HeaderMap) -> Option<&str> {
-    headers
-        .get("last-event-id")
-        .and_then(|id| id.to_str().ok())
-        .filter(|id| !id.is_empty())
+    headers.get("last-event-id")?.to_str().ok()
 }
 
 /// `GET /threads/{t}/runs/{r}/stream`.
@@ -45,12 +32,8 @@ fn join(agent: &Arc<Agent>, thread: &str, run: &str, uri: &Uri, headers: &Header
             false => Ok(single(agent, "error", &error)),
         };
     };
-    let after = last_event_id(headers);
-    let wants = |(key, value): &(String, String)| {
-        key == "cancel_on_disconnect"
-            && matches!(value.to_lowercase().as_str(), "true" | "yes" | "1")
-    };
-    let cancels = pairs.iter().any(wants);
+    let after = last_event_id(headers).filter(|id| !id.is_empty());
+    let cancels = is(&pairs, "cancel_on_disconnect", &["true", "yes", "1"]);
     // The contract: joining a run sends later events only.
     let replayed = |item: &Item| {
         !agent.contract && after.is_some_and(|after| after == "-" || item.id.as_str() > after)
@@ -80,21 +63,17 @@ fn parts(id: &str) -> (u64, u64) {
 }
 
 fn join_filter(pairs: &[(String, String)]) -> Filter {
-    let names: Vec<String> = pairs
+    let given = pairs
         .iter()
-        .filter(|(key, value)| key == "stream_mode" && !value.is_empty())
-        .flat_map(|(_, value)| match serde_json::from_str::<Value>(value) {
-            Ok(Value::Array(list)) => list
-                .iter()
-                .filter_map(|name| name.as_str().map(str::to_owned))
-                .collect(),
-            _ => vec![value.clone()],
-        })
-        .collect();
-    if names.is_empty() {
-        Filter::All
-    } else {
-        Filter::Names(names)
+        .filter(|(key, value)| key == "stream_mode" && !value.is_empty());
+    let names = given.flat_map(|(_, value)| match serde_json::from_str(value) {
+        Ok(list @ Value::Array(_)) => texts_of(&list),
+        _ => vec![value.clone()],
+    });
+    let names: Vec<String> = names.collect();
+    match names.is_empty() {
+        true => Filter::All,
+        false => Filter::Names(names),
     }
 }
 
@@ -105,9 +84,9 @@ pub async fn thread(
     uri: Uri,
     headers: HeaderMap,
 ) -> Handled {
-    check_thread_id(&thread)?;
+    check_id("thread", &thread)?;
     let modes = agent.thread_modes(&query_pairs(&uri))?;
-    let after = headers.get("last-event-id").and_then(|id| id.to_str().ok());
+    let after = last_event_id(&headers);
     if after.is_some_and(|after| !is_stream_id(after)) {
         return Err(invalid(
             "Invalid last-event-id: must be a valid Redis stream ID",
@@ -120,14 +99,11 @@ pub async fn thread(
         Some(after) if agent.ids.kind() == Ids::PerMillisecond => item.id.as_str() > after,
         Some(after) => parts(&item.id) > parts(after),
     });
-    let ids = agent.ids.kind() != Ids::Absent;
-    Ok(respond(
-        &agent,
-        Source {
-            ids,
-            ..Source::new(reader, Filter::Modes(modes))
-        },
-    ))
+    let source = Source {
+        ids: agent.ids.kind() != Ids::Absent,
+        ..Source::new(reader, Filter::Modes(modes))
+    };
+    Ok(respond(&agent, source))
 }
 
 /// `-`, or digits with an optional sequence number.
@@ -137,34 +113,5 @@ fn is_stream_id(id: &str) -> bool {
         Some(("", "")) => true,
         Some((millis, n)) => digits(millis) && (n == "*" || digits(n)),
         None => digits(id),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stream_ids_have_the_redis_format() {
-        for good in ["-", "0", "0-0", "1795224332619-0", "17-*"] {
-            assert!(is_stream_id(good), "{good}");
-        }
-        for bad in ["", "-1", "$", "zzz", "1-", "1-2-3"] {
-            assert!(!is_stream_id(bad), "{bad}");
-        }
-    }
-
-    #[test]
-    fn joins_can_filter_modes() {
-        let pairs = |value: &str| vec![("stream_mode".to_owned(), value.to_owned())];
-        assert_eq!(
-            join_filter(&pairs("values")),
-            Filter::Names(vec!["values".into()])
-        );
-        assert_eq!(
-            join_filter(&pairs(r#"["values","custom"]"#)),
-            Filter::Names(vec!["values".into(), "custom".into()])
-        );
-        assert_eq!(join_filter(&pairs("")), Filter::All);
     }
 }

@@ -1,25 +1,12 @@
 //! A run's life: it is created, queued and run. `finish` ends it.
 
-use super::Agent;
 use super::beginning::beginning;
 use super::check::check_run;
-use super::emit::{Modes, Output};
 use super::exec::run_level;
-use super::feed::{Ended, Feed, Kind, Reader};
 use super::finish::{Ending, finish};
 use super::metadata::{configurable, server_metadata};
 use super::scripts::play;
-use super::state::{Assistant, Run, Thread};
-use crate::clock::Clock;
-use crate::http::{Refusal, bad, conflict, missing};
-use crate::ids::{before, uuid7};
-use crate::values::{Object, object_of};
-use futures::future::{BoxFuture, FutureExt};
-use jiff::Timestamp;
-use serde_json::{Value, json};
-use std::sync::Arc;
-use std::time::Duration;
-use tokio_util::sync::CancellationToken;
+use crate::agent::prelude::*;
 
 /// What the client of a new run needs.
 #[derive(Debug)]
@@ -28,17 +15,6 @@ pub struct Started {
     pub run: Run,
     /// A reader that starts at its first event.
     pub reader: Reader,
-}
-
-/// How a run was started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    /// A client streams it from the start.
-    Streamed,
-    /// A client waits for its end.
-    Waited,
-    /// It runs in the background.
-    Background,
 }
 
 /// Creates a run on a thread and starts it.
@@ -73,16 +49,14 @@ pub fn prepare(
     let creates = stateless || body["if_not_exists"] == "create";
     let (run, overtaken) = {
         let mut memory = agent.memory();
-        let mut inherited = memory
+        let known = memory
             .threads
             .get(thread)
-            .map(|thread| thread.metadata.clone())
-            .unwrap_or_default();
-        if creates && !memory.threads.contains_key(thread) {
-            memory.threads.insert(
-                thread.to_owned(),
-                Thread::new(thread.to_owned(), now, Object::new()),
-            );
+            .map(|thread| thread.metadata.clone());
+        let mut inherited = known.unwrap_or_default();
+        if creates {
+            let new = || Thread::new(thread.to_owned(), now, Object::new());
+            memory.threads.entry(thread.to_owned()).or_insert_with(new);
         }
         let Some(thread) = memory.threads.get_mut(thread) else {
             return Err(missing("Thread or assistant not found."));
@@ -91,14 +65,10 @@ pub fn prepare(
             return Err(conflict(BUSY));
         }
         if thread.status != "busy" {
-            for (key, value) in [
-                ("graph_id", assistant.graph.name()),
-                ("assistant_id", &assistant.id),
-            ] {
-                thread.metadata.insert(key.into(), json!(value));
-                if !inherited.is_empty() || !creates {
-                    inherited.insert(key.into(), json!(value));
-                }
+            let own = json!({"graph_id": assistant.graph.name(), "assistant_id": assistant.id});
+            thread.metadata.extend(object_of(&own));
+            if !inherited.is_empty() || !creates {
+                inherited.extend(object_of(&own));
             }
             thread.status = "busy".into();
             thread.updated_at = now;
@@ -111,13 +81,11 @@ pub fn prepare(
         config.entry("configurable").or_insert_with(|| json!({}));
         thread.config = Some(config);
         let overtakes = matches!(strategy, "interrupt" | "rollback");
-        let active = |run: &&Run| run.is_active() && overtakes;
-        let overtaken: Vec<String> = thread
+        let older = thread
             .runs
             .iter()
-            .filter(active)
-            .map(|run| run.id.clone())
-            .collect();
+            .filter(|run| run.is_active() && overtakes);
+        let overtaken: Vec<String> = older.map(|run| run.id.clone()).collect();
         thread.runs.push(run.clone());
         (run, overtaken)
     };
@@ -195,22 +163,14 @@ fn kwargs(
     now: Timestamp,
 ) -> Value {
     let modes = match &body["stream_mode"] {
-        Value::Null => json!(["values"]),
-        Value::Array(modes) if modes.is_empty() => json!(["values"]),
-        Value::Array(modes) => json!(modes),
+        Value::Array(modes) if !modes.is_empty() => json!(modes),
+        Value::Null | Value::Array(_) => json!(["values"]),
         mode => json!([mode]),
     };
-    let mut config = body["config"].clone();
-    if !config.is_object() {
-        config = json!({});
-    }
+    let mut config = json!(object_of(&body["config"]));
     let given = object_of(&config["configurable"]);
     let mut context = object_of(&body["context"]);
-    let mut filled = if given.is_empty() {
-        context.clone()
-    } else {
-        given.clone()
-    };
+    let mut filled = if given.is_empty() { &context } else { &given }.clone();
     if context.is_empty() {
         context = given;
     }
@@ -219,12 +179,8 @@ fn kwargs(
         filled.insert("__after_seconds__".into(), body["after_seconds"].clone());
     }
     for key in ["checkpoint_id", "checkpoint_ns"] {
-        let given = if body["checkpoint"][key].is_null() {
-            &body[key]
-        } else {
-            &body["checkpoint"][key]
-        };
-        if !given.is_null() {
+        let given = [&body["checkpoint"][key], &body[key]];
+        if let Some(given) = given.into_iter().find(|given| !given.is_null()) {
             filled.insert(key.into(), given.clone());
         }
     }
@@ -291,7 +247,7 @@ async fn live(agent: Arc<Agent>, run: Run, assistant: Assistant, delay: Duration
     let ending = tokio::select! {
         biased;
         () = run.stop.cancelled() => Ending::Cancelled,
-        result = work => Ending::of(result),
+        result = work => Ending::Of(result),
         () = agent.stop.cancelled() => return,
     };
     finish(&agent, &run, &out, ending);
@@ -300,31 +256,21 @@ async fn live(agent: Arc<Agent>, run: Run, assistant: Assistant, delay: Duration
 /// False if the run was cancelled or deleted in the meantime. The server adds its worker's data to the row.
 fn set_running(agent: &Agent, thread: &mut Thread, run: &Run) -> bool {
     let now = run.clock.now();
-    match thread
+    let row = thread
         .run_mut(&run.id)
-        .filter(|row| row.status == "pending")
-    {
-        Some(row) => {
-            row.status = "running".into();
-            row.updated_at = now;
-            row.kwargs["config"]["configurable"]["__pregel_node_finished"] = Value::Null;
-            if let Some(metadata) = row.kwargs["config"]["metadata"].as_object_mut() {
-                metadata.extend(server_metadata(&agent.url));
-            }
-            thread.status = "busy".into();
-            true
-        }
-        None => false,
+        .filter(|row| row.status == "pending");
+    let Some(row) = row else { return false };
+    row.status = "running".into();
+    row.updated_at = now;
+    row.kwargs["config"]["configurable"]["__pregel_node_finished"] = Value::Null;
+    if let Some(metadata) = row.kwargs["config"]["metadata"].as_object_mut() {
+        metadata.extend(server_metadata(&agent.url));
     }
+    thread.status = "busy".into();
+    true
 }
 
 fn output(agent: &Arc<Agent>, run: &Run, assistant: &Assistant) -> Output {
-    let silent = run.clock.is_silent();
-    let modes = if silent {
-        Modes::default()
-    } else {
-        Modes::new(&run.kwargs["stream_mode"])
-    };
     Output {
         agent: agent.clone(),
         run: run.id.clone(),
@@ -332,7 +278,10 @@ fn output(agent: &Arc<Agent>, run: &Run, assistant: &Assistant) -> Output {
         assistant: assistant.id.clone(),
         graph: run.graph,
         metadata: run.metadata.clone(),
-        modes,
+        modes: match run.clock.is_silent() {
+            true => Vec::new(),
+            false => texts_of(&run.kwargs["stream_mode"]),
+        },
         subgraphs: run.kwargs["subgraphs"] == true,
         only_last: run.kwargs["durability"] == "exit" || run.kwargs["checkpoint_during"] == false,
         stored: agent.contract || run.resumable(),

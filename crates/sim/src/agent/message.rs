@@ -1,8 +1,6 @@
 //! Chat messages as the server writes them, whole or in the chunks of a streaming model.
 
-use crate::ids::uuid4;
-use crate::values::text_of;
-use serde_json::{Value, json};
+use crate::agent::prelude::*;
 
 /// A tool call.
 #[derive(Debug, Clone)]
@@ -49,31 +47,17 @@ impl Reply {
 
     /// The text in the pieces that a model would send: words with the space that follows, and wide characters one by one.
     pub fn pieces(&self) -> Vec<String> {
-        pieces(&self.text)
+        let wide = |c: char| matches!(c, '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}');
+        let pieces = self
+            .text
+            .split_inclusive(|c| c == ' ' || c == '\n' || wide(c));
+        pieces.map(str::to_owned).collect()
     }
 
     /// The whole message.
     pub fn message(&self, id: &str, usage: &Value) -> Value {
         ai(id, &self.text, &self.calls, self.ending(), usage.clone())
     }
-}
-
-/// Splits a text as a model would.
-pub fn pieces(text: &str) -> Vec<String> {
-    let mut pieces = Vec::new();
-    let mut piece = String::new();
-    for character in text.chars() {
-        let wide = ('\u{2e80}'..='\u{9fff}').contains(&character)
-            || ('\u{ac00}'..='\u{d7af}').contains(&character);
-        piece.push(character);
-        if character == ' ' || character == '\n' || wide {
-            pieces.push(std::mem::take(&mut piece));
-        }
-    }
-    if !piece.is_empty() {
-        pieces.push(piece);
-    }
-    pieces
 }
 
 /// A complete message of the model.
@@ -155,26 +139,19 @@ pub fn script(reply: &Reply, usage: &Value) -> Vec<Piece> {
     for (index, call) in reply.calls.iter().enumerate() {
         let args = call.args.to_string();
         let mut rest = args.as_str();
-        let mut first = true;
         while !rest.is_empty() {
+            let first = rest.len() == args.len();
             let mut cut = rest.len().min(if first { 4 } else { 9 });
             while !rest.is_char_boundary(cut) {
                 cut += 1;
             }
             let (piece, after) = rest.split_at(cut);
-            script.push(if first {
-                Piece::Call {
-                    index,
-                    call: call.clone(),
-                    args: piece.to_owned(),
-                }
-            } else {
-                Piece::Args {
-                    index,
-                    args: piece.to_owned(),
-                }
+            let (call, args) = (call.clone(), piece.to_owned());
+            script.push(match first {
+                true => Piece::Call { index, call, args },
+                false => Piece::Args { index, args },
             });
-            (rest, first) = (after, false);
+            rest = after;
         }
     }
     script.push(Piece::Ending {
@@ -187,9 +164,8 @@ pub fn script(reply: &Reply, usage: &Value) -> Vec<Piece> {
 
 /// The result of a tool.
 pub fn tool(name: &str, call: &str, content: impl Into<String>) -> Value {
-    let content: String = content.into();
     json!({
-        "content": content, "additional_kwargs": {}, "response_metadata": {}, "type": "tool", "name": name,
+        "content": content.into(), "additional_kwargs": {}, "response_metadata": {}, "type": "tool", "name": name,
         "id": uuid4(), "tool_call_id": call, "artifact": null, "status": "success",
     })
 }
@@ -212,23 +188,12 @@ pub fn coerce(message: &Value) -> Value {
     } else {
         message
     };
-    let role = message["role"]
-        .as_str()
-        .or(message["type"].as_str())
-        .unwrap_or("user");
-    match role {
-        "assistant" | "ai" => ai(
-            &uuid4(),
-            content.as_str().unwrap_or_default(),
-            &[],
-            json!({}),
-            Value::Null,
-        ),
-        "tool" => tool(
-            "tool",
-            text_of(&message["tool_call_id"]),
-            content.to_string(),
-        ),
+    match message["role"].as_str().or(message["type"].as_str()) {
+        Some("assistant" | "ai") => ai(&uuid4(), text_of(content), &[], json!({}), Value::Null),
+        Some("tool") => {
+            let id = text_of(&message["tool_call_id"]);
+            tool("tool", id, content.to_string())
+        }
         _ => human(content),
     }
 }
@@ -246,97 +211,23 @@ pub fn add(list: &mut Vec<Value>, message: &Value) {
     }
 }
 
-/// Number of tool calls of the last AI message without a result.
-pub fn open_calls(messages: Option<&Value>) -> usize {
-    let mut answered = Vec::new();
-    for message in messages
-        .and_then(Value::as_array)
+/// The tool calls of the last AI message that have no result.
+pub fn open_calls(messages: &Value) -> Vec<&Value> {
+    let is_tool = |message: &&Value| message["type"] == "tool";
+    let mut newest = items_of(messages).rev().peekable();
+    let answered = std::iter::from_fn(|| newest.next_if(is_tool));
+    let answered: Vec<&Value> = answered.map(|one| &one["tool_call_id"]).collect();
+    let asked = newest.next().filter(|message| message["type"] == "ai");
+    let calls = asked
         .into_iter()
-        .flatten()
-        .rev()
-    {
-        match message["type"].as_str() {
-            Some("tool") => answered.push(&message["tool_call_id"]),
-            Some("ai") => {
-                let calls = message["tool_calls"]
-                    .as_array()
-                    .map(Vec::as_slice)
-                    .unwrap_or_default();
-                return calls
-                    .iter()
-                    .filter(|call| !answered.contains(&&call["id"]))
-                    .count();
-            }
-            _ => return 0,
-        }
-    }
-    0
+        .flat_map(|asked| items_of(&asked["tool_calls"]));
+    calls
+        .filter(|call| !answered.contains(&&call["id"]))
+        .collect()
 }
 
 /// The text of the last human message of a state.
-pub fn last_question(messages: &Value) -> String {
-    messages
-        .as_array()
-        .into_iter()
-        .flatten()
-        .rev()
-        .find(|message| message["type"] == "human")
-        .and_then(|message| message["content"].as_str())
-        .unwrap_or_default()
-        .to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reply_chunks_form_the_whole_reply() {
-        let call = Call {
-            name: "get_weather".into(),
-            args: json!({"city": "Kraków"}),
-            id: "call_1".into(),
-        };
-        let reply = Reply {
-            text: "Let me 日本 check.".into(),
-            calls: vec![call],
-        };
-        assert_eq!(reply.pieces(), ["Let ", "me ", "日", "本", " ", "check."]);
-        let script = script(&reply, &Value::Null);
-        let args: String = script
-            .iter()
-            .map(|piece| {
-                chunk("m", piece)["tool_call_chunks"][0]["args"]
-                    .as_str()
-                    .unwrap_or_default()
-                    .to_owned()
-            })
-            .collect();
-        assert_eq!(args, r#"{"city":"Kraków"}"#);
-        assert!(matches!(script.last(), Some(Piece::Last)));
-    }
-
-    #[test]
-    fn tool_calls_are_open_until_their_result() {
-        let call = |id: &str| Call {
-            name: "t".into(),
-            args: json!({}),
-            id: id.into(),
-        };
-        let calls = ai("m", "", &[call("a"), call("b")], json!({}), Value::Null);
-        assert_eq!(open_calls(Some(&json!([calls]))), 2);
-        assert_eq!(open_calls(Some(&json!([calls, tool("t", "a", "")]))), 1);
-        assert_eq!(open_calls(Some(&json!([calls, human(&json!("x"))]))), 0);
-    }
-
-    #[test]
-    fn short_messages_are_accepted() {
-        assert_eq!(
-            coerce(&json!({"role": "user", "content": "hi"}))["type"],
-            "human"
-        );
-        assert_eq!(coerce(&json!("hi"))["content"], "hi");
-        let whole = human(&json!("x"));
-        assert_eq!(coerce(&whole), whole);
-    }
+pub fn last_question(messages: &Value) -> &str {
+    let human = items_of(messages).rfind(|message| message["type"] == "human");
+    human.map_or("", |message| text_of(&message["content"]))
 }

@@ -1,11 +1,6 @@
 //! The metadata that the server adds to tasks, messages and checkpoints.
 
-use super::emit::{Output, Position};
-use super::state::Assistant;
-use crate::ids::uuid4;
-use crate::values::{Object, object_of};
-use jiff::Timestamp;
-use serde_json::{Value, json};
+use crate::agent::prelude::*;
 
 impl Output {
     /// The metadata of every task of the run, and more.

@@ -16,6 +16,7 @@ pub mod life;
 pub mod message;
 pub mod message_stream;
 pub mod metadata;
+pub mod prelude;
 pub mod python;
 mod routes;
 pub mod rows;
@@ -29,27 +30,18 @@ pub mod supersteps;
 pub mod threads;
 
 use crate::Scenario;
-use crate::clock::Clock;
+use crate::agent::prelude::*;
 use crate::control::ControlServer;
-use crate::ids::{IdClock, Ids};
-use crate::values::locked;
-use feed::{Feed, ReplayLimits};
-use graphs::{Graph, graphs};
-use jiff::Timestamp;
-use serde_json::json;
-use state::{Assistant, Memory, Run, Thread, Version};
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
-use std::time::Duration;
+use feed::ReplayLimits;
+use graphs::graphs;
 use tokio::sync::watch;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 /// How long a client counts as present after its last request.
 const VISIT: Duration = Duration::from_secs(60);
 
 /// The server of a request.
-type ThisAgent = axum::extract::State<Arc<Agent>>;
+pub type ThisAgent = axum::extract::State<Arc<Agent>>;
 
 /// One agent server.
 #[derive(Debug)]
@@ -62,8 +54,6 @@ pub struct Agent {
     pub contract: bool,
     /// Time between heartbeats.
     pub heartbeat: Duration,
-    /// The key that it requires, if any.
-    pub key: Option<String>,
     /// Limits on what each stream stores.
     pub kept: ReplayLimits,
     /// The clock of its runs.
@@ -95,10 +85,10 @@ impl Host {
     /// The revision that served at a time.
     pub fn revision(&self, at: Timestamp) -> Option<String> {
         let deployments = self.plane.deployments();
-        deployments
-            .iter()
-            .find(|one| one.name == self.deployment)?
-            .serving(at, self.plane.speed)
+        let mut all = deployments.iter();
+        let own = all.find(|one| one.name == self.deployment)?;
+        let (serving, _) = own.serving(at, self.plane.speed)?;
+        Some(serving.id.clone())
     }
 }
 
@@ -137,10 +127,9 @@ impl Agent {
             url: url.to_owned(),
             contract,
             heartbeat: options.heartbeat,
-            key: options.agent_key.clone(),
             kept: ReplayLimits {
                 bytes: options.kept_bytes,
-                window: options.replay_window,
+                window: Duration::from_secs(120),
             },
             clock: Clock::live(options.speed, ids.clone()),
             ids,
@@ -192,22 +181,18 @@ impl Agent {
 
     /// The stream of a thread, which may not exist yet.
     pub fn thread_feed(&self, thread: &str) -> Arc<Feed> {
-        self.memory()
-            .feeds
-            .entry(thread.to_owned())
-            .or_insert_with(|| Arc::new(Feed::new(self.kept)))
+        let feeds = &mut self.memory().feeds;
+        let feed = feeds.entry(thread.to_owned());
+        feed.or_insert_with(|| Arc::new(Feed::new(self.kept)))
             .clone()
     }
 
     /// Drops the events of runs that ended too long ago to be replayed.
     pub fn expire_feeds(&self) {
         let memory = self.memory();
-        memory.feeds.values().for_each(|feed| feed.expire());
-        memory
-            .threads
-            .values()
-            .flat_map(|thread| &thread.runs)
-            .for_each(|run| run.feed.expire());
+        let runs = memory.threads.values().flat_map(|thread| &thread.runs);
+        let feeds = runs.map(|run| &run.feed).chain(memory.feeds.values());
+        feeds.for_each(|feed| feed.expire());
     }
 
     /// Records a request for live data.
@@ -255,12 +240,8 @@ impl Agent {
     /// Finds the assistant that a client names: by id, or by the name of its graph.
     pub fn assistant(&self, asked: &str) -> Option<Assistant> {
         let memory = self.memory();
-        let own = Graph::named(asked).map(Graph::assistant);
-        memory
-            .assistants
-            .iter()
-            .find(|one| one.id == asked || Some(one.id.as_str()) == own)
-            .cloned()
+        let own = Graph::named(asked).map_or(asked, |graph| graph.assistant());
+        memory.assistants.iter().find(|one| one.id == own).cloned()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Values as Python shows them in error messages.
 
-use serde_json::Value;
+use crate::agent::prelude::*;
 
 /// The name of a value's type in Python.
 pub fn python_type(value: &Value) -> &'static str {
@@ -33,21 +33,5 @@ pub fn python_repr(value: &Value) -> String {
                 .collect();
             format!("{{{}}}", items.join(", "))
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn values_are_shown_as_python_shows_them() {
-        let value = json!([{"log": ["x"], "n": 1.5}, null, true]);
-        assert_eq!(
-            python_repr(&value),
-            "[{'log': ['x'], 'n': 1.5}, None, True]"
-        );
-        assert_eq!(python_type(&json!(1.5)), "float");
     }
 }

@@ -1,17 +1,8 @@
 //! The routes of the server. A contract-only one has a few of them.
 
-use super::ThisAgent;
-use super::{Agent, assistants, crons, join, runs, search, store, threads};
-use crate::http::{detail, ok};
-use axum::Router;
-use axum::extract::{Request, State};
-use axum::http::{HeaderValue, Method, StatusCode, header};
-use axum::middleware::{Next, from_fn_with_state};
-use axum::response::Response;
-use axum::routing::{get, post};
-use jiff::Timestamp;
-use serde_json::json;
-use std::sync::Arc;
+use super::{assistants, crons, join, runs, search, store, threads};
+use crate::agent::prelude::*;
+use axum::middleware::map_response;
 
 type Routes = Router<Arc<Agent>>;
 
@@ -28,7 +19,7 @@ impl Agent {
             .method_not_allowed_fallback(async || {
                 detail(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")
             })
-            .layer(from_fn_with_state(self.clone(), guard))
+            .layer(map_response(finished))
             .with_state(self.clone())
     }
 }
@@ -82,10 +73,6 @@ fn others() -> Routes {
             "/threads/{thread}/state/{checkpoint}",
             get(threads::state_at),
         )
-        .route(
-            "/threads/{thread}/state/checkpoint",
-            post(threads::state_at_post),
-        )
         .route("/threads/{thread}/history", get(threads::history))
         .route("/threads/{thread}/runs", post(runs::create).get(runs::list))
         .route("/threads/{thread}/runs/wait", post(runs::wait))
@@ -110,19 +97,10 @@ fn others() -> Routes {
         .route("/threads/{thread}/runs/crons", post(crons::post_on_thread))
 }
 
-/// Checks the key if one is required, and adds the headers that the real server sends with every response.
-async fn guard(State(agent): ThisAgent, request: Request, next: Next) -> Response {
-    let given = request
-        .headers()
-        .get("x-api-key")
-        .and_then(|key| key.to_str().ok());
-    if agent.key.is_some() && agent.key.as_deref() != given && request.method() != Method::OPTIONS {
-        return detail(StatusCode::FORBIDDEN, "Missing authentication headers");
-    }
-    let mut response = next.run(request).await;
-    let headers = response.headers_mut();
-    headers.insert(header::SERVER, HeaderValue::from_static("uvicorn"));
-    headers.insert(header::VARY, HeaderValue::from_static("Origin"));
+/// Adds the headers that the real server sends with every response.
+async fn finished(mut response: Response) -> Response {
+    set_header(&mut response, "server", "uvicorn");
+    set_header(&mut response, "vary", "Origin");
     response
 }
 
@@ -133,20 +111,12 @@ async fn is_ok() -> Response {
 /// The part of the metrics that describes the queue.
 async fn metrics(State(agent): ThisAgent) -> Response {
     const WORKERS: usize = 10;
-    let (mut waits, mut running) = (Vec::new(), 0);
-    let now = Timestamp::now();
-    for run in agent
-        .memory()
-        .threads
-        .values()
-        .flat_map(|thread| &thread.runs)
-    {
-        match run.status.as_str() {
-            "pending" => waits.push(now.duration_since(run.created_at).as_secs_f64()),
-            "running" => running += 1,
-            _ => {}
-        }
-    }
+    let memory = agent.memory();
+    let runs = || memory.threads.values().flat_map(|thread| &thread.runs);
+    let pending = runs().filter(|run| run.status == "pending");
+    let age = |run: &Run| now().duration_since(run.created_at).as_secs_f64();
+    let mut waits: Vec<f64> = pending.map(age).collect();
+    let running = runs().filter(|run| run.status == "running").count();
     waits.sort_by(f64::total_cmp);
     let active = running.min(WORKERS);
     let metrics = json!({

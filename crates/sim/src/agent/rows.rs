@@ -1,9 +1,6 @@
 //! Threads, states, runs and assistants as JSON.
 
-use super::state::{Assistant, Checkpoint, Interrupt, Run, Task, Thread, Version};
-use crate::ids::iso;
-use crate::values::Object;
-use serde_json::{Value, json};
+use crate::agent::prelude::*;
 
 pub fn assistant(assistant: &Assistant) -> Value {
     let current = &assistant.current;
@@ -52,6 +49,14 @@ pub fn interrupt(interrupt: &Interrupt, streamed: bool) -> Value {
     row
 }
 
+/// A list of at most one interrupt.
+pub fn interrupts(raised: Option<&Interrupt>, streamed: bool) -> Value {
+    raised
+        .map(|raised| interrupt(raised, streamed))
+        .into_iter()
+        .collect()
+}
+
 /// The interrupts of a thread's row, by task.
 pub fn thread_interrupts(tasks: &[(String, Option<Interrupt>)]) -> Object {
     let asks = |(id, raised): &(String, Option<Interrupt>)| {
@@ -67,12 +72,8 @@ fn task(task: &Task, live: bool) -> Value {
     } else {
         task.raised.as_ref()
     };
-    let raised: Vec<Value> = shown
-        .map(|raised| interrupt(raised, false))
-        .into_iter()
-        .collect();
     json!({
-        "id": task.id, "name": task.name, "error": task.error, "interrupts": raised, "checkpoint": null,
+        "id": task.id, "name": task.name, "error": task.error, "interrupts": interrupts(shown, false), "checkpoint": null,
         "state": null, "result": task.result, "path": ["__pregel_pull", task.name],
     })
 }
@@ -83,10 +84,10 @@ pub fn state(thread: &Thread, checkpoint: &Checkpoint, live: bool) -> Value {
     let graph = thread.graph();
     let shown = || checkpoint.tasks_for(graph).filter(|one| !one.added);
     let tasks: Vec<Value> = shown().map(|one| task(one, live)).collect();
-    let raised = tasks
+    let raised: Vec<&Value> = tasks
         .iter()
-        .filter_map(|task| task["interrupts"].as_array());
-    let raised: Vec<&Value> = raised.flatten().collect();
+        .flat_map(|task| items_of(&task["interrupts"]))
+        .collect();
     let unfinished = shown().filter(|one| !live || one.result.is_none());
     let next: Vec<&str> = unfinished.map(|one| one.name.as_str()).collect();
     let values = if live {

@@ -1,130 +1,99 @@
 //! Searching and counting threads and assistants, and reading assistants.
 
-use super::ThisAgent;
-use super::check::{Page, check_assistant_id, check_thread_filters, optional_body, page};
-use super::state::{contains, select};
-use super::{Agent, rows};
-use crate::http::{
-    Handled, Refusal, failed, invalid, last_of, missing, ok, query_pairs, set_header,
-};
-use crate::values::text_of;
-use axum::body::Bytes;
-use axum::extract::{Path, State};
-use axum::http::Uri;
-use axum::response::Response;
-use serde_json::{Value, json};
-use std::cmp::Ordering;
+use super::check::{check_page, check_thread_filters};
+use crate::agent::prelude::*;
 
 /// Sorts, pages and selects, and adds the page headers, which are no true total.
-fn paged(mut found: Vec<Value>, page: &Page, usual: &str, tie: &str) -> Response {
-    let key = page.sort_by.as_deref().unwrap_or(usual);
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    found.sort_by(|a, b| match text(&a[key]).cmp(&text(&b[key])) {
-        Ordering::Equal => text(&a[tie]).cmp(&text(&b[tie])),
-        other => other,
-    });
-    if page.descending {
+fn paged(
+    mut found: Vec<Value>,
+    body: &Value,
+    (usual, tie): (&str, &str),
+    fields: &[String],
+) -> Response {
+    let key = body["sort_by"].as_str().unwrap_or(usual);
+    let text = |row: &Value, key: &str| text_of(&row[key]).to_owned();
+    found.sort_by_cached_key(|row| (text(row, key), text(row, tie)));
+    if body["sort_order"] != "asc" {
         found.reverse();
     }
-    let more = found.len() > page.offset + page.limit;
-    let shown: Vec<Value> = found
-        .into_iter()
-        .skip(page.offset)
-        .take(page.limit)
-        .map(|value| select(value, &page.select))
-        .collect();
+    let (limit, offset) = (number(body, "limit", 10), number(body, "offset", 0));
+    let more = found.len() > offset + limit;
+    let page = found.into_iter().skip(offset).take(limit);
+    let shown: Vec<Value> = page.map(|row| select(row, fields)).collect();
     let mut response = ok(&json!(shown));
-    let total = page.offset + shown.len() + usize::from(more);
+    let total = offset + shown.len() + usize::from(more);
     set_header(&mut response, "x-pagination-total", &total.to_string());
     if more {
-        let next = page.offset + page.limit;
-        set_header(&mut response, "x-pagination-next", &next.to_string());
+        set_header(
+            &mut response,
+            "x-pagination-next",
+            &(offset + limit).to_string(),
+        );
     }
     response
-}
-
-fn found_assistants(agent: &Agent, body: &Value) -> Vec<Value> {
-    let memory = agent.memory();
-    let name = text_of(&body["name"]).to_lowercase();
-    memory
-        .assistants
-        .iter()
-        .filter(|one| {
-            body["graph_id"]
-                .as_str()
-                .is_none_or(|graph| one.graph.name() == graph)
-        })
-        .filter(|one| one.current.name.to_lowercase().contains(&name))
-        .filter(|one| {
-            body["metadata"].is_null() || contains(&one.current.metadata, &body["metadata"])
-        })
-        .map(rows::assistant)
-        .collect()
 }
 
 /// `POST /assistants/search`.
 pub async fn assistants(State(agent): ThisAgent, bytes: Bytes) -> Handled {
     let body = optional_body(&bytes)?;
-    let page = page(
-        &body,
-        &[
-            "assistant_id",
-            "created_at",
-            "updated_at",
-            "name",
-            "graph_id",
-        ],
-    )?;
-    Ok(paged(
-        found_assistants(&agent, &body),
-        &page,
-        "created_at",
+    let sorts = [
         "assistant_id",
-    ))
+        "created_at",
+        "updated_at",
+        "name",
+        "graph_id",
+    ];
+    check_page(&body, &sorts)?;
+    let (name, metadata) = (text_of(&body["name"]).to_lowercase(), &body["metadata"]);
+    let memory = agent.memory();
+    let found = memory.assistants.iter().filter(|one| {
+        body["graph_id"]
+            .as_str()
+            .is_none_or(|graph| one.graph.name() == graph)
+            && one.current.name.to_lowercase().contains(&name)
+            && (metadata.is_null() || contains(&one.current.metadata, metadata))
+    });
+    let found = found.map(rows::assistant).collect();
+    let fields = texts_of(&body["select"]);
+    Ok(paged(found, &body, ("created_at", "assistant_id"), &fields))
 }
 
 /// `GET /assistants/{id}`.
 pub async fn assistant(State(agent): ThisAgent, Path(id): Path<String>) -> Handled {
-    check_assistant_id(&id)?;
-    let found = agent.assistant(&id);
-    let found = found.ok_or_else(|| missing("Not Found"))?;
+    check_id("assistant", &id)?;
+    let found = agent.assistant(&id).ok_or_else(|| missing("Not Found"))?;
     Ok(ok(&rows::assistant(&found)))
 }
 
 /// `GET /assistants/{id}/graph`: by id or by name.
 pub async fn drawing(State(agent): ThisAgent, Path(id): Path<String>, uri: Uri) -> Handled {
     let pairs = query_pairs(&uri);
-    let xray = match last_of(&pairs, "xray").map(str::to_lowercase).as_deref() {
-        Some("true" | "yes") => 9,
-        text => text.and_then(|text| text.parse().ok()).unwrap_or(0),
+    let xray = match last_of(&pairs, "xray")
+        .unwrap_or_default()
+        .to_lowercase()
+        .as_str()
+    {
+        "true" | "yes" => 9,
+        text => text.parse().unwrap_or(0),
     };
     if let Some(assistant) = agent.assistant(&id) {
         return Ok(ok(&assistant.graph.drawing(xray)));
     }
-    check_assistant_id(&id)?;
+    check_id("assistant", &id)?;
     Err(missing("Not Found"))
 }
 
 fn found_threads(agent: &Agent, body: &Value) -> Result<Vec<Value>, Refusal> {
-    let ids: Option<Vec<&str>> = body["ids"]
-        .as_array()
-        .map(|ids| ids.iter().filter_map(Value::as_str).collect());
+    let (ids, metadata) = (&body["ids"], &body["metadata"]);
     let memory = agent.memory();
-    let mut found: Vec<Value> = memory
-        .threads
-        .values()
-        .filter(|thread| {
-            ids.as_ref()
-                .is_none_or(|ids| ids.contains(&thread.id.as_str()))
-        })
-        .filter(|thread| {
-            body["status"]
+    let found = memory.threads.values().filter(|thread| {
+        (ids.is_null() || items_of(ids).any(|id| *id == thread.id.as_str()))
+            && body["status"]
                 .as_str()
                 .is_none_or(|status| thread.status == status)
-        })
-        .map(rows::thread)
-        .filter(|row| body["metadata"].is_null() || contains(&row["metadata"], &body["metadata"]))
-        .collect();
+    });
+    let mut found: Vec<Value> = found.map(rows::thread).collect();
+    found.retain(|row| metadata.is_null() || contains(&row["metadata"], metadata));
     let wanted = &body["values"];
     if !wanted.is_null() {
         // The server fails at the first thread without a state.
@@ -147,90 +116,70 @@ const FIELDS: [&str; 9] = [
     "values",
     "interrupts",
 ];
+const SORTS: [&str; 5] = [
+    "thread_id",
+    "status",
+    "created_at",
+    "updated_at",
+    "state_updated_at",
+];
+/// The fields that values can be extracted from.
+const ROOTS: [&str; 4] = ["config", "interrupts", "metadata", "values"];
 
 /// `POST /threads/search`.
 pub async fn threads(State(agent): ThisAgent, bytes: Bytes) -> Handled {
     let body = optional_body(&bytes)?;
-    let mut page = page(
-        &body,
-        &[
-            "thread_id",
-            "status",
-            "created_at",
-            "updated_at",
-            "state_updated_at",
-        ],
-    )?;
+    check_page(&body, &SORTS)?;
     check_thread_filters(&body)?;
-    if let Some((at, field)) = page
-        .select
-        .iter()
-        .enumerate()
-        .find(|(_, field)| !FIELDS.contains(&field.as_str()))
-    {
+    let mut fields = texts_of(&body["select"]);
+    let mut unknown = fields.iter().enumerate();
+    if let Some((at, field)) = unknown.find(|(_, field)| !FIELDS.contains(&field.as_str())) {
         return Err(invalid(&format!(
             "\"{field}\" is not one of \"thread_id\", \"created_at\" or 7 other candidates\n\nFailed validating \
                  \"enum\" in schema[\"properties\"][\"select\"][\"items\"]\n\nOn instance[\"select\"][{at}]:\n    \
                  \"{field}\""
         )));
     }
-    const ROOTS: [&str; 4] = ["config", "interrupts", "metadata", "values"];
-    for path in body["extract"]
-        .as_object()
-        .into_iter()
-        .flat_map(|paths| paths.values())
-    {
-        let path = path.as_str().unwrap_or_default();
-        if !ROOTS.contains(&path.split(['.', '[']).next().unwrap_or_default()) {
-            let text = format!(
-                "Extract path '{path}' must start with one of: {}",
-                ROOTS.join(", ")
-            );
-            return Err(invalid(&text));
+    for (_, path) in fields_of(&body["extract"]) {
+        let path = text_of(path);
+        let root = path.split(['.', '[']).next().unwrap_or_default();
+        if !ROOTS.contains(&root) {
+            let roots = ROOTS.join(", ");
+            return Err(invalid(&format!(
+                "Extract path '{path}' must start with one of: {roots}"
+            )));
         }
     }
     let mut found = found_threads(&agent, &body)?;
     if body["extract"].is_object() {
-        found
-            .iter_mut()
-            .for_each(|row| row["extracted"] = extracted(row, &body["extract"]));
-        if !page.select.is_empty() {
-            page.select.push("extracted".into());
+        let extract = |row: &mut Value| row["extracted"] = extracted(row, &body["extract"]);
+        found.iter_mut().for_each(extract);
+        if !fields.is_empty() {
+            fields.push("extracted".into());
         }
     }
-    Ok(paged(found, &page, "updated_at", "thread_id"))
+    Ok(paged(found, &body, ("updated_at", "thread_id"), &fields))
 }
 
 /// The values at paths such as `values.messages[-1].content`; null if there is none.
 fn extracted(row: &Value, paths: &Value) -> Value {
-    let at = |path: &str| {
-        let mut value = row.clone();
-        for part in path.split(['.', '[']).filter(|part| !part.is_empty()) {
-            value = match part.strip_suffix(']').map(str::parse::<i64>) {
-                Some(Ok(index)) => {
-                    let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
-                    let index = if index < 0 {
-                        list.len() as i64 + index
-                    } else {
-                        index
-                    };
-                    usize::try_from(index)
-                        .ok()
-                        .and_then(|index| list.get(index))
-                        .cloned()
-                        .unwrap_or_default()
-                }
-                Some(Err(_)) => Value::Null,
-                None => value.get(part).cloned().unwrap_or_default(),
-            };
-        }
-        value
+    let step = |value: Option<Value>, part: &str| {
+        let value = value?;
+        let Some(index) = part.strip_suffix(']') else {
+            return value.get(part).cloned();
+        };
+        let (list, index) = (value.as_array()?, index.parse::<i64>().ok()?);
+        let from_end = if index < 0 { list.len() as i64 } else { 0 };
+        list.get(usize::try_from(index + from_end).ok()?).cloned()
     };
-    paths
-        .as_object()
-        .into_iter()
-        .flatten()
-        .map(|(alias, path)| (alias.clone(), at(path.as_str().unwrap_or_default())))
+    let at = |path: &Value| {
+        let parts = text_of(path)
+            .split(['.', '['])
+            .filter(|part| !part.is_empty());
+        json!(parts.fold(Some(row.clone()), step))
+    };
+    fields_of(paths)
+        .map(|(alias, path)| (alias.clone(), at(path)))
         .collect()
 }
 
@@ -239,19 +188,4 @@ pub async fn count_threads(State(agent): ThisAgent, bytes: Bytes) -> Handled {
     let body = optional_body(&bytes)?;
     check_thread_filters(&body)?;
     Ok(ok(&json!(found_threads(&agent, &body)?.len())))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_index_lists_from_both_ends() {
-        let row = json!({"values": {"messages": [{"content": "first"}, {"content": "last"}]}});
-        let paths = json!({"a": "values.messages[0].content", "b": "values.messages[-1].content", "c": "values.x[3]"});
-        assert_eq!(
-            extracted(&row, &paths),
-            json!({"a": "first", "b": "last", "c": null})
-        );
-    }
 }

@@ -1,15 +1,6 @@
 //! What an agent server stores: assistants, threads, their runs and checkpoints. `rows` writes them as JSON.
 
-use super::feed::Feed;
-use super::graphs::Graph;
-use crate::clock::Clock;
-use crate::ids::{checkpoint_id, stable_hex};
-use crate::values::{Object, text_of};
-use jiff::Timestamp;
-use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, OnceLock};
-use tokio_util::sync::CancellationToken;
+use crate::agent::prelude::*;
 
 /// The data of one agent server.
 #[derive(Debug, Default)]
@@ -189,13 +180,10 @@ impl Checkpoint {
     /// The state with the writes of finished tasks while other tasks of the step are unfinished.
     pub fn live_values(&self, graph: Option<Graph>) -> Object {
         let mut values = self.values_for(graph);
-        if let Some(graph) = graph {
-            let own = self
-                .tasks
-                .iter()
-                .filter(|task| !task.added && graph.has(&task.name));
-            own.filter_map(|task| task.result.as_ref())
-                .for_each(|result| graph.merge(&mut values, result));
+        let Some(graph) = graph else { return values };
+        let own = self.tasks_for(Some(graph)).filter(|task| !task.added);
+        for result in own.filter_map(|task| task.result.as_ref()) {
+            graph.merge(&mut values, result);
         }
         values
     }
@@ -266,31 +254,20 @@ impl Thread {
 
     /// The newest checkpoint, or the one with this id.
     pub fn checkpoint(&self, id: Option<&str>) -> Option<&Checkpoint> {
-        match id {
-            Some(id) => self
-                .checkpoints
-                .iter()
-                .find(|checkpoint| checkpoint.id == id),
-            None => self.checkpoints.last(),
-        }
+        let mut newest = self.checkpoints.iter().rev();
+        newest.find(|checkpoint| id.is_none_or(|id| checkpoint.id == id))
     }
 
     /// The same for changes.
     pub fn checkpoint_mut(&mut self, id: &str) -> Option<&mut Checkpoint> {
-        self.checkpoints
-            .iter_mut()
-            .rev()
-            .find(|checkpoint| checkpoint.id == id)
+        let mut newest = self.checkpoints.iter_mut().rev();
+        newest.find(|checkpoint| checkpoint.id == id)
     }
 
     /// A time for a new checkpoint: later than all others, so that ids sort by age.
     fn later(&self, at: Timestamp) -> Timestamp {
-        let after = self.checkpoints.last().and_then(|last| {
-            last.at
-                .checked_add(jiff::SignedDuration::from_micros(1))
-                .ok()
-        });
-        after.map_or(at, |after| after.max(at))
+        let last = self.checkpoints.last();
+        last.map_or(at, |last| before(last.at, -1e-6).max(at))
     }
 
     /// Saves a checkpoint and returns its id, which contains a step.
@@ -337,10 +314,8 @@ impl Thread {
     /// Drops the checkpoint before a new one if the same run saved it, and returns the parent of the new one. A run with the
     /// durability `exit` saves only its last state.
     pub fn forget_step(&mut self, parent: Option<String>, run: &str) -> Option<String> {
-        let at = self
-            .checkpoints
-            .iter()
-            .position(|saved| Some(&saved.id) == parent.as_ref());
+        let mut all = self.checkpoints.iter();
+        let at = all.position(|saved| Some(&saved.id) == parent.as_ref());
         match at.filter(|at| self.checkpoints[*at].metadata["run_id"] == run) {
             Some(at) => self.checkpoints.remove(at).parent,
             None => parent,
@@ -354,10 +329,7 @@ impl Thread {
 
     /// The graph of its last run.
     pub fn graph(&self) -> Option<Graph> {
-        self.metadata
-            .get("graph_id")
-            .and_then(Value::as_str)
-            .and_then(Graph::named)
+        Graph::named(self.metadata.get("graph_id")?.as_str()?)
     }
 }
 
@@ -412,6 +384,11 @@ impl Run {
         matches!(self.status.as_str(), "pending" | "running")
     }
 
+    /// Its final response; an empty one until it has ended.
+    pub fn outcome(&self) -> Value {
+        self.outcome.get().cloned().unwrap_or_else(|| json!({}))
+    }
+
     /// Whether its events can be replayed.
     pub fn resumable(&self) -> bool {
         self.kwargs["resumable"] == true
@@ -419,49 +396,26 @@ impl Run {
 }
 
 /// Keeps only the named fields; an empty list keeps all.
-pub fn select(value: Value, fields: &[String]) -> Value {
-    if fields.is_empty() {
-        return value;
+pub fn select(mut row: Value, fields: &[String]) -> Value {
+    if let Some(row) = row.as_object_mut().filter(|_| !fields.is_empty()) {
+        row.retain(|key, _| fields.contains(key));
     }
-    match value {
-        Value::Object(object) => Value::Object(
-            object
-                .into_iter()
-                .filter(|(key, _)| fields.iter().any(|field| field == key))
-                .collect(),
-        ),
-        other => other,
-    }
+    row
 }
 
 /// Whether a value contains another one, like PostgreSQL's `@>`, including nested objects and lists.
 pub fn contains(value: &Value, wanted: &Value) -> bool {
     match (value, wanted) {
-        (_, Value::Object(wanted)) => wanted
-            .iter()
-            .all(|(key, wanted)| value.get(key).is_some_and(|value| contains(value, wanted))),
-        (Value::Array(list), Value::Array(wanted)) => wanted
-            .iter()
-            .all(|one| list.iter().any(|item| contains(item, one))),
-        _ => value == wanted,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn metadata_filters_match_nested_objects_and_lists() {
-        let metadata = json!({"tags": ["a", "b"], "nest": {"x": 1, "y": 2}});
-        for (filter, found) in [
-            (json!({"tags": ["a"]}), true),
-            (json!({"tags": ["c"]}), false),
-            (json!({"nest": {"x": 1}}), true),
-            (json!({"nest": {"x": 2}}), false),
-            (json!({}), true),
-        ] {
-            assert_eq!(contains(&metadata, &filter), found, "{filter}");
+        (_, Value::Object(wanted)) => {
+            let has = |(key, wanted): (&String, &Value)| {
+                value.get(key).is_some_and(|value| contains(value, wanted))
+            };
+            wanted.iter().all(has)
         }
+        (Value::Array(list), Value::Array(wanted)) => {
+            let has = |one: &Value| list.iter().any(|item| contains(item, one));
+            wanted.iter().all(has)
+        }
+        _ => value == wanted,
     }
 }

@@ -1,16 +1,10 @@
 //! Streams on the wire: server-sent events and heartbeats.
 
-use super::Agent;
-use super::feed::{Item, Kind, Read, Reader};
-use crate::http::set_header;
-use crate::ids::Ids;
-use axum::body::{Body, Bytes};
-use axum::response::Response;
+use super::feed::Read;
+use crate::agent::prelude::*;
 use futures::stream;
 use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
-use std::time::Duration;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 /// Which events of a feed a connection gets.

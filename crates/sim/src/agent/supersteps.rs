@@ -1,24 +1,16 @@
 //! Threads that a client creates with a history: each super-step is saved as one checkpoint.
 
 use super::edit::{edit, graph_of, no_node, touch};
-use super::graphs::Graph;
-use super::state::{Checkpoint, Task, Thread};
-use crate::http::Refusal;
-use crate::values::text_of;
-use jiff::Timestamp;
-use serde_json::{Value, json};
+use crate::agent::prelude::*;
 
 /// Saves the super-steps of a new thread, oldest first.
 pub fn build(thread: &mut Thread, supersteps: &Value, now: Timestamp) -> Result<(), Refusal> {
-    for superstep in supersteps.as_array().into_iter().flatten() {
+    for superstep in items_of(supersteps) {
         let graph = graph_of(thread)?;
-        let updates = superstep["updates"]
-            .as_array()
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        match updates {
+        let updates: Vec<&Value> = items_of(&superstep["updates"]).collect();
+        match updates[..] {
             [one] if one["as_node"] != "__input__" => drop(edit(thread, one, now)?),
-            several => save(thread, graph, several, now)?,
+            _ => save(thread, graph, &updates, now)?,
         }
     }
     if !thread.checkpoints.is_empty() {
@@ -31,7 +23,7 @@ pub fn build(thread: &mut Thread, supersteps: &Value, now: Timestamp) -> Result<
 fn save(
     thread: &mut Thread,
     graph: Graph,
-    updates: &[Value],
+    updates: &[&Value],
     now: Timestamp,
 ) -> Result<(), Refusal> {
     let last = thread.checkpoint(None);

@@ -1,19 +1,9 @@
 //! Threads over REST: creating, reading, changing, copying and deleting them, and their states and histories.
 
-use super::ThisAgent;
-use super::check::{body, check_thread_id, check_ttl, optional_body};
-use super::feed::{Item, Kind};
-use super::state::Thread;
-use super::{Agent, edit, rows, supersteps};
-use crate::http::{Handled, conflict, done, invalid, last_of, no_thread, ok, query_pairs};
-use crate::ids::{uuid4, uuid7};
-use crate::values::{items_of, object_of};
-use axum::body::Bytes;
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, Uri};
-use jiff::Timestamp;
-use serde_json::{Value, json};
-use std::sync::Arc;
+use super::check::check_ttl;
+use super::{edit, supersteps};
+use crate::agent::prelude::*;
+use axum::http::HeaderMap;
 
 /// `POST /threads`.
 pub async fn create(State(agent): ThisAgent, bytes: Bytes) -> Handled {
@@ -23,7 +13,7 @@ pub async fn create(State(agent): ThisAgent, bytes: Bytes) -> Handled {
     let id = body["thread_id"]
         .as_str()
         .map_or_else(|| uuid7(now), str::to_owned);
-    check_thread_id(&id)?;
+    check_id("thread", &id)?;
     check_ttl(&body)?;
     let metadata = object_of(&body["metadata"]);
     let mut memory = agent.memory();
@@ -43,7 +33,7 @@ pub async fn create(State(agent): ThisAgent, bytes: Bytes) -> Handled {
 
 /// Reads a part of an existing thread.
 fn of_thread(agent: &Agent, id: &str, read: impl FnOnce(&Thread) -> Value) -> Handled {
-    check_thread_id(id)?;
+    check_id("thread", id)?;
     let memory = agent.memory();
     let thread = memory.threads.get(id).ok_or_else(|| no_thread(id))?;
     Ok(ok(&read(thread)))
@@ -76,7 +66,7 @@ pub async fn patch(
 
 /// `DELETE /threads/{t}`, also while runs are active.
 pub async fn delete(State(agent): ThisAgent, Path(id): Path<String>) -> Handled {
-    check_thread_id(&id)?;
+    check_id("thread", &id)?;
     if agent.delete_thread(&id) {
         Ok(done())
     } else {
@@ -92,7 +82,7 @@ pub async fn prune(State(agent): ThisAgent, bytes: Bytes) -> Handled {
         return Err(invalid(text));
     }
     let asked = items_of(&body["thread_ids"]);
-    let pruned = asked.filter(|id| agent.delete_thread(id.as_str().unwrap_or_default()));
+    let pruned = asked.filter(|id| agent.delete_thread(text_of(id)));
     Ok(ok(&json!({"pruned_count": pruned.count()})))
 }
 
@@ -107,38 +97,33 @@ impl Agent {
     pub fn copy_thread(&self, id: &str, now: Timestamp) -> Thread {
         let copy = uuid4();
         let mut memory = self.memory();
-        let original = memory.threads.get(id);
-        let (metadata, mut checkpoints) = original
-            .map(|one| (one.metadata.clone(), one.checkpoints.clone()))
-            .unwrap_or_default();
-        checkpoints
-            .iter_mut()
-            .for_each(|checkpoint| checkpoint.metadata["thread_id"] = json!(copy));
-        let thread = Thread {
+        let original = memory.threads.get(id).cloned();
+        let original = original.unwrap_or_else(|| Thread::new(copy.clone(), now, Object::new()));
+        let mut thread = Thread {
             copied: true,
-            checkpoints,
-            ..Thread::new(copy.clone(), now, metadata)
+            checkpoints: original.checkpoints,
+            ..Thread::new(copy.clone(), now, original.metadata)
         };
+        for checkpoint in &mut thread.checkpoints {
+            checkpoint.metadata["thread_id"] = json!(copy);
+        }
         memory.threads.insert(copy, thread.clone());
         thread
     }
 }
 
 fn state_of(thread: &Thread, asked: Option<&str>) -> Value {
-    match thread.checkpoint(asked) {
-        Some(checkpoint) => {
-            let mut state = rows::state(thread, checkpoint, asked.is_none());
-            // The server repeats the requested configuration, which has no namespace.
-            if asked.is_some()
-                && let Some(place) = state["checkpoint"].as_object_mut()
-            {
-                place.remove("checkpoint_ns");
-            }
-            state
-        }
+    let Some(checkpoint) = thread.checkpoint(asked) else {
         // Before the first run, the server does not even repeat the id.
-        None => rows::no_state(&thread.id, asked.filter(|_| !thread.checkpoints.is_empty())),
+        let asked = asked.filter(|_| !thread.checkpoints.is_empty());
+        return rows::no_state(&thread.id, asked);
+    };
+    let mut state = rows::state(thread, checkpoint, asked.is_none());
+    if asked.is_some() {
+        // The server repeats the requested configuration, which has no namespace.
+        state["checkpoint"] = json!({"checkpoint_id": checkpoint.id, "thread_id": thread.id});
     }
+    state
 }
 
 /// `GET /threads/{t}/state`.
@@ -152,17 +137,6 @@ pub async fn state_at(
     Path((id, checkpoint)): Path<(String, String)>,
 ) -> Handled {
     of_thread(&agent, &id, |thread| state_of(thread, Some(&checkpoint)))
-}
-
-/// `POST /threads/{t}/state/checkpoint`.
-pub async fn state_at_post(
-    State(agent): ThisAgent,
-    Path(id): Path<String>,
-    bytes: Bytes,
-) -> Handled {
-    let body = body(&bytes)?;
-    let asked = body["checkpoint"]["checkpoint_id"].as_str();
-    of_thread(&agent, &id, |thread| state_of(thread, asked))
 }
 
 /// `POST /threads/{t}/state`: a manual state edit.
@@ -192,16 +166,13 @@ pub async fn update_state(
 pub async fn history(State(agent): ThisAgent, Path(id): Path<String>, uri: Uri) -> Handled {
     let pairs = query_pairs(&uri);
     let limit = last_of(&pairs, "limit").unwrap_or("1");
-    let limit = limit
-        .parse()
-        .map_err(|_| invalid(&format!("Invalid limit {limit}")))?;
+    let wrong = |_| invalid(&format!("Invalid limit {limit}"));
+    let limit = limit.parse().map_err(wrong)?;
     let before = last_of(&pairs, "before");
     of_thread(&agent, &id, |thread| {
         let newest = thread.checkpoints.iter().rev();
-        newest
-            .filter(|checkpoint| before.is_none_or(|before| checkpoint.id.as_str() < before))
-            .take(limit)
-            .map(|checkpoint| rows::state(thread, checkpoint, false))
-            .collect()
+        let older = newest.filter(|one| before.is_none_or(|before| one.id.as_str() < before));
+        let page = older.take(limit);
+        page.map(|one| rows::state(thread, one, false)).collect()
     })
 }

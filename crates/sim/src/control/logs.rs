@@ -1,9 +1,7 @@
 //! Build and server logs, generated from the timetable: they grow over time, and a line never changes.
 
 use super::timetable::{BUILDING, Phase, Revision, ScheduledOutcome};
-use crate::ids::{before, stable_hex, stable_number};
-use jiff::Timestamp;
-use serde_json::{Value, json};
+use crate::prelude::*;
 
 /// Maximum number of server lines.
 const WINDOW: u64 = 400;
@@ -26,200 +24,147 @@ pub struct Line {
 
 impl Line {
     fn json(&self, ids: bool) -> Value {
-        let (at, level, message) = (self.at.as_millisecond(), self.level, &self.message);
-        match ids {
-            true => json!({"id": self.id, "timestamp": at, "level": level, "message": message}),
-            false => json!({"timestamp": at, "level": level, "message": message}),
+        let at = self.at.as_millisecond();
+        let mut line =
+            json!({"id": self.id, "timestamp": at, "level": self.level, "message": self.message});
+        if let Some(line) = line.as_object_mut().filter(|_| !ids) {
+            line.shift_remove("id");
         }
+        line
     }
 }
 
 /// Returns the lines of a revision's build so far.
 pub fn build(revision: &Revision, phase: &Phase, now: Timestamp, speed: f64) -> Vec<Line> {
-    if !revision.builds()
-        || matches!(
-            phase.status.as_str(),
-            "SKIPPED" | "CREATING" | "QUEUED" | "AWAITING_BUILD"
-        )
-    {
+    let early = ["SKIPPED", "CREATING", "QUEUED", "AWAITING_BUILD"];
+    if !revision.builds() || early.contains(&&*phase.status) {
         return Vec::new();
     }
     let script = build_script(revision);
-    let last = script.len().max(1) as f64;
-    script
-        .into_iter()
-        .enumerate()
-        .map(|(n, (level, message))| Line {
-            number: n as u64,
-            id: format!("{}-b{n:03}", &revision.id[..8.min(revision.id.len())]),
-            at: before(
-                phase.build_at,
-                -(n as f64 / last * (BUILDING - 1.0) / speed.max(1e-6)),
-            ),
-            level,
-            message,
-        })
-        .take_while(|line| line.at <= now && line.at <= phase.end)
-        .collect()
+    let pace = (BUILDING - 1.0) / script.len() as f64 / speed;
+    let lines = script.into_iter().enumerate();
+    let line = |(n, (level, message)): (usize, _)| Line {
+        number: n as u64,
+        id: format!("{}-b{n:03}", &revision.id[..8]),
+        at: before(phase.build_at, -(n as f64 * pace)),
+        level,
+        message,
+    };
+    let written = |line: &Line| line.at <= now.min(phase.end);
+    lines.map(line).take_while(written).collect()
 }
 
 fn build_script(revision: &Revision) -> Vec<(&'static str, String)> {
-    let text = |key: &str| revision.config.get(key).and_then(Value::as_str);
+    let text = |key: &str| revision.config[key].as_str();
     let commit = text("repo_commit_sha").unwrap_or("unknown");
-    let digest = stable_hex(&revision.id, 64);
-    let mut lines: Vec<(&'static str, String)> = Vec::new();
-    let mut say = |text: String| lines.push(("INFO", text));
-    match text("source_tarball_path") {
-        Some(archive) => say(format!("Starting build of {archive}")),
-        None => {
-            let reference = text("repo_ref").unwrap_or("main");
-            say(format!(
-                "Starting build of {reference} @ {}",
-                &commit[..7.min(commit.len())]
-            ));
-        }
-    }
+    let commit = &commit[..7.min(commit.len())];
+    let of_build = |text: &str| format!("Step #1 - \"build\": {text}");
+    let mut lines = vec![match text("source_tarball_path") {
+        Some(archive) => format!("Starting build of {archive}"),
+        None => format!(
+            "Starting build of {} @ {commit}",
+            text("repo_ref").unwrap_or("main")
+        ),
+    }];
     if !revision.title.is_empty() {
-        say(format!(
-            "HEAD is now at {} {}",
-            &commit[..7.min(commit.len())],
-            revision.title
-        ));
+        lines.push(format!("HEAD is now at {commit} {}", revision.title));
     }
-    say("Reading langgraph.json: 3 graphs, python 3.11".into());
-    say("Step #0 - \"pull-base\": Pulling langchain/langgraph-api:3.11-wolfi".into());
-    for layer in 0..4 {
-        say(format!(
-            "Step #0 - \"pull-base\": {}: Pull complete",
-            stable_hex(&format!("layer {layer}"), 12)
-        ));
-    }
-    say("Step #1 - \"build\": #5 [1/6] FROM docker.io/langchain/langgraph-api:3.11-wolfi".into());
-    say("Step #1 - \"build\": #6 [2/6] ADD . /deps/app".into());
-    say("Step #1 - \"build\": #7 [3/6] RUN PYTHONDONTWRITEBYTECODE=1 uv pip install --system -c /api/constraints.txt -e /deps/*".into());
-    for (package, version) in [
-        ("langchain-core", "1.7.2"),
-        ("langgraph", "1.2.22"),
-        ("langgraph-sdk", "0.4.14"),
-        ("httpx", "0.28.1"),
-        ("pydantic", "2.13.0"),
-        ("tiktoken", "0.12.0"),
-    ] {
-        say(format!(
-            "Step #1 - \"build\": #7 4.1  + {package}=={version}"
-        ));
-    }
+    lines.push("Reading langgraph.json: 3 graphs, python 3.11".into());
+    lines.push("Step #0 - \"pull-base\": Pulling langchain/langgraph-api:3.11-wolfi".into());
+    lines.extend((0..4).map(|layer| {
+        let layer = stable_hex(&format!("layer {layer}"), 12);
+        format!("Step #0 - \"pull-base\": {layer}: Pull complete")
+    }));
+    lines.extend(STEPS.map(of_build));
+    let mut lines: Vec<_> = lines.into_iter().map(|text| ("INFO", text)).collect();
     if revision.fate == ScheduledOutcome::BuildFails {
-        let mut fail = |text: &str| lines.push(("ERROR", format!("Step #1 - \"build\": {text}")));
-        fail("#7 6.874   × No solution found when resolving dependencies:");
-        fail(
-            "#7 6.874   ╰─▶ Because app==0.4.0 depends on langchain-openai>=2.1 and langchain-openai>=2.1 depends on",
-        );
-        fail(
-            "#7 6.874       openai>=3.0, and the constraints pin openai==2.32.0, we can conclude that app==0.4.0 cannot be used.",
-        );
-        fail(
-            "#7 ERROR: process \"/bin/sh -c uv pip install --system …\" did not complete successfully: exit code: 1",
-        );
+        lines.extend(FAILURE.map(|text| ("ERROR", of_build(text))));
         lines.push((
             "ERROR",
             "ERROR: build step 1 \"gcr.io/cloud-builders/docker\" failed: step exited with non-zero status: 1".into(),
         ));
         return lines;
     }
-    let mut say = |text: String| lines.push(("INFO", text));
-    lines_of_success(&mut say, &digest);
-    lines.insert(
-        14,
-        (
-            "WARNING",
-            "Step #1 - \"build\": warning: `app` has no lock file; versions were resolved now"
-                .into(),
-        ),
-    );
+    let digest = stable_hex(&revision.id, 64);
+    let end = [
+        of_build(&format!("#10 writing image sha256:{digest}")),
+        "Step #2 - \"push\": The push refers to repository [us-docker.pkg.dev/agents/app]".into(),
+        format!("Step #2 - \"push\": latest: digest: sha256:{digest} size: 4289"),
+        "DONE".into(),
+    ];
+    let success = SUCCESS.map(of_build).into_iter().chain(end);
+    lines.extend(success.map(|text| ("INFO", text)));
+    let warning = of_build("warning: `app` has no lock file; versions were resolved now");
+    lines.insert(14, ("WARNING", warning));
     lines
 }
 
-fn lines_of_success(say: &mut impl FnMut(String), digest: &str) {
-    say("Step #1 - \"build\": #8 [4/6] RUN langgraph check /deps/app".into());
-    say("Step #1 - \"build\": #8 1.204 support: ok · research: ok · approval: ok".into());
-    say("Step #1 - \"build\": #9 [5/6] RUN pip uninstall -y pip setuptools wheel".into());
-    say("Step #1 - \"build\": #10 exporting layers 6.2s done".into());
-    say(format!(
-        "Step #1 - \"build\": #10 writing image sha256:{digest}"
-    ));
-    say("Step #2 - \"push\": The push refers to repository [us-docker.pkg.dev/agents/app]".into());
-    say(format!(
-        "Step #2 - \"push\": latest: digest: sha256:{digest} size: 4289"
-    ));
-    say("DONE".into());
-}
+const STEPS: [&str; 9] = [
+    "#5 [1/6] FROM docker.io/langchain/langgraph-api:3.11-wolfi",
+    "#6 [2/6] ADD . /deps/app",
+    "#7 [3/6] RUN PYTHONDONTWRITEBYTECODE=1 uv pip install --system -c /api/constraints.txt -e /deps/*",
+    "#7 4.1  + langchain-core==1.7.2",
+    "#7 4.1  + langgraph==1.2.22",
+    "#7 4.1  + langgraph-sdk==0.4.14",
+    "#7 4.1  + httpx==0.28.1",
+    "#7 4.1  + pydantic==2.13.0",
+    "#7 4.1  + tiktoken==0.12.0",
+];
+const FAILURE: [&str; 4] = [
+    "#7 6.874   × No solution found when resolving dependencies:",
+    "#7 6.874   ╰─▶ Because app==0.4.0 depends on langchain-openai>=2.1 and langchain-openai>=2.1 depends on",
+    "#7 6.874       openai>=3.0, and the constraints pin openai==2.32.0, we can conclude that app==0.4.0 cannot be used.",
+    "#7 ERROR: process \"/bin/sh -c uv pip install --system …\" did not complete successfully: exit code: 1",
+];
+const SUCCESS: [&str; 4] = [
+    "#8 [4/6] RUN langgraph check /deps/app",
+    "#8 1.204 support: ok · research: ok · approval: ok",
+    "#9 [5/6] RUN pip uninstall -y pip setuptools wheel",
+    "#10 exporting layers 6.2s done",
+];
 
 /// Returns the lines of the server since the revision was deployed.
 pub fn server(revision: &Revision, phase: &Phase, now: Timestamp, speed: f64) -> Vec<Line> {
-    if phase.deploy_at > now
-        || matches!(
-            phase.status.as_str(),
-            "BUILD_FAILED" | "SKIPPED" | "QUEUED" | "CREATING"
-        )
-    {
+    let early = ["BUILD_FAILED", "SKIPPED", "QUEUED", "CREATING"];
+    if phase.deploy_at > now || early.contains(&&*phase.status) {
         return Vec::new();
     }
     // A server that did not become ready logs nothing after the rollout was aborted.
-    let now = if revision.fate == ScheduledOutcome::DeployFails {
-        now.min(phase.end)
-    } else {
-        now
-    };
+    let fails = revision.fate == ScheduledOutcome::DeployFails;
+    let now = if fails { now.min(phase.end) } else { now };
     let age = (now.as_nanosecond() - phase.deploy_at.as_nanosecond()) as f64 / 1e9 * speed;
     let count = (age / PACE) as u64 + 1;
-    (count.saturating_sub(WINDOW)..count)
-        .map(|number| {
-            let (level, message) = server_line(revision, number);
-            Line {
-                number,
-                id: format!("{}-s{number}", &revision.id[..8.min(revision.id.len())]),
-                at: before(phase.deploy_at, -(number as f64 * PACE / speed.max(1e-6))),
-                level,
-                message,
-            }
-        })
-        .collect()
+    let line = |number: u64| {
+        let (level, message) = server_line(revision, number);
+        Line {
+            number,
+            id: format!("{}-s{number}", &revision.id[..8]),
+            at: before(phase.deploy_at, -(number as f64 * PACE / speed)),
+            level,
+            message,
+        }
+    };
+    (count.saturating_sub(WINDOW)..count).map(line).collect()
 }
 
 fn server_line(revision: &Revision, number: u64) -> (&'static str, String) {
-    let dice = stable_number(&format!("{}{number}", revision.id));
-    match number {
-        0 => {
-            return (
-                "INFO",
-                "Starting server: 1 worker, 10 jobs per worker".into(),
-            );
-        }
-        1 => return ("INFO", "Connected to Postgres 16.4 and Redis 7.4".into()),
-        2 if revision.fate == ScheduledOutcome::DeployFails => {
-            return (
-                "ERROR",
-                "ModuleNotFoundError: No module named 'app.graph'".into(),
-            );
-        }
-        3 if revision.fate == ScheduledOutcome::DeployFails => {
-            return ("ERROR", "Application startup failed. Exiting.".into());
-        }
-        2 => {
-            return (
-                "INFO",
-                "Registered graphs: support, research, approval".into(),
-            );
-        }
-        3 => {
-            return (
-                "INFO",
-                "Application startup complete. Uvicorn running on 0.0.0.0:8000".into(),
-            );
-        }
-        _ => {}
-    }
+    let fails = revision.fate == ScheduledOutcome::DeployFails;
+    let (level, text) = match number {
+        0 => ("INFO", "Starting server: 1 worker, 10 jobs per worker"),
+        1 => ("INFO", "Connected to Postgres 16.4 and Redis 7.4"),
+        2 if fails => ("ERROR", "ModuleNotFoundError: No module named 'app.graph'"),
+        3 if fails => ("ERROR", "Application startup failed. Exiting."),
+        2 => ("INFO", "Registered graphs: support, research, approval"),
+        3 => (
+            "INFO",
+            "Application startup complete. Uvicorn running on 0.0.0.0:8000",
+        ),
+        _ => return request_line(stable_number(&format!("{}{number}", revision.id))),
+    };
+    (level, text.to_owned())
+}
+
+fn request_line(dice: u64) -> (&'static str, String) {
     let thread = stable_hex(&format!("thread {}", dice % 40), 12);
     let millis = 8 + dice % 900;
     match dice % 23 {
@@ -274,7 +219,7 @@ fn server_line(revision: &Revision, number: u64) -> (&'static str, String) {
 
 /// A query for log lines.
 #[derive(Debug, Clone, Default)]
-pub struct WantedRevision {
+pub struct Wanted {
     /// Newest first.
     pub descending: bool,
     /// Maximum number of lines.
@@ -292,133 +237,38 @@ pub struct WantedRevision {
 }
 
 fn rank(level: &str) -> usize {
-    ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
-        .iter()
-        .position(|word| *word == level)
-        .unwrap_or(1)
+    let levels = ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"];
+    levels.iter().position(|word| *word == level).unwrap_or(1)
 }
 
 /// A page of lines and the cursor of the next. There is always a cursor: without one the official client would read the
 /// same lines again.
-pub fn page(lines: &[Line], wanted: &WantedRevision, ids: bool) -> (Vec<Value>, String) {
-    let cursor = wanted.cursor.as_deref().and_then(|cursor| {
-        cursor
-            .strip_prefix("n")
-            .unwrap_or(cursor)
-            .parse::<u64>()
-            .ok()
-    });
+pub fn page(lines: &[Line], wanted: &Wanted, ids: bool) -> (Vec<Value>, String) {
+    let cursor = wanted.cursor.as_deref();
+    let cursor = cursor.and_then(|cursor| cursor.trim_start_matches('n').parse::<u64>().ok());
+    let level = wanted
+        .level
+        .as_ref()
+        .map(|level| rank(&level.to_uppercase()));
+    let query = wanted.query.as_ref().map(|query| query.to_lowercase());
     let fits = |line: &&Line| {
-        wanted
-            .level
-            .as_deref()
-            .is_none_or(|level| rank(line.level) >= rank(&level.to_uppercase()))
-            && wanted
-                .query
-                .as_deref()
-                .is_none_or(|query| line.message.to_lowercase().contains(&query.to_lowercase()))
+        level.is_none_or(|level| rank(line.level) >= level)
+            && query
+                .as_ref()
+                .is_none_or(|query| line.message.to_lowercase().contains(query))
             && wanted.start.is_none_or(|start| line.at >= start)
             && wanted.end.is_none_or(|end| line.at <= end)
-            && cursor.is_none_or(|at| {
-                if wanted.descending {
-                    line.number < at
-                } else {
-                    line.number >= at
-                }
-            })
+            && cursor.is_none_or(|at| (line.number < at) == wanted.descending)
     };
     let mut found: Vec<&Line> = lines.iter().filter(fits).collect();
     if wanted.descending {
         found.reverse();
     }
     found.truncate(wanted.limit);
-    let next = match (found.last(), wanted.descending) {
-        (Some(last), true) => last.number,
-        (Some(last), false) => last.number + 1,
-        (None, true) => cursor.unwrap_or(0),
-        (None, false) => cursor.unwrap_or(0),
-    };
-    (
-        found.into_iter().map(|line| line.json(ids)).collect(),
-        format!("n{next}"),
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::control::timetable::phases;
-    use crate::values::Object;
-
-    fn revision(fate: ScheduledOutcome) -> (Revision, Timestamp) {
-        let zero: Timestamp = "2026-11-21T00:00:00Z".parse().expect("a time");
-        let revision = Revision {
-            id: "44444444-4444-4444-8444-444444444444".into(),
-            created_at: zero,
-            source: "github".into(),
-            config: Object::new(),
-            fate,
-            forced: None,
-            interrupted_at: None,
-            title: "Add a tool".into(),
-        };
-        (revision, zero)
-    }
-
-    #[test]
-    fn build_logs_grow_with_the_build() {
-        let (revision, zero) = revision(ScheduledOutcome::BuildFails);
-        let count = |seconds: f64| {
-            let now = before(zero, -seconds);
-            let phase = phases(std::slice::from_ref(&revision), now, 1.0).remove(0);
-            build(&revision, &phase, now, 1.0).len()
-        };
-        assert_eq!(count(4.0), 0);
-        assert!(count(15.0) > 0 && count(15.0) < count(30.0) && count(30.0) < count(60.0));
-        assert_eq!(count(60.0), count(600.0));
-    }
-
-    #[test]
-    fn pages_never_repeat_a_line() {
-        let (revision, zero) = revision(ScheduledOutcome::Deployed);
-        let now = before(zero, -400.0);
-        let phase = phases(std::slice::from_ref(&revision), now, 1.0).remove(0);
-        let lines = server(&revision, &phase, now, 1.0);
-        assert!(lines.len() > 50);
-        for descending in [false, true] {
-            let mut wanted = WantedRevision {
-                descending,
-                limit: 7,
-                ..WantedRevision::default()
-            };
-            let mut seen = Vec::new();
-            loop {
-                let (found, next) = page(&lines, &wanted, true);
-                if found.is_empty() {
-                    break;
-                }
-                seen.extend(
-                    found
-                        .iter()
-                        .map(|line| line["id"].as_str().unwrap_or_default().to_owned()),
-                );
-                wanted.cursor = Some(next);
-            }
-            assert_eq!(seen.len(), lines.len());
-            seen.sort();
-            seen.dedup();
-            assert_eq!(seen.len(), lines.len());
-        }
-        let wanted = WantedRevision {
-            limit: 99,
-            level: Some("warning".into()),
-            ..WantedRevision::default()
-        };
-        assert!(
-            page(&lines, &wanted, true)
-                .0
-                .iter()
-                .all(|line| line["level"] != "INFO")
-        );
-    }
+    let after = u64::from(!wanted.descending);
+    let next = found
+        .last()
+        .map_or(cursor.unwrap_or(0), |last| last.number + after);
+    let found = found.into_iter().map(|line| line.json(ids));
+    (found.collect(), format!("n{next}"))
 }

@@ -1,125 +1,88 @@
-//! Validates paths and queries of requests.
+//! Validates bodies, paths and queries, in the words of pydantic. Of a body, only the required fields are checked here: that the
+//! client's bodies fit the control plane's document is tested with the document itself (`tests/protocol/requests.rs`).
 
-use super::shape::{Problem, invalid, one_of};
-use crate::http::Refusal;
+use crate::prelude::*;
 use uuid::Uuid;
 
 /// The names and values of a query, decoded.
 pub type Pairs = [(String, String)];
 
+fn problem(place: [&str; 2], says: &str, kind: &str) -> Value {
+    json!({"loc": place, "msg": says, "type": kind})
+}
+
+fn invalid(problems: &[Value]) -> Refusal {
+    json_response(
+        StatusCode::UNPROCESSABLE_ENTITY,
+        &json!({"detail": problems}),
+    )
+    .into()
+}
+
+/// Refuses a value.
+pub fn refused<T>(place: [&str; 2], says: &str, kind: &str) -> Result<T, Refusal> {
+    Err(invalid(&[problem(place, says, kind)]))
+}
+
+/// A body that is an object with these fields.
+pub fn body(bytes: &[u8], required: &[&str]) -> Result<Value, Refusal> {
+    let Ok(Value::Object(body)) = serde_json::from_slice(bytes) else {
+        return refused(["body", "0"], "JSON decode error", "json_invalid");
+    };
+    let lacks = required.iter().filter(|name| !body.contains_key(**name));
+    let problems: Vec<Value> = lacks
+        .map(|name| problem(["body", name], "Field required", "missing"))
+        .collect();
+    match problems.is_empty() {
+        true => Ok(Value::Object(body)),
+        false => Err(invalid(&problems)),
+    }
+}
+
 /// A path's id must be a UUID.
 pub fn path_uuid(name: &str, id: &str) -> Result<(), Refusal> {
-    if Uuid::try_parse(id).is_ok() {
-        return Ok(());
-    }
-    Err(invalid(&[Problem::at(
-        ["path", name],
-        "Input should be a valid UUID",
-        "uuid_parsing",
-    )]))
-}
-
-fn given<'a>(pairs: &'a Pairs, name: &str) -> Option<&'a str> {
-    pairs
-        .iter()
-        .rev()
-        .find(|(key, _)| key == name)
-        .map(|(_, value)| value.as_str())
-}
-
-fn refused<T>(name: &str, says: &str, kind: &'static str) -> Result<T, Refusal> {
-    Err(invalid(&[Problem::at(["query", name], says, kind)]))
-}
-
-/// A number of any size and sign; larger ones are clamped.
-pub fn whole(pairs: &Pairs, name: &str, or: i64) -> Result<i64, Refusal> {
-    use std::num::IntErrorKind::{NegOverflow, PosOverflow};
-    let Some(text) = given(pairs, name) else {
-        return Ok(or);
-    };
-    match text.parse::<i64>().map_err(|error| *error.kind()) {
-        Ok(number) => Ok(number),
-        Err(PosOverflow) => Ok(i64::MAX),
-        Err(NegOverflow) => Ok(i64::MIN),
-        Err(_) => refused(name, "Input should be a valid integer", "int_parsing"),
+    match Uuid::try_parse(id) {
+        Ok(_) => Ok(()),
+        Err(_) => refused(
+            ["path", name],
+            "Input should be a valid UUID",
+            "uuid_parsing",
+        ),
     }
 }
 
 /// A number within its bounds.
-pub fn number(
-    pairs: &Pairs,
-    name: &str,
-    least: usize,
-    most: usize,
-    or: usize,
-) -> Result<usize, Refusal> {
-    match whole(pairs, name, or as i64)? {
-        n if n > most as i64 => refused(
-            name,
-            &format!("Input should be less than or equal to {most}"),
-            "less_than_equal",
-        ),
-        n if n < least as i64 => refused(
-            name,
-            &format!("Input should be greater than or equal to {least}"),
-            "greater_than_equal",
-        ),
-        n => Ok(n as usize),
+pub fn number(pairs: &Pairs, name: &str, least: i64, most: i64, or: i64) -> Result<usize, Refusal> {
+    let (place, than) = (["query", name], "Input should be");
+    match last_of(pairs, name).map_or(Ok(or), str::parse) {
+        Err(_) => refused(place, &format!("{than} a valid integer"), "int_parsing"),
+        Ok(n) if n > most => {
+            let says = format!("{than} less than or equal to {most}");
+            refused(place, &says, "less_than_equal")
+        }
+        Ok(n) if n < least => {
+            let says = format!("{than} greater than or equal to {least}");
+            refused(place, &says, "greater_than_equal")
+        }
+        Ok(n) => Ok(n as usize),
     }
 }
 
-/// Where a page begins.
-pub fn offset(pairs: &Pairs) -> Result<usize, Refusal> {
-    number(pairs, "offset", 0, i64::MAX as usize, 0)
-}
-
-/// A boolean. Pydantic accepts more words; our clients don't need them.
-pub fn flag(pairs: &Pairs, name: &str) -> Result<Option<bool>, Refusal> {
-    match given(pairs, name) {
-        None => Ok(None),
-        Some("true") => Ok(Some(true)),
-        Some("false") => Ok(Some(false)),
-        Some(_) => refused(
-            name,
-            "Input should be a valid boolean, unable to interpret input",
-            "bool_parsing",
-        ),
-    }
-}
-
-/// One of a few words.
-pub fn word<'a>(pairs: &'a Pairs, name: &str, words: &[&str]) -> Result<Option<&'a str>, Refusal> {
-    match given(pairs, name) {
-        Some(text) if !words.contains(&text) => refused(name, &one_of(words), "enum"),
-        found => Ok(found),
-    }
+/// A page of a list, with the offset of the next.
+pub fn page(pairs: &Pairs, all: impl Iterator<Item = Value>) -> Result<Value, Refusal> {
+    let limit = number(pairs, "limit", 1, 100, 20)?;
+    let offset = number(pairs, "offset", 0, i64::MAX, 0)?;
+    let resources: Vec<Value> = all.skip(offset).take(limit).collect();
+    let next = offset.saturating_add(resources.len());
+    Ok(json!({"resources": resources, "offset": next}))
 }
 
 /// A text; an empty one counts as none.
 pub fn text<'a>(pairs: &'a Pairs, name: &str) -> Option<&'a str> {
-    given(pairs, name).filter(|value| !value.is_empty())
+    last_of(pairs, name).filter(|value| !value.is_empty())
 }
 
 /// A text that must be there.
 pub fn required<'a>(pairs: &'a Pairs, name: &str) -> Result<&'a str, Refusal> {
-    given(pairs, name).map_or_else(|| refused(name, "Field required", "missing"), Ok)
-}
-
-/// UUIDs, each under the same name, one at least and a hundred at most.
-pub fn uuids<'a>(pairs: &'a Pairs, name: &str) -> Result<Vec<&'a str>, Refusal> {
-    let all: Vec<&str> = pairs
-        .iter()
-        .filter(|(key, _)| key == name)
-        .map(|(_, value)| value.as_str())
-        .collect();
-    match all.iter().all(|id| Uuid::try_parse(id).is_ok()) {
-        _ if all.is_empty() => refused(name, "Field required", "missing"),
-        _ if all.len() > 100 => refused(
-            name,
-            "List should have at most 100 items after validation",
-            "too_long",
-        ),
-        false => refused(name, "Input should be a valid UUID", "uuid_parsing"),
-        true => Ok(all),
-    }
+    last_of(pairs, name).map_or_else(|| refused(["query", name], "Field required", "missing"), Ok)
 }

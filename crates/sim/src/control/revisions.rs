@@ -1,15 +1,10 @@
 //! Revisions over REST: listing, making, redeploying, interrupting.
 
-use super::ThisControl;
-use super::deployments::{add_revision, change, patch_body, repeat, with};
-use super::query::{flag, number, offset, path_uuid, text};
+use super::deployments::{add_revision, change, with};
+use super::query::{body, page, path_uuid, text};
 use super::timetable::{Deployment, Phase, Revision, phases};
-use super::{ControlServer, now};
-use crate::http::{Handled, Refusal, bad, done, json_response, missing, ok, query_pairs};
-use axum::body::Bytes;
-use axum::extract::{Path, State};
-use axum::http::{StatusCode, Uri};
-use serde_json::{Value, json};
+use super::{ControlServer, ThisControl};
+use crate::prelude::*;
 
 fn shown(plane: &ControlServer, revision: &Revision, phase: &Phase) -> Value {
     let full = revision.json(phase);
@@ -26,12 +21,9 @@ pub fn find<'a>(
     id: &str,
 ) -> Result<(&'a Revision, Phase), Refusal> {
     path_uuid("revision_id", id)?;
-    let at = deployment
-        .revisions
-        .iter()
-        .position(|revision| revision.id.eq_ignore_ascii_case(id));
     let phases = phases(&deployment.revisions, now(), plane.speed);
-    at.and_then(|at| Some((deployment.revisions.get(at)?, phases.into_iter().nth(at)?)))
+    let mut all = deployment.revisions.iter().zip(phases);
+    all.find(|(revision, _)| revision.id.eq_ignore_ascii_case(id))
         .ok_or_else(|| missing(&format!("Revision ID {id} not found.")))
 }
 
@@ -39,31 +31,17 @@ pub fn find<'a>(
 pub async fn list(State(plane): ThisControl, Path(id): Path<String>, uri: Uri) -> Handled {
     let pairs = query_pairs(&uri);
     with(&plane, &id, |deployment| {
-        let limit = number(&pairs, "limit", 1, 100, 20)?;
-        let offset = offset(&pairs)?;
-        flag(&pairs, "remote_reconciled")?;
-        let statuses: Option<Vec<&str>> =
-            text(&pairs, "status").map(|list| list.split(',').collect());
+        let wanted = |status: &str| {
+            text(&pairs, "status").is_none_or(|list| list.split(',').any(|one| one == status))
+        };
         let phases = phases(&deployment.revisions, now(), plane.speed);
-        let resources: Vec<Value> = deployment
-            .revisions
-            .iter()
-            .zip(&phases)
-            .rev()
-            .filter(|(_, phase)| {
-                statuses
-                    .as_ref()
-                    .is_none_or(|all| all.contains(&phase.status.as_str()))
-            })
-            .skip(offset)
-            .take(limit)
-            .map(|(revision, phase)| shown(&plane, revision, phase))
-            .collect();
+        let all = deployment.revisions.iter().zip(&phases).rev();
+        let all = all.filter(|(_, phase)| wanted(&phase.status));
+        let mut page = page(&pairs, all.map(|(one, phase)| shown(&plane, one, phase)))?;
         if plane.contract {
-            return Ok(ok(&json!({"resources": resources})));
+            page = json!({"resources": page["resources"]});
         }
-        let next = offset.saturating_add(resources.len());
-        Ok(ok(&json!({"resources": resources, "offset": next})))
+        Ok(ok(&page))
     })
 }
 
@@ -80,21 +58,17 @@ pub async fn get(
 
 /// `POST /v2/deployments/{id}/revisions`: always makes one.
 pub async fn create(State(plane): ThisControl, Path(id): Path<String>, bytes: Bytes) -> Handled {
-    let asked = patch_body(&plane, &bytes)?;
+    let asked = body(&bytes, &[])?;
     with(&plane, &id, |deployment| {
-        if !change(&plane, deployment, &asked)? {
-            repeat(deployment);
+        let newest =
+            |deployment: &Deployment| deployment.revisions.last().cloned().unwrap_or_default();
+        if !change(deployment, &asked) {
+            let Revision { source, config, .. } = newest(deployment);
+            add_revision(deployment, &source, config);
         }
-        let made = deployment
-            .revisions
-            .last()
-            .map(|made| made.id.clone())
-            .unwrap_or_default();
-        let (revision, phase) = find(&plane, deployment, &made)?;
-        Ok(json_response(
-            StatusCode::CREATED,
-            &shown(&plane, revision, &phase),
-        ))
+        let (revision, phase) = find(&plane, deployment, &newest(deployment).id)?;
+        let answer = shown(&plane, revision, &phase);
+        Ok(json_response(StatusCode::CREATED, &answer))
     })
 }
 
@@ -109,9 +83,8 @@ pub async fn redeploy(
         if let Some(made) = deployment.revisions.last_mut() {
             (made.title, made.fate) = (found.title, found.fate);
         }
-        Ok(ok(&deployment
-            .json(&plane.workspace, now(), plane.speed)
-            .unwrap_or_default()))
+        let answer = deployment.json(&plane.workspace, now(), plane.speed);
+        Ok(ok(&json!(answer)))
     })
 }
 
@@ -121,19 +94,12 @@ pub async fn interrupt(
     Path((id, revision)): Path<(String, String)>,
 ) -> Handled {
     with(&plane, &id, |deployment| {
-        let (found, phase) = find(&plane, deployment, &revision)?;
-        let over = matches!(
-            phase.status.as_str(),
-            "DEPLOYED" | "SKIPPED" | "INTERRUPTED"
-        ) || phase.status.contains("FAILED");
-        if over {
-            let text = format!(
-                "Revision ID {} is {} and cannot be interrupted.",
-                found.id, phase.status
-            );
+        let (found, Phase { status, .. }) = find(&plane, deployment, &revision)?;
+        let id = found.id.clone();
+        if ["DEPLOYED", "SKIPPED", "INTERRUPTED"].contains(&&*status) || status.contains("FAILED") {
+            let text = format!("Revision ID {id} is {status} and cannot be interrupted.");
             return Err(bad(&text));
         }
-        let id = found.id.clone();
         for one in deployment.revisions.iter_mut().filter(|one| one.id == id) {
             one.interrupted_at = Some(now());
             // One whose status was chosen has left its timetable.

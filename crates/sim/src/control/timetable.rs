@@ -1,9 +1,6 @@
 //! Deployments and their revisions, and the timetable by which revisions move through their statuses.
 
-use crate::ids::{before, iso_z};
-use crate::values::Object;
-use jiff::Timestamp;
-use serde_json::{Value, json};
+use crate::prelude::*;
 
 /// Seconds from one status to the next in real time.
 const CREATING: f64 = 3.0;
@@ -25,11 +22,9 @@ pub enum ScheduledOutcome {
     BuildFails,
     /// It builds, but does not become ready.
     DeployFails,
-    /// It waits for an upload until it is superseded by a newer revision.
-    Waits,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Revision {
     pub id: String,
     /// When it was created.
@@ -62,10 +57,6 @@ pub struct Phase {
     pub end: Timestamp,
 }
 
-fn plus(at: Timestamp, seconds: f64) -> Timestamp {
-    before(at, -seconds)
-}
-
 impl Revision {
     /// Whether it is built here rather than taken as an image.
     pub fn builds(&self) -> bool {
@@ -84,14 +75,14 @@ impl Revision {
 /// Returns the progress of a deployment's revisions, oldest first; of queued ones only the newest is built.
 pub fn phases(revisions: &[Revision], now: Timestamp, speed: f64) -> Vec<Phase> {
     let mut free_at = Timestamp::MIN;
-    let mut phases = Vec::with_capacity(revisions.len());
-    for (n, revision) in revisions.iter().enumerate() {
-        let newer = revisions.get(n + 1).map(|newer| newer.created_at);
+    let newer = revisions.iter().skip(1).map(|newer| Some(newer.created_at));
+    let all = revisions.iter().zip(newer.chain([None]));
+    all.map(|(revision, newer)| {
         let phase = phase(revision, newer, free_at, now, speed);
-        free_at = free_at.max(phase.end.min(now.max(phase.end)));
-        phases.push(phase);
-    }
-    phases
+        free_at = free_at.max(phase.end);
+        phase
+    })
+    .collect()
 }
 
 fn phase(
@@ -101,74 +92,47 @@ fn phase(
     now: Timestamp,
     speed: f64,
 ) -> Phase {
-    let after = |at: Timestamp, seconds: f64| plus(at, seconds / speed.max(1e-6));
+    let after = |at: Timestamp, seconds: f64| before(at, -seconds / speed);
     let created = after(revision.created_at, CREATING);
     let start = created.max(free_at);
-    let build_at = if revision.builds() {
-        after(start, AWAITING_BUILD)
-    } else {
-        start
-    };
-    let built = if revision.builds() {
-        after(build_at, BUILDING)
-    } else {
-        start
-    };
+    let (mut build_at, mut built) = (start, start);
+    if revision.builds() {
+        build_at = after(start, AWAITING_BUILD);
+        built = after(build_at, BUILDING);
+    }
     let deploy_at = after(built, AWAITING_DEPLOY);
     let done = after(deploy_at, DEPLOYING);
-    let mut steps: Vec<(&str, Timestamp)> = vec![("CREATING", revision.created_at)];
+    let mut steps = vec![("CREATING", revision.created_at)];
     if start > created {
         steps.push(("QUEUED", created));
     }
-    let skipped = newer.filter(|newer| {
-        revision.fate == ScheduledOutcome::Waits || (*newer > created && *newer < start)
-    });
-    let mut end = done;
-    if let Some(newer) = skipped {
-        end = newer.max(revision.created_at);
-        steps.retain(|(_, at)| *at < end);
-        steps.push(("SKIPPED", end));
-    } else {
-        if revision.builds() {
-            steps.extend([("AWAITING_BUILD", start), ("BUILDING", build_at)]);
-        }
-        match revision.fate {
-            ScheduledOutcome::Waits => {
-                steps.truncate(2);
-                end = Timestamp::MAX;
-            }
-            ScheduledOutcome::BuildFails => {
-                steps.push(("BUILD_FAILED", built));
-                end = built;
-            }
-            ScheduledOutcome::Deployed | ScheduledOutcome::DeployFails => {
-                let last = if revision.fate == ScheduledOutcome::Deployed {
-                    "DEPLOYED"
-                } else {
-                    "DEPLOY_FAILED"
-                };
-                steps.extend([
-                    ("AWAITING_DEPLOY", built),
-                    ("DEPLOYING", deploy_at),
-                    (last, done),
-                ]);
-            }
-        }
+    let skipped = newer.filter(|newer| *newer > created && *newer < start);
+    if skipped.is_none() && revision.builds() {
+        steps.extend([("AWAITING_BUILD", start), ("BUILDING", build_at)]);
     }
+    let deploys = |last| {
+        vec![
+            ("AWAITING_DEPLOY", built),
+            ("DEPLOYING", deploy_at),
+            (last, done),
+        ]
+    };
+    steps.extend(match (skipped, revision.fate) {
+        (Some(newer), _) => vec![("SKIPPED", newer)],
+        (None, ScheduledOutcome::BuildFails) => vec![("BUILD_FAILED", built)],
+        (None, ScheduledOutcome::Deployed) => deploys("DEPLOYED"),
+        (None, ScheduledOutcome::DeployFails) => deploys("DEPLOY_FAILED"),
+    });
+    let mut end = steps[steps.len() - 1].1;
     if let Some(at) = revision.interrupted_at.filter(|at| *at < end) {
         steps.retain(|(_, since)| *since <= at);
         steps.push(("INTERRUPTED", at));
         end = at;
     }
-    let (status, since) = steps
-        .iter()
-        .rev()
-        .find(|(_, at)| *at <= now)
-        .copied()
-        .unwrap_or(("CREATING", revision.created_at));
-    let status = revision.forced.clone().unwrap_or_else(|| status.to_owned());
+    let reached = steps.iter().rfind(|(_, at)| *at <= now);
+    let (status, since) = *reached.unwrap_or(&steps[0]);
     Phase {
-        status,
+        status: revision.forced.clone().unwrap_or_else(|| status.to_owned()),
         since,
         build_at,
         deploy_at,
@@ -204,8 +168,6 @@ pub struct Deployment {
     pub deleted_at: Option<Timestamp>,
     /// Whether it is a preview of a pull request.
     pub preview: bool,
-    /// Fields that the published document does not have: `agent`, `compute_tier`, `database_tier`.
-    pub newer: Object,
     /// Its revisions, oldest first.
     pub revisions: Vec<Revision>,
 }
@@ -214,67 +176,44 @@ impl Deployment {
     /// Its status now; `None` when it is gone.
     pub fn status(&self, now: Timestamp, speed: f64) -> Option<String> {
         let past = |at: Timestamp| (now.as_nanosecond() - at.as_nanosecond()) as f64 / 1e9 * speed;
-        if let Some(at) = self.deleted_at {
-            return match past(at) {
-                gone if gone > DELETING * 2.0 => None,
-                late if late > DELETING => Some("AWAITING_FINAL_DELETE".into()),
-                _ => Some("AWAITING_DELETE".into()),
-            };
-        }
-        let fixed = self.fixed_status.clone();
-        Some(fixed.unwrap_or_else(|| {
-            if past(self.created_at) < DATABASE {
-                "AWAITING_DATABASE"
-            } else {
-                "READY"
-            }
-            .into()
-        }))
+        let status = match self.deleted_at.map(past) {
+            Some(gone) if gone > DELETING * 2.0 => return None,
+            Some(late) if late > DELETING => "AWAITING_FINAL_DELETE",
+            Some(_) => "AWAITING_DELETE",
+            None if self.fixed_status.is_some() => return self.fixed_status.clone(),
+            None if past(self.created_at) < DATABASE => "AWAITING_DATABASE",
+            None => "READY",
+        };
+        Some(status.to_owned())
     }
 
-    /// The revision that served at a time.
-    pub fn serving(&self, at: Timestamp, speed: f64) -> Option<String> {
-        let made = self
-            .revisions
-            .partition_point(|revision| revision.created_at <= at);
-        let revisions = &self.revisions[..made];
-        let phases = phases(revisions, at, speed);
-        let serving = revisions
-            .iter()
-            .zip(&phases)
-            .rev()
-            .find(|(_, phase)| phase.status == "DEPLOYED");
-        serving.map(|(revision, _)| revision.id.clone())
+    /// The revision that served at a time, and its progress then.
+    pub fn serving(&self, at: Timestamp, speed: f64) -> Option<(&Revision, Phase)> {
+        let made = self.revisions.partition_point(|one| one.created_at <= at);
+        let phases = phases(&self.revisions[..made], at, speed);
+        let mut all = self.revisions.iter().zip(phases).rev();
+        all.find(|(_, phase)| phase.status == "DEPLOYED")
     }
 
     /// Its record; `None` when it is gone.
     pub fn json(&self, tenant: &str, now: Timestamp, speed: f64) -> Option<Value> {
         let status = self.status(now, speed)?;
         let phases = phases(&self.revisions, now, speed);
-        let active = self
-            .revisions
-            .iter()
-            .zip(&phases)
-            .rev()
-            .find(|(_, phase)| phase.status == "DEPLOYED");
+        let active = self.serving(now, speed);
         let latest = self.revisions.last();
         let changed = phases
             .last()
             .map_or(self.updated_at, |phase| phase.since.max(self.updated_at));
-        let mut record = json!({
+        Some(json!({
             "id": self.id, "tenant_id": tenant, "name": self.name, "display_name": self.display_name,
             "source": self.source, "status": status, "url": self.url, "source_config": self.config,
             "source_revision_config": latest.map(|latest| &latest.config), "secrets": self.secrets,
             "secret_references": self.references, "created_at": iso_z(self.created_at), "updated_at": iso_z(changed),
             "latest_revision_id": latest.map(|latest| &latest.id),
             "active_revision_id": active.map(|(active, _)| &active.id), "image_version": self.image_version,
-            "is_preview": self.preview, "tracer_session_id": crate::ids::stable_uuid(&format!("tracer {}", self.id)),
+            "is_preview": self.preview, "tracer_session_id": stable_uuid(&format!("tracer {}", self.id)),
             "agent": null,
-        });
-        self.newer
-            .iter()
-            .for_each(|(key, value)| record[key] = value.clone());
-        Some(record)
+        }))
     }
 }
 
@@ -282,95 +221,22 @@ impl Deployment {
 mod tests {
     use super::*;
 
-    fn revision(id: &str, at: Timestamp, source: &str, fate: ScheduledOutcome) -> Revision {
-        Revision {
-            id: id.into(),
-            created_at: at,
-            source: source.into(),
-            config: Object::new(),
-            fate,
-            forced: None,
-            interrupted_at: None,
-            title: String::new(),
-        }
-    }
-
-    fn words(revisions: &[Revision], at: Timestamp) -> Vec<String> {
-        phases(revisions, at, 1.0)
-            .into_iter()
-            .map(|phase| phase.status)
-            .collect()
-    }
-
     #[test]
-    fn revisions_go_through_all_statuses() {
+    fn only_the_newest_queued_revision_is_built_and_interrupted_ones_unblock_it() {
         let zero: Timestamp = "2026-11-21T00:00:00Z".parse().expect("a time");
-        let mut seen = Vec::new();
-        for second in 0..70 {
-            let word = words(
-                &[revision("a", zero, "github", ScheduledOutcome::Deployed)],
-                plus(zero, f64::from(second)),
-            )
-            .remove(0);
-            if seen.last() != Some(&word) {
-                seen.push(word);
-            }
-        }
-        assert_eq!(
-            seen,
-            [
-                "CREATING",
-                "AWAITING_BUILD",
-                "BUILDING",
-                "AWAITING_DEPLOY",
-                "DEPLOYING",
-                "DEPLOYED"
-            ]
-        );
-        let image = [revision(
-            "a",
-            zero,
-            "external_docker",
-            ScheduledOutcome::DeployFails,
-        )];
-        assert_eq!(words(&image, plus(zero, 5.0)), ["AWAITING_DEPLOY"]);
-        assert_eq!(words(&image, plus(zero, 60.0)), ["DEPLOY_FAILED"]);
-        assert_eq!(
-            words(
-                &[revision("a", zero, "github", ScheduledOutcome::BuildFails)],
-                plus(zero, 40.0)
-            ),
-            ["BUILD_FAILED"]
-        );
-    }
-
-    #[test]
-    fn only_the_newest_queued_revision_is_built() {
-        let zero: Timestamp = "2026-11-21T00:00:00Z".parse().expect("a time");
-        let three = [0.0, 10.0, 20.0]
-            .map(|at| revision("r", plus(zero, at), "github", ScheduledOutcome::Deployed));
-        assert_eq!(words(&three[..2], plus(zero, 16.0)), ["BUILDING", "QUEUED"]);
-        assert_eq!(
-            words(&three, plus(zero, 26.0)),
-            ["BUILDING", "SKIPPED", "QUEUED"]
-        );
-        assert_eq!(
-            words(&three, plus(zero, 300.0)),
-            ["DEPLOYED", "SKIPPED", "DEPLOYED"]
-        );
-    }
-
-    #[test]
-    fn interrupted_revisions_unblock_the_next() {
-        let zero: Timestamp = "2026-11-21T00:00:00Z".parse().expect("a time");
-        let mut two = [0.0, 10.0]
-            .map(|at| revision("r", plus(zero, at), "github", ScheduledOutcome::Deployed));
-        two[0].interrupted_at = Some(plus(zero, 15.0));
-        assert_eq!(
-            words(&two, plus(zero, 16.0)),
-            ["INTERRUPTED", "AWAITING_BUILD"]
-        );
-        two[1].forced = Some("SOMETHING_NEW".into());
-        assert_eq!(words(&two, plus(zero, 16.0))[1], "SOMETHING_NEW");
+        let mut all = [0.0, 10.0, 20.0].map(|at| Revision {
+            created_at: before(zero, -at),
+            source: "github".into(),
+            ..Revision::default()
+        });
+        let words = |all: &[Revision], at: f64| -> Vec<String> {
+            let phases = phases(all, before(zero, -at), 1.0);
+            phases.into_iter().map(|phase| phase.status).collect()
+        };
+        assert_eq!(words(&all[..2], 16.0), ["BUILDING", "QUEUED"]);
+        assert_eq!(words(&all, 26.0), ["BUILDING", "SKIPPED", "QUEUED"]);
+        assert_eq!(words(&all, 300.0), ["DEPLOYED", "SKIPPED", "DEPLOYED"]);
+        all[0].interrupted_at = Some(before(zero, -15.0));
+        assert_eq!(words(&all[..2], 16.0), ["INTERRUPTED", "AWAITING_BUILD"]);
     }
 }

@@ -2,18 +2,9 @@
 
 use super::demo::{first_pushed, revision_config, title};
 use super::past::run;
-use crate::agent::Agent;
-use crate::agent::graphs::Graph;
-use crate::agent::state::Thread;
+use crate::agent::prelude::*;
 use crate::control::ControlServer;
 use crate::control::timetable::{Revision, ScheduledOutcome};
-use crate::ids::uuid7;
-use crate::values::object_of;
-use jiff::Timestamp;
-use serde_json::{Value, json};
-use std::sync::Arc;
-use std::time::Duration;
-use tokio_util::sync::CancellationToken;
 
 /// Maximum numbers of runs and of checkpoints of an active thread.
 const RUNS: usize = 12;
@@ -21,107 +12,71 @@ const CHECKPOINTS: usize = 60;
 /// Maximum length of a list in an active thread's state; older entries are dropped.
 const LONGEST: usize = 14;
 
-/// Something that happens on a thread repeatedly.
-#[derive(Clone, Copy)]
-struct Behavior {
-    graph: Graph,
-    owner: &'static str,
-    about: &'static str,
-    inputs: &'static [&'static str],
-    /// Minimum seconds between two runs; the maximum is half as much again.
-    rest: u64,
-}
+/// What happens on a thread repeatedly: the graph, the owner, the subject, the inputs, and the minimum of seconds between two runs;
+/// the maximum is half as much again.
+type Behavior = (
+    Graph,
+    &'static str,
+    &'static str,
+    &'static [&'static str],
+    u64,
+);
 
-const CHAT: Behavior = Behavior {
-    graph: Graph::Support,
-    owner: "web chat",
-    about: "live chat",
-    inputs: &[
-        "Where is my order? It should be here by now.",
-        "I was charged twice, can I get a refund?",
-        "weather in 京都?",
-        "I cannot log in since I have a new phone",
-        "Do you ship to Åland?",
-    ],
-    rest: 20,
-};
-
-const MAIL: Behavior = Behavior {
-    graph: Graph::Support,
-    owner: "e-mail",
-    about: "inbox",
-    inputs: &["Please send me my invoice", "Opening hours?"],
-    rest: 30,
-};
+const CHAT: &[&str] = &[
+    "Where is my order? It should be here by now.",
+    "I was charged twice, can I get a refund?",
+    "weather in 京都?",
+    "I cannot log in since I have a new phone",
+    "Do you ship to Åland?",
+];
+const MAIL: &[&str] = &["Please send me my invoice", "Opening hours?"];
+const TOPICS: &[&str] = &[
+    "storage for tidal power",
+    "perovskite cells in winter",
+    "Wärmepumpen im Altbau",
+    "深海ケーブル",
+];
+const CLAUSES: &[&str] = &[
+    "limitation of liability",
+    "Kündigungsfrist",
+    "governing law",
+    "force majeure",
+];
 
 /// Returns what happens on the agent server of a deployment.
-fn behaviors(deployment: &str) -> Vec<Behavior> {
-    let one = |graph, owner, about, inputs, rest| Behavior {
-        graph,
-        owner,
-        about,
-        inputs,
-        rest,
-    };
+fn behaviors(deployment: &str) -> &'static [Behavior] {
+    use Graph::{Approval, Research, Slow, Support};
     match deployment {
-        "support-bot" => vec![CHAT, MAIL],
-        "invoice-agent" => vec![one(
-            Graph::Approval,
+        "support-bot" => &[
+            (Support, "web chat", "live chat", CHAT, 20),
+            (Support, "e-mail", "inbox", MAIL, 30),
+        ],
+        "invoice-agent" => &[(
+            Approval,
             "finance",
             "payments",
             &["480", "1250", "96.4"],
             10,
         )],
-        "research-desk" => vec![
-            one(
-                Graph::Research,
-                "lea",
-                "daily briefing",
-                &[
-                    "storage for tidal power",
-                    "perovskite cells in winter",
-                    "Wärmepumpen im Altbau",
-                    "深海ケーブル",
-                ],
-                24,
-            ),
-            one(Graph::Slow, "cron", "index refresh", &["12", "9", "16"], 4),
+        "research-desk" => &[
+            (Research, "lea", "daily briefing", TOPICS, 24),
+            (Slow, "cron", "index refresh", &["12", "9", "16"], 4),
         ],
-        "triage" => vec![Behavior {
-            about: "new tickets",
-            owner: "zendesk",
-            ..MAIL
-        }],
-        "contract-review" => vec![one(
-            Graph::Research,
-            "legal",
-            "clause check",
-            &[
-                "limitation of liability",
-                "Kündigungsfrist",
-                "governing law",
-                "force majeure",
-            ],
-            18,
-        )],
-        "kyc-checker" => vec![one(
-            Graph::Approval,
-            "compliance",
-            "deposits",
-            &["9500", "120"],
-            24,
-        )],
-        "translation-hub" => vec![one(Graph::Slow, "cron", "glossary sync", &["14", "8"], 6)],
-        _ => Vec::new(),
+        "triage" => &[(Support, "zendesk", "new tickets", MAIL, 30)],
+        "contract-review" => &[(Research, "legal", "clause check", CLAUSES, 18)],
+        "kyc-checker" => &[(Approval, "compliance", "deposits", &["9500", "120"], 24)],
+        "translation-hub" => &[(Slow, "cron", "glossary sync", &["14", "8"], 6)],
+        _ => &[],
     }
 }
 
 /// Starts the repeated runs of the agent server of a deployment.
 pub fn start(agent: &Arc<Agent>, region: &str, deployment: &str, stop: &CancellationToken) {
-    for (n, behavior) in behaviors(deployment).into_iter().enumerate() {
-        let id = uuid7(Timestamp::now());
-        let metadata = json!({"owner": behavior.owner, "subject": behavior.about, "region": region, "live": true});
-        let thread = Thread::new(id.clone(), Timestamp::now(), object_of(&metadata));
+    for (n, &behavior) in behaviors(deployment).iter().enumerate() {
+        let (_, owner, about, ..) = behavior;
+        let id = uuid7(now());
+        let metadata = json!({"owner": owner, "subject": about, "region": region, "live": true});
+        let thread = Thread::new(id.clone(), now(), object_of(&metadata));
         agent.memory().threads.insert(id.clone(), thread);
         spawn(stop, live(agent.clone(), id, behavior, n));
     }
@@ -149,20 +104,23 @@ fn spawn(stop: &CancellationToken, work: impl Future<Output = ()> + Send + 'stat
     });
 }
 
-fn input(behavior: Behavior, turn: usize) -> Value {
-    let text = behavior.inputs[turn % behavior.inputs.len()];
-    match behavior.graph {
+fn input(graph: Graph, text: &str) -> Value {
+    let number = text.parse::<f64>().unwrap_or(1.0);
+    match graph {
         Graph::Research => json!({"topic": text}),
-        Graph::Approval => {
-            json!({"amount": text.parse::<f64>().unwrap_or(1.0), "to": "Hoffmann & Söhne GmbH"})
-        }
-        Graph::Slow => json!({"seconds": text.parse::<f64>().unwrap_or(12.0)}),
+        Graph::Approval => json!({"amount": number, "to": "Hoffmann & Söhne GmbH"}),
+        Graph::Slow => json!({"seconds": number}),
         _ => json!({"messages": [{"role": "user", "content": text}]}),
     }
 }
 
 /// The runs of one thread, which pause while no client is present. They end when a client deletes the thread.
-async fn live(agent: Arc<Agent>, thread: String, behavior: Behavior, first: usize) {
+async fn live(
+    agent: Arc<Agent>,
+    thread: String,
+    (graph, _, _, inputs, rest): Behavior,
+    first: usize,
+) {
     agent
         .pause(Duration::from_millis(300 + 900 * first as u64))
         .await;
@@ -170,22 +128,19 @@ async fn live(agent: Arc<Agent>, thread: String, behavior: Behavior, first: usiz
         agent.company().await;
         let Some(waiting) = agent.with_thread(&thread, |thread| {
             tidy(thread);
-            thread
-                .checkpoints
-                .last()
-                .is_some_and(|last| last.pending().next().is_some())
+            let newest = thread.checkpoints.last();
+            newest.is_some_and(|last| last.pending().next().is_some())
         }) else {
             return;
         };
         let body = if waiting {
             json!({"command": {"resume": {"ok": turn % 3 != 2, "by": "night shift"}}})
         } else {
-            json!({"input": input(behavior, turn + first)})
+            json!({"input": input(graph, inputs[(turn + first) % inputs.len()])})
         };
-        run(&agent, &thread, behavior.graph, &body).await;
-        let rest = Duration::from_secs(behavior.rest)
-            + Duration::from_millis(fastrand::u64(0..behavior.rest * 500));
-        agent.pause(rest).await;
+        run(&agent, &thread, graph, &body).await;
+        let millis = rest * 1000 + fastrand::u64(0..rest * 500);
+        agent.pause(Duration::from_millis(millis)).await;
     }
 }
 
@@ -211,41 +166,36 @@ fn tidy(thread: &mut Thread) {
 
 /// Pushes to a deployment's branch: once at the start, and again some time after each push was deployed.
 async fn push_to(plane: Arc<ControlServer>, name: &'static str, rest: u64, first: u64) {
-    let sleep = |seconds: u64| {
-        tokio::time::sleep(Duration::from_secs(seconds).div_f64(plane.speed.max(1e-6)))
-    };
+    let sleep =
+        |seconds: u64| tokio::time::sleep(Duration::from_secs(seconds).div_f64(plane.speed));
     sleep(first * 40).await;
     for turn in first.. {
         {
             let mut deployments = plane.deployments();
-            let Some(deployment) = deployments
+            let mut living = deployments
                 .iter_mut()
-                .find(|one| one.name == name && one.deleted_at.is_none())
-            else {
+                .filter(|one| one.deleted_at.is_none());
+            let Some(deployment) = living.find(|one| one.name == name) else {
                 return;
             };
-            let now = Timestamp::now();
+            let now = now();
             let id = uuid7(now);
-            let config = revision_config(name, &deployment.source, &id);
-            let made = Revision {
+            let subject = first_pushed(name).filter(|_| turn == first);
+            let fails = turn % 4 == 3;
+            deployment.updated_at = now;
+            deployment.revisions.push(Revision {
                 created_at: now,
                 source: deployment.source.clone(),
-                config: object_of(&config),
-                fate: if turn % 4 == 3 {
+                config: object_of(&revision_config(name, &deployment.source, &id)),
+                fate: if fails {
                     ScheduledOutcome::BuildFails
                 } else {
                     ScheduledOutcome::Deployed
                 },
-                forced: None,
-                interrupted_at: None,
-                title: first_pushed(name)
-                    .filter(|_| turn == first)
-                    .unwrap_or_else(|| title(turn * 5 + rest))
-                    .to_owned(),
+                title: subject.unwrap_or_else(|| title(turn * 5 + rest)).to_owned(),
                 id,
-            };
-            deployment.updated_at = now;
-            deployment.revisions.push(made);
+                ..Revision::default()
+            });
             let surplus = deployment.revisions.len().saturating_sub(8);
             deployment.revisions.drain(..surplus);
         }

@@ -1,13 +1,11 @@
 //! The deployments of the demo: two regions of a small company, with deployments in every state.
 
+use crate::agent::prelude::*;
 use crate::control::ControlServer;
 use crate::control::integrations::integration;
 use crate::control::timetable::{Deployment, Revision, ScheduledOutcome};
-use crate::ids::{before, stable_hex, stable_number, stable_uuid};
-use crate::values::object_of;
-use jiff::Timestamp;
-use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use ScheduledOutcome::{BuildFails, DeployFails, Deployed};
+use Serves::{Custom, Invented, Nowhere};
 
 /// The deployments with an agent server: their regions and names. Each has its own threads.
 pub const HOSTS: [(&str, &str); 8] = [
@@ -21,180 +19,77 @@ pub const HOSTS: [(&str, &str); 8] = [
     ("eu", "translation-hub"),
 ];
 
-/// An entry of the table below.
-struct Plan {
-    name: &'static str,
-    display: Option<&'static str>,
-    source: &'static str,
+/// How a deployment is made.
+#[derive(Clone, Copy)]
+pub struct Plan<'a> {
+    pub name: &'a str,
+    pub display: Option<&'a str>,
+    pub source: &'a str,
     /// Where it serves: on a live agent server, at a made-up address, or nowhere yet.
-    serves: Serves,
-    kind: &'static str,
-    status: Option<&'static str>,
-    /// The final statuses of its revisions, oldest first.
-    history: &'static [ScheduledOutcome],
+    pub serves: Serves,
+    pub kind: &'a str,
+    pub status: Option<&'a str>,
+    /// The number of its revisions, and which of them failed.
+    pub history: (usize, &'a [(usize, ScheduledOutcome)]),
     /// The subjects of the commits of its newest revisions, oldest first.
-    subjects: &'static [&'static str],
+    pub subjects: &'a [&'a str],
     /// Age of the newest one in hours.
-    age: f64,
-    preview: bool,
+    pub age: f64,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Serves {
+pub enum Serves {
     Live,
     Custom,
     Invented,
     Nowhere,
 }
 
-use ScheduledOutcome::{BuildFails, DeployFails, Deployed};
-
-const PLAN: Plan = Plan {
+pub const PLAN: Plan<'static> = Plan {
     name: "",
     display: None,
     source: "github",
     serves: Serves::Live,
     kind: "prod",
     status: None,
-    history: &[Deployed, Deployed, Deployed, Deployed],
+    history: (4, &[]),
     subjects: &[],
     age: 30.0,
-    preview: false,
 };
 
-/// The deployments of a region.
-fn plans(region: &str) -> Vec<Plan> {
-    if region == "us" {
-        vec![
-            Plan {
-                name: "support-bot",
-                history: &[
-                    Deployed, Deployed, BuildFails, Deployed, Deployed, Deployed, Deployed,
-                ],
-                subjects: &["shorter prompt", "log the run id"],
-                age: 5.0,
-                ..PLAN
-            },
-            Plan {
-                name: "invoice-agent",
-                history: &[
-                    Deployed,
-                    Deployed,
-                    Deployed,
-                    DeployFails,
-                    Deployed,
-                    BuildFails,
-                ],
-                subjects: &[
-                    "first version",
-                    "new index",
-                    "read e-invoices",
-                    "move to pydantic 2",
-                    "sort by queue",
-                    "pin pydantic",
-                ],
-                age: 1.2,
-                ..PLAN
-            },
-            Plan {
-                name: "triage",
-                display: Some("Ticket triage"),
-                subjects: &["sort by queue"],
-                age: 52.0,
-                ..PLAN
-            },
-            Plan {
-                name: "research-desk",
-                source: "external_docker",
-                serves: Serves::Custom,
-                kind: "",
-                age: 76.0,
-                ..PLAN
-            },
-            Plan {
-                name: "nightly-etl",
-                serves: Serves::Nowhere,
-                kind: "dev",
-                status: Some("UNUSED"),
-                subjects: &["weekly roll-up"],
-                age: 24.0 * 31.0,
-                ..PLAN
-            },
-            Plan {
-                name: "onboarding-flow",
-                serves: Serves::Invented,
-                kind: "dev",
-                history: &[Deployed],
-                subjects: &["first version"],
-                age: 0.0,
-                ..PLAN
-            },
-            Plan {
-                name: "pr-482-support-bot",
-                serves: Serves::Nowhere,
-                kind: "dev",
-                history: &[Deployed, DeployFails],
-                subjects: &["first version", "try new prompt"],
-                age: 3.5,
-                preview: true,
-                ..PLAN
-            },
-        ]
-    } else {
-        vec![
-            Plan {
-                name: "support-bot",
-                history: &[Deployed, Deployed, Deployed, Deployed, Deployed],
-                subjects: &["shorter prompt", "retry on 429"],
-                age: 5.1,
-                ..PLAN
-            },
-            Plan {
-                name: "contract-review",
-                display: Some("Vertragsprüfung"),
-                history: &[
-                    Deployed, BuildFails, BuildFails, Deployed, Deployed, Deployed, Deployed,
-                    Deployed,
-                ],
-                subjects: &["clause index"],
-                age: 20.0,
-                ..PLAN
-            },
-            Plan {
-                name: "kyc-checker",
-                source: "internal_source",
-                serves: Serves::Custom,
-                kind: "dev_zero",
-                age: 9.0,
-                ..PLAN
-            },
-            Plan {
-                name: "translation-hub",
-                display: Some("翻訳ハブ"),
-                subjects: &["用語集を更新", "glossary v2"],
-                age: 6.0,
-                ..PLAN
-            },
-            Plan {
-                name: "vendor-intake",
-                serves: Serves::Nowhere,
-                status: Some("AWAITING_DATABASE"),
-                history: &[Deployed],
-                subjects: &["first version"],
-                age: 0.05,
-                ..PLAN
-            },
-            Plan {
-                name: "legacy-faq",
-                serves: Serves::Invented,
-                kind: "dev",
-                status: Some("AWAITING_DELETE"),
-                age: 24.0 * 80.0,
-                ..PLAN
-            },
-        ]
-    }
+/// Declares plans, each with what differs from the usual.
+macro_rules! plans {
+    ($($name:literal $age:literal { $($field:ident: $value:expr),* })*) => {
+        &[$(Plan { name: $name, age: $age, $($field: $value,)* ..PLAN },)*]
+    };
 }
+
+const US: &[Plan<'static>] = plans! {
+    "support-bot" 5.0 { history: (7, &[(2, BuildFails)]), subjects: &["shorter prompt", "log the run id"] }
+    "invoice-agent" 1.2 {
+        history: (6, &[(3, DeployFails), (5, BuildFails)]),
+        subjects: &["first version", "new index", "read e-invoices", "move to pydantic 2", "sort by queue", "pin pydantic"]
+    }
+    "triage" 52.0 { display: Some("Ticket triage"), subjects: &["sort by queue"] }
+    "research-desk" 76.0 { source: "external_docker", serves: Custom, kind: "" }
+    "nightly-etl" 744.0 { serves: Nowhere, kind: "dev", status: Some("UNUSED"), subjects: &["weekly roll-up"] }
+    "onboarding-flow" 0.0 { serves: Invented, kind: "dev", history: (1, &[]), subjects: &["first version"] }
+    "pr-482-support-bot" 3.5 {
+        serves: Nowhere, kind: "dev", history: (2, &[(1, DeployFails)]), subjects: &["first version", "try new prompt"]
+    }
+};
+const EU: &[Plan<'static>] = plans! {
+    "support-bot" 5.1 { history: (5, &[]), subjects: &["shorter prompt", "retry on 429"] }
+    "contract-review" 20.0 {
+        display: Some("Vertragsprüfung"), history: (8, &[(1, BuildFails), (2, BuildFails)]), subjects: &["clause index"]
+    }
+    "kyc-checker" 9.0 { source: "internal_source", serves: Custom, kind: "dev_zero" }
+    "translation-hub" 6.0 { display: Some("翻訳ハブ"), subjects: &["用語集を更新", "glossary v2"] }
+    "vendor-intake" 0.05 {
+        serves: Nowhere, status: Some("AWAITING_DATABASE"), history: (1, &[]), subjects: &["first version"]
+    }
+    "legacy-faq" 1920.0 { serves: Invented, kind: "dev", status: Some("AWAITING_DELETE") }
+};
 
 /// Subject lines of commits, for revisions that were pushed.
 const TITLES: [&str; 12] = [
@@ -235,190 +130,99 @@ pub fn revision_config(name: &str, source: &str, id: &str) -> Value {
         "nightly-etl" => "develop",
         _ => "main",
     };
-    match source {
-        "external_docker" => json!({
-            "repo_ref": null, "langgraph_config_path": null,
-            "image_uri": format!("ghcr.io/acme/{name}@sha256:{}", stable_hex(id, 64)),
-            "source_tarball_path": null, "repo_commit_sha": null,
-        }),
-        "internal_source" => json!({
-            "repo_ref": null, "langgraph_config_path": "langgraph.json", "image_uri": null,
-            "source_tarball_path": format!("uploads/{name}-{}.tar.gz", stable_hex(id, 12)), "repo_commit_sha": null,
-        }),
-        _ => json!({
-            "repo_ref": reference, "langgraph_config_path": "langgraph.json", "image_uri": null,
-            "source_tarball_path": null, "repo_commit_sha": stable_hex(id, 40),
-        }),
-    }
+    let (docker, archive) = (source == "external_docker", source == "internal_source");
+    let github = !docker && !archive;
+    json!({
+        "repo_ref": github.then_some(reference), "langgraph_config_path": (!docker).then_some("langgraph.json"),
+        "image_uri": docker.then(|| format!("ghcr.io/acme/{name}@sha256:{}", stable_hex(id, 64))),
+        "source_tarball_path": archive.then(|| format!("uploads/{name}-{}.tar.gz", stable_hex(id, 12))),
+        "repo_commit_sha": github.then(|| stable_hex(id, 40)),
+    })
 }
 
 /// Fills a region. `servers` are the URLs of its agent servers, by deployment.
 pub fn fill(plane: &ControlServer, servers: &BTreeMap<&str, &str>) {
-    let now = Timestamp::now();
-    let mut deployments = plane.deployments();
-    for plan in plans(&plane.region) {
-        let id = stable_uuid(&format!("{} {}", plane.region, plan.name));
-        let count = plan.history.len();
-        let revision_id = |n: usize| stable_uuid(&format!("{id} revision {n}"));
-        // Revisions are some hours apart.
-        let gap = |n: usize| 7.0 + (stable_number(&revision_id(n)) % 90) as f64;
-        let revisions: Vec<Revision> = plan
-            .history
-            .iter()
-            .enumerate()
-            .map(|(n, fate)| {
-                let id = revision_id(n);
-                let dice = stable_number(&id);
-                let hours = plan.age + (n..count - 1).map(gap).sum::<f64>();
-                let config = revision_config(plan.name, plan.source, &id);
-                let forced = match (plan.name, n + 1 == count) {
-                    ("vendor-intake", _) => Some("CREATING".to_owned()),
-                    ("kyc-checker", true) => Some("INTERRUPTED".to_owned()),
-                    _ => None,
-                };
-                Revision {
-                    created_at: before(now, hours * 3600.0 + 2.0),
-                    source: plan.source.to_owned(),
-                    config: object_of(&config),
-                    fate: *fate,
-                    forced,
-                    interrupted_at: None,
-                    title: (n + plan.subjects.len())
-                        .checked_sub(count)
-                        .and_then(|at| plan.subjects.get(at).copied())
-                        .unwrap_or_else(|| title(dice / 7))
-                        .to_owned(),
-                    id,
-                }
-            })
-            .collect();
-        let invented = format!(
-            "https://{}-{}.{}.langgraph.app",
-            plan.name,
-            stable_hex(&id, 32),
-            plane.region
-        );
-        let live = servers.get(plan.name);
-        let (url, custom) = match plan.serves {
-            Serves::Live => (json!(live), json!(live)),
-            Serves::Custom => (Value::Null, json!(live)),
-            Serves::Invented => (json!(invented), Value::Null),
-            Serves::Nowhere => (Value::Null, Value::Null),
-        };
-        let github = plan.source == "github";
-        let config = json!({
-            "integration_id": github.then(|| integration("acme")),
-            "repo_url": github.then(|| format!("https://github.com/acme/{}", plan.name.trim_start_matches("pr-482-"))),
-            "deployment_type": (!plan.kind.is_empty()).then_some(plan.kind),
-            "build_on_push": github && plan.name != "contract-review", "custom_url": custom,
-            "resource_spec": (plan.kind == "prod").then(|| json!({"min_scale": 1, "max_scale": 4, "cpu": 1, "memory_mb": 2048})),
-            "listener_id": (plan.source == "external_docker").then(|| stable_uuid(&format!("{} k8s-prod", plane.name))),
-            "listener_config": (plan.source == "external_docker").then(|| json!({"k8s_namespace": "agents"})),
-            "install_command": null, "build_command": null,
-        });
-        let created = revisions.first().map_or(now, |first| first.created_at);
-        deployments.push(Deployment {
-            name: plan.name.to_owned(),
-            display_name: plan.display.map(str::to_owned),
-            source: plan.source.to_owned(),
-            config: object_of(&config),
-            secrets: vec![
-                json!({"name": "OPENAI_API_KEY", "value": format!("sk-proj-{}", stable_hex(&id, 32))}),
-                json!({"name": "ZENDESK_TOKEN", "value": stable_hex(plan.name, 24)}),
-                json!({"name": "LOG_LEVEL", "value": "INFO"}),
-            ],
-            created_at: created,
-            updated_at: created,
-            fixed_status: plan.status.map(str::to_owned),
-            url: url.as_str().map(str::to_owned),
-            image_version: (plan.status != Some("AWAITING_DATABASE")).then(|| "0.16.7".to_owned()),
-            preview: plan.preview,
-            revisions,
-            id,
-            ..Deployment::default()
-        });
-    }
+    let plans = if plane.region == "us" { US } else { EU };
+    let made = |plan: &Plan<'_>| deployment(plane, plan, servers.get(plan.name).copied());
+    plane.deployments().extend(plans.iter().map(made));
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Options;
-
-    #[test]
-    fn demo_has_every_deployment_status() {
-        let now = Timestamp::now();
-        let mut all = Vec::new();
-        for region in ["us", "eu"] {
-            let plane = ControlServer::new(region, region, "http://127.0.0.1:1", &Options::demo());
-            let hosts = HOSTS.iter().filter(|(of, _)| *of == region);
-            fill(
-                &plane,
-                &hosts
-                    .map(|(_, deployment)| (*deployment, "http://127.0.0.1:2"))
-                    .collect(),
-            );
-            for deployment in plane.deployments().iter() {
-                let phases = crate::control::timetable::phases(&deployment.revisions, now, 1.0);
-                let latest = phases
-                    .last()
-                    .map(|phase| phase.status.clone())
-                    .unwrap_or_default();
-                let made: Vec<Timestamp> = deployment
-                    .revisions
-                    .iter()
-                    .map(|one| one.created_at)
-                    .collect();
-                assert!(made.is_sorted(), "{}", deployment.name);
-                all.push((
-                    deployment.name.clone(),
-                    deployment.status(now, 1.0).unwrap_or_default(),
-                    latest,
-                ));
-            }
-        }
-        assert_eq!(all.len(), 13);
-        for status in ["READY", "UNUSED", "AWAITING_DATABASE", "AWAITING_DELETE"] {
-            assert!(all.iter().any(|(_, seen, _)| seen == status), "{status}");
-        }
-        for status in [
-            "DEPLOYED",
-            "BUILD_FAILED",
-            "DEPLOY_FAILED",
-            "CREATING",
-            "INTERRUPTED",
-        ] {
-            assert!(
-                all.iter().any(|(_, _, seen)| seen == status),
-                "{status} in {all:?}"
-            );
-        }
-        assert_eq!(
-            all.iter()
-                .filter(|(name, ..)| name == "support-bot")
-                .count(),
-            2
-        );
-    }
-
-    #[test]
-    fn server_log_of_an_unused_deployment_ends_in_the_past() {
-        let plane = ControlServer::new("us", "us", "http://127.0.0.1:1", &Options::demo());
-        fill(&plane, &BTreeMap::new());
-        let end = |name: &str| {
-            let all = plane.deployments();
-            let one = all
-                .iter()
-                .find(|deployment| deployment.name == name)
-                .expect("a deployment");
-            crate::control::log_calls::serving(&plane, one)
-                .last()
-                .map(|line| Timestamp::now().duration_since(line.at))
+/// Makes a deployment. `live` is the URL of its agent server.
+pub fn deployment(plane: &ControlServer, plan: &Plan<'_>, live: Option<&str>) -> Deployment {
+    let Plan { name, source, .. } = *plan;
+    let id = stable_uuid(&format!("{} {name}", plane.region));
+    let (count, failed) = plan.history;
+    let mut created = before(now(), plan.age * 3600.0 + 2.0);
+    let mut revisions = Vec::new();
+    for n in (0..count).rev() {
+        let id = stable_uuid(&format!("{id} revision {n}"));
+        let dice = stable_number(&id);
+        let forced = match (name, n + 1 == count) {
+            ("vendor-intake", _) => Some("CREATING".to_owned()),
+            ("kyc-checker", true) => Some("INTERRUPTED".to_owned()),
+            _ => None,
         };
-        assert!(end("nightly-etl").is_some_and(|age| age.as_hours() > 24));
-        assert!(
-            end("invoice-agent").is_some_and(|age| age.as_secs() < 60),
-            "one in use writes until now"
-        );
+        let subject = (n + plan.subjects.len()).checked_sub(count);
+        let subject = subject.and_then(|at| plan.subjects.get(at).copied());
+        if n + 1 < count {
+            // Revisions are some hours apart.
+            created = before(created, (7 + dice % 90) as f64 * 3600.0);
+        }
+        revisions.push(Revision {
+            created_at: created,
+            source: source.to_owned(),
+            config: object_of(&revision_config(name, source, &id)),
+            fate: failed
+                .iter()
+                .find(|(at, _)| *at == n)
+                .map_or(Deployed, |(_, fate)| *fate),
+            forced,
+            interrupted_at: None,
+            title: subject.unwrap_or_else(|| title(dice / 7)).to_owned(),
+            id,
+        });
+    }
+    revisions.reverse();
+    let invented = format!(
+        "https://{name}-{}.{}.langgraph.app",
+        stable_hex(&id, 32),
+        plane.region
+    );
+    let (url, custom) = match plan.serves {
+        Serves::Live => (live, live),
+        Custom => (None, live),
+        Invented => (Some(&*invented), None),
+        Nowhere => (None, None),
+    };
+    let (github, docker) = (source == "github", source == "external_docker");
+    let config = json!({
+        "integration_id": github.then(|| integration("acme")),
+        "repo_url": github.then(|| format!("https://github.com/acme/{}", name.trim_start_matches("pr-482-"))),
+        "deployment_type": Some(plan.kind).filter(|kind| !kind.is_empty()),
+        "build_on_push": github && name != "contract-review", "custom_url": custom,
+        "resource_spec": (plan.kind == "prod").then(|| json!({"min_scale": 1, "max_scale": 4, "cpu": 1, "memory_mb": 2048})),
+        "listener_id": docker.then(|| stable_uuid(&format!("{} k8s-prod", plane.name))),
+        "listener_config": docker.then(|| json!({"k8s_namespace": "agents"})), "install_command": null,
+        "build_command": null,
+    });
+    Deployment {
+        name: name.to_owned(),
+        display_name: plan.display.map(str::to_owned),
+        source: source.to_owned(),
+        config: object_of(&config),
+        secrets: vec![
+            json!({"name": "OPENAI_API_KEY", "value": format!("sk-proj-{}", stable_hex(&id, 32))}),
+            json!({"name": "ZENDESK_TOKEN", "value": stable_hex(name, 24)}),
+            json!({"name": "LOG_LEVEL", "value": "INFO"}),
+        ],
+        created_at: created,
+        updated_at: created,
+        fixed_status: plan.status.map(str::to_owned),
+        url: url.map(str::to_owned),
+        image_version: (plan.status != Some("AWAITING_DATABASE")).then(|| "0.16.7".to_owned()),
+        preview: name.starts_with("pr-"),
+        revisions,
+        id,
+        ..Deployment::default()
     }
 }

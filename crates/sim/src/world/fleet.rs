@@ -1,12 +1,9 @@
 //! Many deployments in one region, for long lists.
 
+use super::demo::{PLAN, Plan, deployment};
+use crate::agent::prelude::*;
 use crate::control::ControlServer;
-use crate::control::integrations::integration;
-use crate::control::timetable::{Deployment, Revision, ScheduledOutcome};
-use crate::ids::{before, stable_hex, stable_number, stable_uuid};
-use crate::values::object_of;
-use jiff::Timestamp;
-use serde_json::json;
+use crate::control::timetable::ScheduledOutcome;
 
 const FIRST: [&str; 12] = [
     "amber", "brisk", "cedar", "delta", "ember", "fjord", "grove", "harbor", "iris", "juniper",
@@ -19,78 +16,27 @@ const SECOND: [&str; 10] = [
 
 /// Adds this many deployments, always the same ones.
 pub fn fill(plane: &ControlServer, agent: Option<&str>, count: usize) {
-    let now = Timestamp::now();
-    let mut deployments = plane.deployments();
-    for n in 0..count {
-        let name = format!(
-            "{}-{}-{n:04}",
-            FIRST[n % FIRST.len()],
-            SECOND[n / FIRST.len() % SECOND.len()]
-        );
-        let dice = stable_number(&name);
-        let revisions = (0..1 + dice % 5).map(|k| {
-            let id = stable_uuid(&format!("{name} revision {k}"));
-            let age = 3600.0 * (1.0 + (5 - k) as f64 * 30.0 + (dice % 700) as f64);
-            let config = json!({
-                "repo_ref": "main", "langgraph_config_path": "langgraph.json", "image_uri": null,
-                "source_tarball_path": null, "repo_commit_sha": stable_hex(&id, 40),
-            });
-            Revision {
-                created_at: before(now, age),
-                source: "github".into(),
-                config: object_of(&config),
-                fate: if (dice / 7 + k).is_multiple_of(11) {
-                    ScheduledOutcome::BuildFails
-                } else {
-                    ScheduledOutcome::Deployed
-                },
-                forced: None,
-                interrupted_at: None,
-                title: format!("Change number {k}"),
-                id,
-            }
-        });
-        let revisions: Vec<Revision> = revisions.collect();
-        let created = revisions.first().map_or(now, |first| first.created_at);
-        let config = json!({
-            "integration_id": integration("acme"), "repo_url": format!("https://github.com/acme/{name}"),
-            "deployment_type": if n % 3 == 0 { "prod" } else { "dev" }, "build_on_push": n % 2 == 0,
-            "custom_url": null, "resource_spec": null, "listener_id": null, "listener_config": null,
-            "install_command": null, "build_command": null,
-        });
-        deployments.push(Deployment {
-            id: stable_uuid(&name),
-            source: "github".into(),
-            config: object_of(&config),
-            secrets: vec![
-                json!({"name": "OPENAI_API_KEY", "value": format!("sk-{}", stable_hex(&name, 32))}),
-            ],
-            created_at: created,
-            updated_at: created,
-            fixed_status: (n % 17 == 16).then(|| "UNUSED".into()),
-            url: agent.map(str::to_owned),
-            image_version: Some("0.16.7".into()),
-            revisions,
-            name,
-            ..Deployment::default()
-        });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Options;
-
-    #[test]
-    fn generated_deployments_are_deterministic_and_unique() {
-        let plane = ControlServer::new("local", "local", "http://127.0.0.1:1", &Options::default());
-        fill(&plane, None, 300);
-        let deployments = plane.deployments();
-        let mut all: Vec<&str> = deployments.iter().map(|one| one.name.as_str()).collect();
-        assert_eq!((all.len(), all[0]), (300, "amber-agent-0000"));
-        all.sort_unstable();
-        all.dedup();
-        assert_eq!(all.len(), 300);
-    }
+    let made = |n: usize| {
+        let (first, second) = (FIRST[n % 12], SECOND[n / 12 % 10]);
+        let name = format!("{first}-{second}-{n:04}");
+        let dice = stable_number(&name) as usize;
+        let failed = (0..5).filter(|k| (dice / 7 + k).is_multiple_of(11));
+        let failed: Vec<_> = failed.map(|k| (k, ScheduledOutcome::BuildFails)).collect();
+        let plan = Plan {
+            name: &name,
+            kind: if n.is_multiple_of(3) { "prod" } else { "dev" },
+            status: (n % 17 == 16).then_some("UNUSED"),
+            history: (1 + dice % 5, &failed),
+            age: (dice % 700) as f64 + 1.0,
+            ..PLAN
+        };
+        let mut made = deployment(plane, &plan, agent);
+        made.secrets.truncate(1);
+        for field in ["custom_url", "resource_spec"] {
+            made.config.insert(field.into(), Value::Null);
+        }
+        made
+    };
+    let all: Vec<_> = (0..count).map(made).collect();
+    plane.deployments().extend(all);
 }

@@ -7,13 +7,11 @@ mod many;
 mod past;
 mod stories;
 
-use super::agent::{Agent, Host};
+use super::agent::Host;
 use super::control::ControlServer;
 use super::{Options, Scenario};
-use futures::FutureExt;
-use futures::future::{BoxFuture, Shared};
-use std::sync::Arc;
-use tokio_util::sync::CancellationToken;
+use crate::agent::prelude::*;
+use futures::future::Shared;
 
 /// The past and the activity of an agent server, created when a client first requests something.
 pub type History = Shared<BoxFuture<'static, ()>>;

@@ -3,18 +3,9 @@
 
 use super::stories::{Act, Story, stories};
 use crate::agent::crons::create as create_cron;
-use crate::agent::graphs::Graph;
-use crate::agent::life;
-use crate::agent::state::{Assistant, StoreItem, Thread, Version};
-use crate::agent::{Agent, edit};
-use crate::clock::Clock;
-use crate::ids::{before, stable_uuid, uuid7};
-use crate::values::object_of;
-use futures::future::{FutureExt, join};
-use jiff::Timestamp;
-use serde_json::{Value, json};
-use std::sync::Arc;
-use std::time::Duration;
+use crate::agent::prelude::*;
+use crate::agent::{edit, life};
+use futures::future::join;
 
 /// Modes for a person who watches.
 const WATCHED: [&str; 5] = ["values", "updates", "messages-tuple", "custom", "tasks"];
@@ -48,66 +39,49 @@ async fn tell(agent: &Arc<Agent>, region: &str, now: Timestamp, story: Story) {
     let mut acts = story.acts.into_iter().peekable();
     while let Some((ago, act)) = acts.next() {
         let at = before(now, ago);
-        match act {
-            Act::Run(_) | Act::RunAs(..) | Act::Queue(_) => {
-                let (graph, body, worker) = match act {
-                    Act::RunAs(graph, body) => (graph, body, Duration::ZERO),
-                    Act::Queue(body) => (story.graph, body, NO_WORKER),
-                    Act::Run(body) => (story.graph, body, Duration::ZERO),
-                    _ => continue,
-                };
-                let stop = acts.next_if(|(_, next)| matches!(next, Act::Cancel | Act::Delete));
-                let silent = ago > SILENT && !matches!(graph, Graph::Crawl | Graph::Slow);
-                let clock = Clock::past(at, agent.speed, agent.ids.kind(), silent);
-                let body = watched(graph, &located(agent, &id, &body));
-                happen(
-                    agent,
-                    &id,
-                    &body,
-                    &clock,
-                    worker,
-                    stop.map(|(then, act)| (ago - then, act)),
-                )
-                .await;
-            }
+        let (graph, body, worker) = match act {
+            Act::Run(body) => (story.graph, body, Duration::ZERO),
+            Act::RunAs(graph, body) => (graph, body, Duration::ZERO),
+            Act::Queue(body) => (story.graph, body, NO_WORKER),
             Act::Edit(body) => {
-                let body = located(agent, &id, &body);
+                let body = located(agent, &id, body);
                 // The stories contain no invalid requests.
                 let _ = agent.with_thread(&id, |thread| edit::edit(thread, &body, at));
+                continue;
             }
             Act::Copy(subject) => {
-                let copy = agent.copy_thread(&id, at);
-                agent.with_thread(&copy.id, |thread| {
-                    thread.metadata.insert("subject".into(), json!(subject))
+                let copy = agent.copy_thread(&id, at).id;
+                agent.with_thread(&copy, |copy| {
+                    copy.metadata.insert("subject".into(), json!(subject))
                 });
+                continue;
             }
-            Act::Cancel | Act::Delete => {}
-        }
+            Act::Cancel | Act::Delete => continue,
+        };
+        let stop = acts.next_if(|(_, next)| matches!(next, Act::Cancel | Act::Delete));
+        let stop = stop.map(|(then, act)| (ago - then, act));
+        let silent = ago > SILENT && !matches!(graph, Graph::Crawl | Graph::Slow);
+        let clock = Clock::past(at, agent.speed, agent.ids.kind(), silent);
+        let body = watched(graph, located(agent, &id, body));
+        happen(agent, &id, &body, &clock, worker, stop).await;
     }
 }
 
 /// Replaces the number of a checkpoint, counted from the oldest one, by its id.
-fn located(agent: &Agent, thread: &str, body: &Value) -> Value {
-    let mut body = body.clone();
+fn located(agent: &Agent, thread: &str, mut body: Value) -> Value {
     if let Some(number) = body["checkpoint_id"].as_u64() {
         let memory = agent.memory();
-        let saved = memory
-            .threads
-            .get(thread)
-            .and_then(|thread| thread.checkpoints.get(number as usize));
+        let saved = memory.threads[thread].checkpoints.get(number as usize);
         body["checkpoint_id"] = json!(saved.map(|saved| &saved.id));
     }
     body
 }
 
-fn watched(graph: Graph, body: &Value) -> Value {
-    let mut body = body.clone();
+fn watched(graph: Graph, mut body: Value) -> Value {
     body["assistant_id"] = json!(graph.assistant());
     body["stream_mode"] = json!(WATCHED);
     body["stream_subgraphs"] = json!(true);
-    if body["stream_resumable"].is_null() {
-        body["stream_resumable"] = json!(true);
-    }
+    body["stream_resumable"] = json!(body["stream_resumable"] != false);
     body
 }
 
@@ -167,7 +141,7 @@ pub async fn long_history(agent: &Arc<Agent>, checkpoints: usize) {
 
 /// Runs to its end, in the present.
 pub async fn run(agent: &Arc<Agent>, thread: &str, graph: Graph, body: &Value) {
-    let Ok(started) = life::start(agent, thread, &watched(graph, body), false) else {
+    let Ok(started) = life::start(agent, thread, &watched(graph, body.clone()), false) else {
         return;
     };
     let run = started.run.id.clone();
@@ -177,67 +151,52 @@ pub async fn run(agent: &Arc<Agent>, thread: &str, graph: Graph, body: &Value) {
 
 /// Each server shows its own graphs, and an assistant that a user made from one of them.
 fn assistants(agent: &Agent, region: &str, deployment: &str, now: Timestamp) {
-    let hidden: &[Graph] = if region == "us" {
-        &[Graph::Agent, Graph::Failing]
-    } else {
-        &[
-            Graph::Agent,
-            Graph::Failing,
-            Graph::Firehose,
-            Graph::Two,
-            Graph::Hitl,
-            Graph::Schema,
-            Graph::Release,
-            Graph::Counter,
-            Graph::Sync,
-        ]
+    use Graph::{Agent, Counter, Failing, Firehose, Hitl, Release, Schema, Sync, Two};
+    let hidden: &[Graph] = match region {
+        "us" => &[Agent, Failing],
+        _ => &[
+            Agent, Failing, Firehose, Two, Hitl, Schema, Release, Counter, Sync,
+        ],
     };
-    let (name, graph, about, versions) = if region == "us" && deployment != "research-desk" {
-        let versions = [
-            json!({"tone": "neutral"}),
-            json!({"tone": "friendly"}),
-            json!({"tone": "formal"}),
-        ];
+    let (name, graph, about, contexts) = if region == "us" && deployment != "research-desk" {
+        let contexts = json!([{"tone": "neutral"}, {"tone": "friendly"}, {"tone": "formal"}]);
         (
             "support-formal",
             Graph::Support,
             "Speaks to companies",
-            versions,
+            contexts,
         )
     } else {
-        let versions = [
-            json!({"depth": 1}),
-            json!({"depth": 2, "language": "en"}),
-            json!({"depth": 3}),
-        ];
+        let contexts = json!([{"depth": 1}, {"depth": 2, "language": "en"}, {"depth": 3}]);
         (
             "research-deep",
             Graph::Research,
             "Reads more, takes longer",
-            versions,
+            contexts,
         )
     };
-    let mut memory = agent.memory();
-    memory
-        .assistants
-        .retain(|assistant| !hidden.contains(&assistant.graph));
-    for (n, assistant) in memory.assistants.iter_mut().enumerate() {
-        assistant.created_at = before(now, 3600.0 * 24.0 * (40.0 - n as f64));
+    let days_ago = |days: f64| before(now, 3600.0 * 24.0 * days);
+    let all = &mut agent.memory().assistants;
+    all.retain(|assistant| !hidden.contains(&assistant.graph));
+    for (n, assistant) in all.iter_mut().enumerate() {
+        assistant.created_at = days_ago(40.0 - n as f64);
         assistant.updated_at = assistant.created_at;
     }
-    let version = |number: u32, context: &Value| Version {
+    let version = |(context, number): (&Value, u32)| Version {
         number,
         name: name.to_owned(),
         description: Some(about.to_owned()),
         config: json!({"configurable": context}),
         context: context.clone(),
         metadata: json!({"created_by": "lea", "team": "research"}),
-        created_at: before(now, 3600.0 * 24.0 * (8.0 - 2.0 * f64::from(number))),
+        created_at: days_ago(8.0 - 2.0 * f64::from(number)),
     };
-    let mut assistant = Assistant::new(stable_uuid(name), graph, version(1, &versions[0]));
-    assistant.add(version(2, &versions[1]));
-    assistant.add(version(3, &versions[2]));
-    memory.assistants.push(assistant);
+    let versions: Vec<Version> = items_of(&contexts).zip(1..).map(version).collect();
+    let mut assistant = Assistant::new(stable_uuid(name), graph, versions[0].clone());
+    versions[1..]
+        .iter()
+        .for_each(|one| assistant.add(one.clone()));
+    all.push(assistant);
 }
 
 /// Crons of the demo: a daily one, a weekly one in a time zone, and a paused one.
@@ -266,13 +225,10 @@ fn crons(agent: &Arc<Agent>, region: &str, now: Timestamp) {
         body["assistant_id"] = json!(graph.assistant());
         body["input"] = question.clone();
         let created = before(now, days * 24.0 * 3600.0);
-        if let Ok(row) = create_cron(agent, None, &body, created) {
-            let mut memory = agent.memory();
-            let made = memory
-                .crons
-                .iter_mut()
-                .find(|cron| row["cron_id"] == cron.id.as_str());
-            made.into_iter().for_each(|cron| cron.replan(now));
+        // The schedules are valid.
+        let _ = create_cron(agent, None, &body, created);
+        if let Some(made) = agent.memory().crons.last_mut() {
+            let _ = made.plan(now);
         }
     }
 }

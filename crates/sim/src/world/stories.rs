@@ -1,7 +1,7 @@
 //! The history of the demo's agent servers: threads of every age and status.
 
-use crate::agent::graphs::Graph;
-use serde_json::{Value, json};
+use crate::agent::prelude::*;
+use Graph::*;
 
 /// What a client did with a thread.
 pub enum Act {
@@ -58,15 +58,8 @@ fn runs(
 ) -> Story {
     let last = inputs.len() - 1;
     let acts = inputs.into_iter().enumerate();
-    let acts = acts
-        .map(|(n, value)| (hours * HOUR + 240.0 * (last - n) as f64, input(value)))
-        .collect();
-    Story {
-        graph,
-        owner,
-        subject,
-        acts,
-    }
+    let acts = acts.map(|(n, value)| (hours * HOUR + 240.0 * (last - n) as f64, input(value)));
+    story(graph, owner, subject, acts.collect())
 }
 
 fn story(graph: Graph, owner: &'static str, subject: &'static str, acts: Vec<(f64, Act)>) -> Story {
@@ -82,15 +75,14 @@ fn story(graph: Graph, owner: &'static str, subject: &'static str, acts: Vec<(f6
 pub fn stories(region: &str, deployment: &str) -> Vec<Story> {
     let mut stories = everyday();
     if region == "eu" {
-        stories.retain(|story| story.graph == Graph::Support);
+        stories.retain(|story| story.graph == Support);
         stories.extend(europe());
     } else {
-        stories.extend(active());
-        stories.extend(stuck());
-        stories.extend(waiting());
-        stories.extend(changed());
-        stories.extend(failed());
-        stories.extend(old());
+        stories.extend(
+            [active(), stuck(), waiting(), changed(), failed(), old()]
+                .into_iter()
+                .flatten(),
+        );
     }
     stories.retain(|story| home(region, story) == deployment);
     stories
@@ -99,15 +91,13 @@ pub fn stories(region: &str, deployment: &str) -> Vec<Story> {
 /// Returns the deployment that a thread belongs to.
 fn home(region: &str, story: &Story) -> &'static str {
     match (region, story.graph, story.subject) {
-        (_, Graph::Support, _) => "support-bot",
-        ("eu", Graph::Clarify | Graph::Mailer, _) => "support-bot",
-        ("eu", Graph::Approval | Graph::Broken, _) => "kyc-checker",
-        ("eu", Graph::Research, _) => "contract-review",
+        (_, Support, _) => "support-bot",
+        ("eu", Clarify | Mailer, _) => "support-bot",
+        ("eu", Approval | Broken, _) => "kyc-checker",
+        ("eu", Research, _) => "contract-review",
         ("eu", ..) => "translation-hub",
-        (_, Graph::Approval | Graph::Two, _) | (_, _, "October export" | "price import") => {
-            "invoice-agent"
-        }
-        (_, Graph::Research | Graph::Crawl | Graph::Slow | Graph::Schema, _) => "research-desk",
+        (_, Approval | Two, _) | (_, _, "October export" | "price import") => "invoice-agent",
+        (_, Research | Crawl | Slow | Schema, _) => "research-desk",
         _ => "triage",
     }
 }
@@ -115,7 +105,7 @@ fn home(region: &str, story: &Story) -> &'static str {
 fn everyday() -> Vec<Story> {
     vec![
         runs(
-            Graph::Support,
+            Support,
             vec![
                 said("Where is my order A-20931?"),
                 said("And can I get a refund if it is late?"),
@@ -125,76 +115,55 @@ fn everyday() -> Vec<Story> {
             "late parcel",
         ),
         runs(
-            Graph::Support,
+            Support,
             vec![said("I cannot log in since I have a new phone")],
             1.1,
             "marek",
             "sign-in",
         ),
         runs(
-            Graph::Support,
+            Support,
             vec![said("Why was I charged twice in October?")],
             2.6,
             "j.dupont",
             "billing",
         ),
         runs(
-            Graph::Support,
+            Support,
             vec![said("営業時間は何時までですか？")],
             4.0,
             "tanaka",
             "opening hours",
         ),
         runs(
-            Graph::Support,
-            vec![said("weather in Kraków?"), said("weather in Göteborg?")],
-            7.5,
-            "demo",
-            "smoke test",
-        ),
-        runs(
-            Graph::Research,
+            Research,
             vec![json!({"topic": "heat pumps in old buildings"})],
             3.2,
             "lea",
             "briefing",
         ),
         runs(
-            Graph::Research,
-            vec![json!({"topic": "tidal power in the Bay of Fundy"})],
-            26.0,
-            "lea",
-            "briefing",
-        ),
-        runs(
-            Graph::Approval,
+            Approval,
             vec![json!({"amount": 1250, "to": "Hoffmann & Söhne GmbH"})],
             0.6,
             "finance",
             "invoice 4471",
         ),
         runs(
-            Graph::Approval,
+            Approval,
             vec![json!({"amount": 88.5, "to": "Stationery Direct"})],
             12.0,
             "finance",
             "invoice 4452",
         ),
         runs(
-            Graph::Broken,
+            Broken,
             vec![
                 json!({"error": "RateLimitError", "message": "429: quota of gpt-5 exceeded, retry in 20 s"}),
             ],
             1.9,
             "cron",
             "nightly sync",
-        ),
-        runs(
-            Graph::Slow,
-            vec![json!({"seconds": 12})],
-            30.0,
-            "cron",
-            "re-index",
         ),
     ]
 }
@@ -207,13 +176,13 @@ fn active() -> Vec<Story> {
     again["multitask_strategy"] = json!("enqueue");
     vec![
         story(
-            Graph::Crawl,
+            Crawl,
             "cron",
             "docs crawl",
             vec![(38.0 * MINUTE, Act::Run(crawl(400, 50.0)))],
         ),
         story(
-            Graph::Crawl,
+            Crawl,
             "cron",
             "price import",
             vec![
@@ -222,7 +191,7 @@ fn active() -> Vec<Story> {
             ],
         ),
         story(
-            Graph::Crawl,
+            Crawl,
             "marek",
             "supplier crawl",
             vec![
@@ -231,7 +200,7 @@ fn active() -> Vec<Story> {
             ],
         ),
         story(
-            Graph::Crawl,
+            Crawl,
             "marek",
             "orphaned import",
             vec![
@@ -247,7 +216,7 @@ fn stuck() -> Vec<Story> {
     let nap = |seconds: u32| json!({"input": {"seconds": seconds}});
     vec![
         story(
-            Graph::Slow,
+            Slow,
             "cron",
             "search index",
             vec![
@@ -256,7 +225,7 @@ fn stuck() -> Vec<Story> {
             ],
         ),
         story(
-            Graph::Slow,
+            Slow,
             "marek",
             "embeddings",
             vec![(52.0 * MINUTE, Act::Run(nap(9000)))],
@@ -272,7 +241,7 @@ fn changed() -> Vec<Story> {
         "content": "I was charged twice. Please answer in Polish."}]}});
     vec![
         story(
-            Graph::Approval,
+            Approval,
             "finance",
             "invoice 4470",
             vec![
@@ -281,20 +250,20 @@ fn changed() -> Vec<Story> {
             ],
         ),
         story(
-            Graph::Approval,
+            Approval,
             "finance",
             "invoice 4475",
             vec![
                 (2.3 * HOUR, bill(742.0, "Göteborg Logistics")),
                 (
                     41.0 * MINUTE,
-                    Act::RunAs(Graph::Support, json!({"command": {"resume": true}})),
+                    Act::RunAs(Support, json!({"command": {"resume": true}})),
                 ),
             ],
         ),
         // Four runs with five checkpoints each; then the tools of the second one again, and its answer after an edit.
         story(
-            Graph::Support,
+            Support,
             "ana@acme.example",
             "three attempts",
             vec![
@@ -325,19 +294,19 @@ fn waiting() -> Vec<Story> {
     let wrong = json!({"command": {"resume": {"decisions": [{"type": "approve"}]}}});
     vec![
         story(
-            Graph::Clarify,
+            Clarify,
             "web chat",
             "which order",
             vec![(14.0 * MINUTE, input(clarify))],
         ),
         story(
-            Graph::Hitl,
+            Hitl,
             "ana@acme.example",
             "October export",
             vec![(25.0 * MINUTE, input(export.clone()))],
         ),
         story(
-            Graph::Schema,
+            Schema,
             "lea",
             "newsletter review",
             vec![(
@@ -346,7 +315,7 @@ fn waiting() -> Vec<Story> {
             )],
         ),
         story(
-            Graph::Two,
+            Two,
             "finance",
             "two checks",
             vec![(
@@ -357,13 +326,13 @@ fn waiting() -> Vec<Story> {
             )],
         ),
         story(
-            Graph::Release,
+            Release,
             "ci",
             "release 2.4.1",
             vec![(33.0 * MINUTE, Act::Run(release))],
         ),
         story(
-            Graph::Mailer,
+            Mailer,
             "lea",
             "delay notice",
             vec![(
@@ -372,7 +341,7 @@ fn waiting() -> Vec<Story> {
             )],
         ),
         story(
-            Graph::Approval,
+            Approval,
             "finance",
             "invoice 4468",
             vec![
@@ -384,7 +353,7 @@ fn waiting() -> Vec<Story> {
             ],
         ),
         story(
-            Graph::Hitl,
+            Hitl,
             "marek",
             "September export",
             vec![(6.5 * HOUR, input(export)), (6.2 * HOUR, Act::Run(wrong))],
@@ -397,7 +366,7 @@ fn failed() -> Vec<Story> {
         |timeout: u32| json!({"source": "https://erp.acme.example/stock", "timeout": timeout});
     vec![
         story(
-            Graph::Sync,
+            Sync,
             "cron",
             "warehouse sync",
             vec![
@@ -406,7 +375,7 @@ fn failed() -> Vec<Story> {
             ],
         ),
         story(
-            Graph::Counter,
+            Counter,
             "cron",
             "retry loop",
             vec![(8.3 * HOUR, input(json!({"n": 90, "pace_ms": 900})))],
@@ -419,7 +388,7 @@ fn old() -> Vec<Story> {
         "content": "Correction: on Saturdays we are here from 10 to 14 h. The first answer was wrong."}]}});
     vec![
         story(
-            Graph::Support,
+            Support,
             "h.weber",
             "corrected answer",
             vec![
@@ -428,7 +397,7 @@ fn old() -> Vec<Story> {
             ],
         ),
         story(
-            Graph::Support,
+            Support,
             "ana@acme.example",
             "returns",
             vec![
@@ -442,7 +411,7 @@ fn old() -> Vec<Story> {
         ),
         // 208 seconds for each of three nodes: ten minutes and 25 seconds, with the wait for a worker.
         story(
-            Graph::Release,
+            Release,
             "ci",
             "release 2.4.0",
             vec![(
@@ -459,82 +428,54 @@ fn europe() -> Vec<Story> {
     let deposit = |amount: u32, from: &str| vec![json!({"amount": amount, "to": from})];
     vec![
         runs(
-            Graph::Research,
+            Research,
             topic("limitation of liability, Hoffmann & Söhne"),
             2.1,
             "legal",
             "Hoffmann & Söhne",
         ),
         runs(
-            Graph::Research,
-            topic("Kündigungsfristen im Rahmenvertrag"),
-            6.4,
-            "legal",
-            "Rahmenvertrag",
-        ),
-        runs(
-            Graph::Research,
-            topic("governing law in the Göteborg lease"),
-            27.0,
-            "h.weber",
-            "Göteborg lease",
-        ),
-        runs(
-            Graph::Approval,
+            Approval,
             deposit(12_000, "Baltic Timber OÜ"),
             3.3,
             "compliance",
             "deposit 882",
         ),
         runs(
-            Graph::Approval,
+            Approval,
             deposit(640, "Stationery Direct"),
             14.0,
             "compliance",
             "deposit 871",
         ),
         runs(
-            Graph::Slow,
+            Slow,
             vec![json!({"seconds": 12})],
             4.2,
             "cron",
             "glossary export",
         ),
         runs(
-            Graph::Slow,
-            vec![json!({"seconds": 30}), json!({"seconds": 9})],
-            28.0,
-            "marek",
-            "memory import",
-        ),
-        runs(
-            Graph::Broken,
+            Broken,
             vec![json!({"error": "UndefinedColumn", "message": message})],
             5.5,
             "cron",
             "VAT report",
         ),
-        runs(
-            Graph::Support,
-            vec![said("Kann ich die Rechnung als PDF bekommen?")],
-            50.0,
-            "h.weber",
-            "invoice copy",
-        ),
         story(
-            Graph::Crawl,
+            Crawl,
             "cron",
             "Katalog",
             vec![(17.0 * MINUTE, Act::Run(crawl(300, 40.0)))],
         ),
         story(
-            Graph::Clarify,
+            Clarify,
             "web chat",
             "Rückfrage",
             vec![(47.0 * MINUTE, input(said("Wo ist meine Bestellung?")))],
         ),
         story(
-            Graph::Mailer,
+            Mailer,
             "h.weber",
             "Versandmail",
             vec![(

@@ -1,11 +1,8 @@
 //! How a run starts: with an input, or where another run stopped.
 
-use super::Stop;
 use super::level::Level;
 use super::step::exception;
-use crate::agent::state::{Checkpoint, Interrupt, Task};
-use crate::values::Object;
-use serde_json::{Value, json};
+use crate::agent::prelude::*;
 
 /// What a run does with its initial state.
 #[derive(Debug, Clone)]
@@ -103,16 +100,10 @@ impl Level<'_> {
     }
 
     fn take_input(&mut self, input: &Value) -> Result<(), Stop> {
-        let out = self.out;
-        let mut burst = out.burst();
+        let mut burst = self.out.burst();
         if self.ns.is_empty() {
-            out.chain_event(
-                &mut burst,
-                "on_chain_start",
-                self.graph.name(),
-                &json!({"input": input}),
-                None,
-            );
+            let data = json!({"input": input});
+            burst.chain_event("on_chain_start", self.graph.name(), &data, None);
         }
         self.step += 1;
         self.tasks = vec![Task {
@@ -136,11 +127,9 @@ impl Level<'_> {
         self.step += 1;
         self.tasks = self.graph.start().into_iter().map(Task::new).collect();
         self.save("loop");
-        let mut burst = out.burst();
-        if input.as_object().is_some_and(|input| !input.is_empty()) {
-            self.emit_values(&mut burst);
+        if fields_of(input).next().is_some() {
+            self.send_values();
         }
-        burst.send();
         Ok(())
     }
 
@@ -155,45 +144,29 @@ impl Level<'_> {
     }
 
     fn resume(&mut self, how: &Continue, base: Checkpoint) -> Result<(), Stop> {
-        let out = self.out;
-        if base
-            .tasks
-            .iter()
-            .any(|task| task.name == "__start__" && task.result.is_none())
-        {
+        let failed = |task: &Task| task.name == "__start__" && task.result.is_none();
+        if base.tasks.iter().any(failed) {
             // The input that failed fails again.
             return Err(Stop::failed("TypeError", NO_INPUT));
         }
-        let own: Vec<Task> = base
-            .tasks
-            .iter()
-            .filter(|task| self.graph.has(&task.name))
-            .cloned()
-            .collect();
-        if matches!(how.answers, Answers::Bare(_))
-            && own.iter().filter_map(Task::pending).count() > 1
-        {
-            return Err(Stop::failed("RuntimeError", AMBIGUOUS));
+        self.tasks = base.tasks_for(Some(self.graph)).cloned().collect();
+        if let Answers::Bare(value) = &how.answers {
+            if self.tasks.iter().filter_map(Task::pending).count() > 1 {
+                return Err(Stop::failed("RuntimeError", AMBIGUOUS));
+            }
+            *locked(&self.bare) = Some(value.clone());
         }
         self.answers = how.answers.clone();
-        if let Answers::Bare(value) = &how.answers {
-            *self
-                .bare
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(value.clone());
-        }
         if how.update.is_object() {
             self.merge(&how.update);
         }
-        self.tasks = own;
         let known = self.graph.nodes();
-        let added = how
+        for node in how
             .goto
             .iter()
-            .filter(|node| known.contains(&node.as_str()));
-        let missing = |tasks: &[Task], node: &str| tasks.iter().all(|task| task.name != node);
-        for node in added {
-            if missing(&self.tasks, node) {
+            .filter(|node| known.contains(&node.as_str()))
+        {
+            if self.tasks.iter().all(|task| task.name != *node) {
                 self.tasks.push(Task {
                     added: true,
                     ..Task::new(node)
@@ -210,40 +183,14 @@ impl Level<'_> {
         }
         if how.fork {
             // A fork has tasks of its own, which ask again.
-            self.tasks = self
-                .tasks
-                .iter()
-                .map(|task| Task::new(&task.name))
-                .collect();
+            let own = self.tasks.iter().map(|task| Task::new(&task.name));
+            self.tasks = own.collect();
             self.step += 1;
             self.save("fork");
         } else if !how.rerun {
             self.store();
         }
-        let mut burst = out.burst();
-        self.emit_values(&mut burst);
-        burst.send();
+        self.send_values();
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_object_is_a_map_of_answers_only_if_all_keys_are_ids() {
-        let id = "0123456789abcdef0123456789abcdef";
-        assert_eq!(Answers::read(&json!("yes")), Answers::Bare(json!("yes")));
-        assert_eq!(
-            Answers::read(&json!({"ok": true})),
-            Answers::Bare(json!({"ok": true}))
-        );
-        assert!(matches!(Answers::read(&json!({id: 1})), Answers::ById(_)));
-        assert!(matches!(
-            Answers::read(&json!({id: 1, "x": 2})),
-            Answers::Bare(_)
-        ));
-        assert_eq!(Answers::read(&json!(false)), Answers::Bare(json!(false)));
     }
 }

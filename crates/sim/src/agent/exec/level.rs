@@ -1,15 +1,7 @@
 //! One level of a running graph: its super-steps, and the checkpoints between them.
 
-use super::{Answers, Play, Start, Stop};
-use crate::agent::emit::{Burst, Output};
-use crate::agent::graphs::Graph;
-use crate::agent::rows;
-use crate::agent::state::{Checkpoint, Task};
-use crate::ids::checkpoint_id;
-use crate::values::Object;
-use futures::future::{BoxFuture, FutureExt};
-use serde_json::{Value, json};
-use std::sync::{Arc, Mutex};
+use super::{Answers, Play, Start};
+use crate::agent::prelude::*;
 
 /// One level of a running graph.
 pub(super) struct Level<'a> {
@@ -58,28 +50,25 @@ pub fn run_level<'a>(
                 break;
             }
             if !passes && named(&level.tasks, &start.hold_before) {
-                level.hold();
-                return Err(Stop::Held);
+                return Err(level.hold());
             }
             passes = false;
             let ran: Vec<Task> = level.run_step().await?;
             if named(&ran, &start.hold_after) && !level.tasks.is_empty() {
                 level.report();
-                level.hold();
-                return Err(Stop::Held);
+                return Err(level.hold());
             }
         }
-        let mut burst = out.burst();
         if level.ns.is_empty() {
-            out.chain_event(
-                &mut burst,
+            let mut burst = out.burst();
+            burst.chain_event(
                 "on_chain_end",
                 graph.name(),
                 &json!({"output": level.values}),
                 None,
             );
+            burst.send();
         }
-        burst.send();
         Ok(level.values)
     }
     .boxed()
@@ -136,11 +125,12 @@ impl<'a> Level<'a> {
         self.graph.merge(&mut self.values, update);
     }
 
-    /// Adds a `values` event.
-    pub(super) fn emit_values(&self, burst: &mut Burst<'_>) {
-        if self.out.modes.values {
-            burst.add("values", &self.ns, &Value::Object(self.values.clone()));
-        }
+    /// Sends the state.
+    pub(super) fn send_values(&self) {
+        self.out
+            .burst()
+            .add("values", &self.ns, &json!(self.values))
+            .send();
     }
 
     /// Records the current checkpoint and sends its events: its tasks are about to run.
@@ -149,11 +139,7 @@ impl<'a> Level<'a> {
         if self.ns.is_empty() {
             out.report(&self.values, &self.tasks);
         }
-        let Some(id) = self
-            .checkpoint
-            .as_ref()
-            .filter(|_| out.modes.checkpoints || out.modes.debug)
-        else {
+        let Some(id) = self.checkpoint.as_ref().filter(|_| !out.modes.is_empty()) else {
             return;
         };
         let names: Vec<&str> = self.tasks.iter().map(|task| task.name.as_str()).collect();
@@ -162,44 +148,41 @@ impl<'a> Level<'a> {
         } else {
             self.metadata.clone()
         };
+        let config = |id| out.checkpoint_config(&self.ns, &self.parents, id);
+        let tasks: Vec<Value> = self
+            .tasks
+            .iter()
+            .map(|task| self.task_of_event(task))
+            .collect();
         let mut payload = json!({
-            "config": out.checkpoint_config(&self.ns, &self.parents, id),
-            "parent_config": self.parent.as_deref().map(|id| out.checkpoint_config(&self.ns, &self.parents, id)),
-            "values": self.values, "metadata": metadata, "next": names,
-            "tasks": self.tasks.iter().map(|task| self.task_of_event(task)).collect::<Vec<_>>(),
+            "config": config(id), "parent_config": self.parent.as_deref().map(config), "values": self.values,
+            "metadata": metadata, "next": names, "tasks": tasks,
         });
         let mut burst = out.burst();
-        if out.modes.checkpoints {
-            burst.add("checkpoints", &self.ns, &payload);
-        }
+        burst.add("checkpoints", &self.ns, &payload);
         let ns = self.ns.join("|");
         let place = |id: &String| json!({"checkpoint_id": id, "thread_id": out.thread, "checkpoint_ns": ns});
-        payload["parent_checkpoint"] = self.parent.as_ref().map(place).unwrap_or_default();
+        payload["parent_checkpoint"] = json!(self.parent.as_ref().map(place));
         payload["checkpoint"] = place(id);
-        out.debug(&mut burst, &self.ns, self.step, "checkpoint", &payload);
+        burst.debug(&self.ns, self.step, "checkpoint", &payload);
         burst.send();
     }
 
     fn task_of_event(&self, task: &Task) -> Value {
-        let raised: Vec<Value> = task
-            .raised
-            .as_ref()
-            .map(|raised| rows::interrupt(raised, true))
-            .into_iter()
-            .collect();
-        let mut state = Value::Null;
-        if self.out.subgraphs && self.graph.inner(&task.name).is_some() {
+        let raised = rows::interrupts(task.raised.as_ref(), true);
+        let inner = self.graph.inner(&task.name).filter(|_| self.out.subgraphs);
+        let state = inner.map(|_| {
             let ns = format!("{}:{}", task.name, task.id);
-            state = json!({"configurable": {"thread_id": self.out.thread, "checkpoint_ns": ns}});
-        }
+            json!({"configurable": {"thread_id": self.out.thread, "checkpoint_ns": ns}})
+        });
         json!({"id": task.id, "name": task.name, "interrupts": raised, "state": state})
     }
 
     /// Stops before the next tasks.
-    fn hold(&self) {
-        let mut burst = self.out.burst();
-        self.out.held(&mut burst, &self.ns);
-        burst.send();
+    fn hold(&self) -> Stop {
+        let event = json!({"__interrupt__": []});
+        self.out.burst().add("updates", &self.ns, &event).send();
+        Stop::Held
     }
 
     /// Changes a task, also in the saved checkpoint.
@@ -213,13 +196,9 @@ impl<'a> Level<'a> {
         };
         let id = &task.id;
         self.out.agent.with_thread(&self.out.thread, |thread| {
-            let tasks = thread
-                .checkpoint_mut(checkpoint)
-                .map(|checkpoint| &mut checkpoint.tasks);
-            if let Some(task) = tasks.and_then(|tasks| tasks.iter_mut().find(|task| task.id == *id))
-            {
-                change(task);
-            }
+            let checkpoint = thread.checkpoint_mut(checkpoint)?;
+            let mut tasks = checkpoint.tasks.iter_mut();
+            tasks.find(|task| task.id == *id).map(change)
         });
     }
 
@@ -257,12 +236,10 @@ impl<'a> Level<'a> {
             })
         });
         // A thread that was deleted in the meantime stores nothing.
-        self.checkpoint = Some(
-            saved
-                .flatten()
-                .unwrap_or_else(|| checkpoint_id(now, self.step)),
-        );
+        let id = saved.flatten();
+        self.checkpoint = Some(id.unwrap_or_else(|| checkpoint_id(now, self.step)));
     }
+
     /// The state as a checkpoint stores it.
     fn saved_values(&self) -> Object {
         let mut values = self.foreign.clone();

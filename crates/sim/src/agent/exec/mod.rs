@@ -7,17 +7,7 @@ mod step;
 pub use begin::{Answers, Begin, Continue, NO_INPUT};
 pub use level::run_level;
 
-use super::emit::{Output, Position};
-use super::graphs::Graph;
-use super::message::{self, Reply};
-use super::message_stream::MessageStream;
-use super::state::{Checkpoint, Interrupt};
-use crate::ids::uuid7;
-use crate::values::{Object, locked};
-use futures::future::{BoxFuture, FutureExt};
-use serde_json::{Value, json};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use crate::agent::prelude::*;
 
 /// Why a graph stopped before its end.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,30 +87,32 @@ pub struct Node<'a> {
 }
 
 impl Node<'_> {
+    /// A value of the state; null if there is none.
+    pub fn get(&self, key: &str) -> &Value {
+        self.state.get(key).unwrap_or(&Value::Null)
+    }
+
     /// A text of the state.
     pub fn text(&self, key: &str) -> Option<&str> {
-        self.state.get(key).and_then(Value::as_str)
+        self.get(key).as_str()
     }
 
     /// A number of the state.
     pub fn number(&self, key: &str, usual: f64) -> f64 {
-        self.state.get(key).and_then(Value::as_f64).unwrap_or(usual)
+        self.get(key).as_f64().unwrap_or(usual)
     }
 
     /// The messages of the state.
     pub fn messages(&self) -> &[Value] {
-        let messages = self.state.get("messages").and_then(Value::as_array);
-        messages.map(Vec::as_slice).unwrap_or_default()
+        self.get("messages").as_array().map_or(&[], Vec::as_slice)
     }
 
     /// Sends a custom event.
     pub fn custom(&self, data: &Value) {
-        if self.out.modes.custom {
-            self.out
-                .burst()
-                .add("custom", &self.position.ns, data)
-                .send();
-        }
+        self.out
+            .burst()
+            .add("custom", &self.position.ns, data)
+            .send();
     }
 
     /// Lets time pass.
@@ -137,37 +129,30 @@ impl Node<'_> {
         let mut given = locked(&self.given);
         let index = given.asked;
         given.asked += 1;
-        let mut bare = locked(&self.bare);
         if given.answers.len() == index
             && !given.took_bare
-            && let Some(answer) = bare.take()
+            && let Some(answer) = locked(&self.bare).take()
         {
             given.answers.push(answer);
             given.took_bare = true;
         }
         let Some(answer) = given.answers.get(index).cloned() else {
-            let id = Interrupt::id_of(&self.position.task, index);
-            let schema = schema.map(|(schema, _)| schema);
             return Err(Stop::Asked(Interrupt {
-                id,
+                id: Interrupt::id_of(&self.position.task, index),
                 value: question.clone(),
-                schema,
+                schema: schema.map(|(schema, _)| schema),
             }));
         };
         if let Some((_, check)) = schema {
             check(&answer)?;
         }
         given.used = true;
-        let answers = given.answers[..=index].to_vec();
         self.out.agent.with_thread(&self.out.thread, |thread| {
-            let tasks = thread
-                .checkpoint_mut(&self.checkpoint)
-                .map(|checkpoint| &mut checkpoint.tasks);
-            let task =
-                tasks.and_then(|tasks| tasks.iter_mut().find(|task| task.id == self.position.task));
-            if let Some(task) = task {
-                task.answers = answers;
-            }
+            let checkpoint = thread.checkpoint_mut(&self.checkpoint)?;
+            let mut tasks = checkpoint.tasks.iter_mut();
+            let own = tasks.find(|task| task.id == self.position.task)?;
+            own.answers = given.answers[..=index].to_vec();
+            Some(())
         });
         Ok(answer)
     }
@@ -176,27 +161,20 @@ impl Node<'_> {
         locked(&self.given).used
     }
 
+    /// Streams a text token by token, as the only update of the node.
+    pub async fn answer(&self, reply: &Reply) -> Result<Value, Stop> {
+        Ok(json!({"messages": [self.say(reply).await]}))
+    }
+
     /// Streams a text token by token. Returns the whole message.
     pub async fn say(&self, reply: &Reply) -> Value {
         let out = self.out;
-        let asked =
-            message::last_question(&self.state.get("messages").cloned().unwrap_or_default());
+        let asked = message::last_question(self.get("messages"));
         let usage = reply.usage(asked.len());
         let id = format!("lc_run--{}", uuid7(out.clock.now()));
-        let messages = self
-            .state
-            .get("messages")
-            .cloned()
-            .unwrap_or_else(|| json!([]));
-        let input = json!({"input": {"messages": [messages]}});
-        let mut burst = out.burst();
-        out.chain_event(
-            &mut burst,
-            "on_chat_model_start",
-            "ScriptedModel",
-            &input,
-            Some(&self.position),
-        );
+        let input = json!({"input": {"messages": [self.messages()]}});
+        let (mut burst, place) = (out.burst(), Some(&self.position));
+        burst.chain_event("on_chat_model_start", "ScriptedModel", &input, place);
         let mut stream = MessageStream::new(out, &self.position, id.clone());
         let script = message::script(reply, &usage);
         // A model takes time before its first token.
@@ -210,20 +188,9 @@ impl Node<'_> {
                 self.wait(16.0 + (n * 7 % 19) as f64).await;
             }
         }
-        let shown = if out.messages() {
-            id
-        } else {
-            format!("{id}-0")
-        };
-        let whole = reply.message(&shown, &usage);
+        let whole = reply.message(&out.shown_id(&id), &usage);
         let data = json!({"output": whole, "input": input["input"]});
-        out.chain_event(
-            &mut burst,
-            "on_chat_model_end",
-            "ScriptedModel",
-            &data,
-            Some(&self.position),
-        );
+        burst.chain_event("on_chat_model_end", "ScriptedModel", &data, place);
         burst.send();
         whole
     }

@@ -1,14 +1,9 @@
 //! One super-step: its tasks run in parallel.
 
+use super::Given;
 use super::level::Level;
-use super::{Given, Node, Stop};
-use crate::agent::emit::Position;
-use crate::agent::state::{Interrupt, Task};
-use crate::values::{Object, locked};
-use futures::future::{BoxFuture, FutureExt};
-use serde_json::{Value, json};
+use crate::agent::prelude::*;
 use std::future::poll_fn;
-use std::sync::Mutex;
 use std::task::Poll;
 
 /// How a task ended: its index, its result, and whether it used an answer.
@@ -37,24 +32,15 @@ pub fn exception(error: &str, message: &str) -> String {
     if error == "ValidationError" {
         return message.to_owned();
     }
-    let quote = if message.contains('\'') && !message.contains('"') {
-        '"'
-    } else {
-        '\''
-    };
-    let mut text = String::new();
-    for character in message.chars() {
-        match character {
-            '\n' => text.push_str("\\n"),
-            '\\' => text.push_str("\\\\"),
-            '\'' if quote == '\'' => text.push_str("\\'"),
-            other => text.push(other),
-        }
+    let double = message.contains('\'') && !message.contains('"');
+    let mut text = message.replace('\\', "\\\\").replace('\n', "\\n");
+    let quote = if double { '"' } else { '\'' };
+    if !double {
+        text = text.replace('\'', "\\'");
     }
-    if message.is_empty() {
-        format!("{error}()")
-    } else {
-        format!("{error}({quote}{text}{quote})")
+    match message {
+        "" => format!("{error}()"),
+        _ => format!("{error}({quote}{text}{quote})"),
     }
 }
 
@@ -137,14 +123,13 @@ impl<'a> Level<'a> {
 
     /// Adds the events of the tasks that are about to run, and of those that another run finished.
     fn announce(&self) {
-        let out = self.out;
-        let mut burst = out.burst();
-        let input = Value::Object(self.values.clone());
+        let mut burst = self.out.burst();
+        let input = json!(self.values);
         for task in &self.tasks {
-            out.task_starts(&mut burst, &self.position(task), &input);
+            burst.task_starts(&self.position(task), &input);
         }
         for task in &self.tasks {
-            if let Some(result) = task.result.as_ref().filter(|_| out.modes.updates) {
+            if let Some(result) = &task.result {
                 let cached = json!({&task.name: result, "__metadata__": {"cached": true}});
                 burst.add("updates", &self.ns, &cached);
             }
@@ -156,69 +141,43 @@ impl<'a> Level<'a> {
     fn finish_task(&mut self, index: usize, update: &Value) {
         // The error of an earlier attempt is kept.
         self.change_task(index, |task| task.result = Some(update.clone()));
-        let out = self.out;
         let position = self.position(&self.tasks[index]);
-        let mut burst = out.burst();
-        out.whole_messages(&mut burst, &position, update);
-        if out.modes.updates {
-            burst.add("updates", &self.ns, &json!({&position.node: update}));
-        }
-        out.task_ends(&mut burst, &position, update, None, None);
-        out.chain_event(
-            &mut burst,
-            "on_chain_stream",
-            &position.node,
-            &json!({"chunk": update}),
-            Some(&position),
-        );
+        let (node, place) = (&position.node, Some(&position));
+        let mut burst = self.out.burst();
+        burst.whole_messages(&position, update);
+        burst.add("updates", &self.ns, &json!({node: update}));
+        burst.task_ends(&position, update, None, None);
+        burst.chain_event("on_chain_stream", node, &json!({"chunk": update}), place);
         let data = json!({"output": update, "input": self.values});
-        out.chain_event(
-            &mut burst,
-            "on_chain_end",
-            &position.node,
-            &data,
-            Some(&position),
-        );
+        burst.chain_event("on_chain_end", node, &data, place);
         burst.send();
     }
 
     /// Stores and sends a question.
     fn ask_task(&mut self, index: usize, question: &Interrupt) {
         self.change_task(index, |task| task.raised = Some(question.clone()));
-        let out = self.out;
         let position = self.position(&self.tasks[index]);
-        let mut burst = out.burst();
-        out.interrupted(&mut burst, &self.ns, &self.values, question);
-        out.task_ends(&mut burst, &position, &json!({}), None, Some(question));
+        let mut burst = self.out.burst();
+        burst.interrupted(&self.ns, &self.values, question);
+        burst.task_ends(&position, &json!({}), None, Some(question));
         burst.send();
     }
 
     /// Stores and sends a failure, and the cancellation of the other unfinished tasks.
     fn fail_step(&mut self, failed: usize, error: &str, message: &str, used_an_answer: bool) {
-        let out = self.out;
-        let mut burst = out.burst();
+        let mut burst = self.out.burst();
         for index in 0..self.tasks.len() {
-            let own = index == failed;
-            if !own && self.tasks[index].result.is_some() {
-                continue;
-            }
-            let (error, message) = if own {
-                (error, message)
-            } else {
-                ("CancelledError", "")
+            let (error, message) = match index == failed {
+                true => (error, message),
+                false if self.tasks[index].result.is_some() => continue,
+                false => ("CancelledError", ""),
             };
             self.change_task(index, |task| task.error = Some(exception(error, message)));
             let position = self.position(&self.tasks[index]);
-            if own && used_an_answer && out.modes.updates {
+            if index == failed && used_an_answer {
                 burst.add("updates", &self.ns, &json!({&position.node: null}));
             }
-            out.task_ends(
-                &mut burst,
-                &position,
-                &json!({}),
-                Some((error, message)),
-                None,
-            );
+            burst.task_ends(&position, &json!({}), Some((error, message)), None);
         }
         burst.send();
     }
@@ -226,21 +185,16 @@ impl<'a> Level<'a> {
     /// Sends the state with the writes of finished tasks, because other tasks of the step ask questions.
     fn stop_asking(&mut self) {
         let mut values = self.values.clone();
-        let written: Vec<&Value> = self
-            .tasks
-            .iter()
-            .filter_map(|task| task.result.as_ref())
-            .collect();
-        if written.is_empty() || !self.out.modes.values {
-            return;
+        let written = self.tasks.iter().filter_map(|task| task.result.as_ref());
+        let count = written
+            .inspect(|update| self.graph.merge(&mut values, update))
+            .count();
+        if count > 0 {
+            self.out
+                .burst()
+                .add("values", &self.ns, &json!(values))
+                .send();
         }
-        written
-            .into_iter()
-            .for_each(|update| self.graph.merge(&mut values, update));
-        self.out
-            .burst()
-            .add("values", &self.ns, &Value::Object(values))
-            .send();
     }
 
     /// Ends a super-step: merges the writes, plans the next tasks and saves them. Returns the tasks that ran.
@@ -249,44 +203,17 @@ impl<'a> Level<'a> {
         ran.sort_by(|a, b| a.name.cmp(&b.name));
         let mut wrote = false;
         for update in ran.iter().filter_map(|task| task.result.as_ref()) {
-            wrote |= update
-                .as_object()
-                .is_some_and(|update: &Object| !update.is_empty());
+            wrote |= fields_of(update).next().is_some();
             self.merge(update);
         }
         self.step += 1;
         let names: Vec<&str> = ran.iter().map(|task| task.name.as_str()).collect();
-        self.tasks = self
-            .graph
-            .next(&names, &self.values)
-            .into_iter()
-            .map(Task::new)
-            .collect();
+        let next = self.graph.next(&names, &self.values);
+        self.tasks = next.into_iter().map(Task::new).collect();
         self.save("loop");
-        let mut burst = self.out.burst();
         if wrote {
-            self.emit_values(&mut burst);
+            self.send_values();
         }
-        burst.send();
         ran
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn exceptions_match_the_servers_format() {
-        assert_eq!(
-            exception("ValueError", "n must not be 0"),
-            "ValueError('n must not be 0')"
-        );
-        assert_eq!(exception("CancelledError", ""), "CancelledError()");
-        assert_eq!(
-            exception("KeyError", "'decisions'"),
-            "KeyError(\"'decisions'\")"
-        );
-        assert_eq!(exception("E", "a\nb"), "E('a\\nb')");
     }
 }

@@ -1,25 +1,21 @@
 //! The channels of the graphs' states: their initial values, what they accept, and how updates change them.
 
-use super::Graph;
-use crate::agent::message;
-use crate::values::Object;
-use serde_json::{Value, json};
+use crate::agent::prelude::*;
 
 impl Graph {
     /// The names of its channels. Servers ignore other keys of inputs and updates without a word.
     pub fn channels(self) -> &'static [&'static str] {
+        use Graph::*;
         match self {
-            Graph::Agent | Graph::Hitl => &["messages"],
-            Graph::Support => &[
+            Agent | Hitl => &["messages"],
+            Support => &[
                 "messages", "customer", "priority", "budget", "tags", "origin",
             ],
-            Graph::Research | Graph::Critic | Graph::Sources => {
-                &["messages", "notes", "topic", "queries", "report"]
-            }
-            Graph::Approval => &["log", "amount", "to", "draft", "decision"],
-            Graph::Broken => &["log", "message", "error"],
-            Graph::Slow => &["log", "seconds", "hold"],
-            Graph::Firehose => &[
+            Research | Critic | Sources => &["messages", "notes", "topic", "queries", "report"],
+            Approval => &["log", "amount", "to", "draft", "decision"],
+            Broken => &["log", "message", "error"],
+            Slow => &["log", "seconds", "hold"],
+            Firehose => &[
                 "messages",
                 "n",
                 "size",
@@ -29,74 +25,55 @@ impl Graph {
                 "hold_after",
                 "done",
             ],
-            Graph::Two => &["answers", "left", "right"],
-            Graph::Clarify => &["messages", "orders", "order"],
-            Graph::Schema => &["log", "question", "review"],
-            Graph::Release => &["log", "seconds", "version"],
-            Graph::Counter => &["log", "n", "pace_ms"],
-            Graph::Failing => &["log", "n"],
-            Graph::Crawl => &["log", "page", "pages", "seconds", "current", "indexed"],
-            Graph::Sync => &["log", "source", "timeout"],
-            Graph::Mailer => &["log", "answers", "to", "subject", "body", "text"],
+            Two => &["answers", "left", "right"],
+            Clarify => &["messages", "orders", "order"],
+            Schema => &["log", "question", "review"],
+            Release => &["log", "seconds", "version"],
+            Counter => &["log", "n", "pace_ms"],
+            Failing => &["log", "n"],
+            Crawl => &["log", "page", "pages", "seconds", "current", "indexed"],
+            Sync => &["log", "source", "timeout"],
+            Mailer => &["log", "answers", "to", "subject", "body", "text"],
         }
     }
 
     /// The state before any input.
     pub fn initial(self) -> Object {
-        let state = match self {
-            Graph::Agent | Graph::Support | Graph::Firehose | Graph::Clarify | Graph::Hitl => {
+        use Graph::*;
+        object_of(&match self {
+            Agent | Support | Firehose | Clarify | Hitl => {
                 json!({"messages": []})
             }
-            Graph::Research | Graph::Critic | Graph::Sources => {
+            Research | Critic | Sources => {
                 json!({"notes": [], "messages": []})
             }
-            Graph::Two => json!({"answers": []}),
-            Graph::Mailer => json!({"log": [], "answers": []}),
-            Graph::Schema => json!({}),
+            Two => json!({"answers": []}),
+            Mailer => json!({"log": [], "answers": []}),
+            Schema => json!({}),
             _ => json!({"log": []}),
-        };
-        match state {
-            Value::Object(state) => state,
-            _ => Object::new(),
-        }
+        })
     }
 
     /// Merges a node's result or an input into a state: lists of the graph grow, everything else is replaced.
     pub fn merge(self, state: &mut Object, update: &Value) {
-        let known = self.channels();
-        for (key, value) in update
-            .as_object()
-            .into_iter()
-            .flatten()
-            .filter(|(key, _)| known.contains(&key.as_str()))
-        {
+        let known = fields_of(update).filter(|(key, _)| self.channels().contains(&key.as_str()));
+        for (key, value) in known {
+            let added = match value {
+                Value::Array(added) => added.as_slice(),
+                one if key == "messages" => std::slice::from_ref(one),
+                _ => &[],
+            };
             let grows = self.initial().get(key).is_some_and(Value::is_array);
-            match (grows, value.as_array()) {
-                (true, Some(added)) => {
-                    let list = state.entry(key.clone()).or_insert_with(|| json!([]));
-                    let Some(list) = list.as_array_mut() else {
-                        continue;
-                    };
-                    for item in added {
-                        if key == "messages" {
-                            message::add(list, item)
-                        } else {
-                            list.push(item.clone())
-                        }
-                    }
+            let kept = state.entry(key.clone()).or_insert_with(|| json!([]));
+            match kept
+                .as_array_mut()
+                .filter(|_| grows && (value.is_array() || key == "messages"))
+            {
+                Some(list) if key == "messages" => {
+                    added.iter().for_each(|one| message::add(list, one))
                 }
-                (true, None) if key == "messages" => {
-                    if let Some(list) = state
-                        .entry(key.clone())
-                        .or_insert_with(|| json!([]))
-                        .as_array_mut()
-                    {
-                        message::add(list, value);
-                    }
-                }
-                _ => {
-                    state.insert(key.clone(), value.clone());
-                }
+                Some(list) => list.extend_from_slice(added),
+                None => *kept = value.clone(),
             }
         }
     }
@@ -119,47 +96,5 @@ impl Graph {
     /// Whether a saved task is one of this graph's. Tasks of other graphs do not run, and states do not show them.
     pub fn has(self, task: &str) -> bool {
         task == "__start__" || self.nodes().contains(&task)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_grow_and_messages_are_replaced_by_id() {
-        let mut state = Graph::Research.initial();
-        let merge = |state: &mut Object, update: Value| Graph::Research.merge(state, &update);
-        merge(
-            &mut state,
-            json!({"messages": [{"role": "user", "content": "a"}], "topic": "x", "notes": ["one"]}),
-        );
-        let first = state["messages"][0].clone();
-        merge(
-            &mut state,
-            json!({"messages": [first], "topic": "y", "notes": ["two"]}),
-        );
-        assert_eq!(state["messages"].as_array().map(Vec::len), Some(1));
-        assert_eq!(
-            (&state["topic"], &state["notes"]),
-            (&json!("y"), &json!(["one", "two"]))
-        );
-        let id = state["messages"][0]["id"].clone();
-        merge(
-            &mut state,
-            json!({"messages": [{"type": "remove", "id": id}], "nokey": 1}),
-        );
-        assert_eq!(state["messages"], json!([]));
-        assert!(!state.contains_key("nokey"), "unknown keys are ignored");
-    }
-
-    #[test]
-    fn channels_of_other_graphs_are_hidden_and_kept() {
-        let mut saved = Graph::Approval.initial();
-        Graph::Approval.merge(&mut saved, &json!({"draft": "send 5 EUR"}));
-        let (own, foreign) = Graph::Agent.split(&saved);
-        assert_eq!(json!(own), json!({"messages": []}));
-        assert_eq!(json!(foreign), json!({"log": [], "draft": "send 5 EUR"}));
-        assert!(!Graph::Agent.has("ask") && Graph::Approval.has("ask"));
     }
 }

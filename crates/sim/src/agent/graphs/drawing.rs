@@ -1,7 +1,6 @@
 //! Graphs as `GET /assistants/{id}/graph` draws them.
 
-use super::Graph;
-use serde_json::{Value, json};
+use crate::agent::prelude::*;
 
 impl Graph {
     /// Draws a graph; `xray` expands this many levels of subgraphs.

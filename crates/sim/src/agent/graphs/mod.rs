@@ -4,9 +4,7 @@ mod channels;
 mod drawing;
 mod schemas;
 
-use super::message;
-use crate::values::Object;
-use serde_json::Value;
+use crate::agent::prelude::*;
 
 /// Declares the graphs: the variant, the name, and the id of the default assistant, which is a version 5 UUID of the name and the
 /// same on every real server. A client can't run a graph without one.
@@ -118,27 +116,27 @@ impl Graph {
                 next.extend(plain.map(|(_, to, _)| to));
             }
         }
-        next.retain(|node| *node != "__end__");
-        let mut seen = Vec::new();
+        let mut seen = vec!["__end__"];
         next.retain(|node| {
-            !seen.contains(node) && {
-                seen.push(*node);
-                true
-            }
+            let is_new = !seen.contains(node);
+            seen.push(*node);
+            is_new
         });
         next
     }
 
     /// The target of a node's conditional edges; `None` for other nodes.
     fn route(self, node: &str, state: &Object) -> Option<Option<&'static str>> {
-        let calls = || message::open_calls(state.get("messages")) > 0;
+        use Graph::*;
+        let messages = state.get("messages").unwrap_or(&Value::Null);
+        let calls = || !message::open_calls(messages).is_empty();
         let number = |key: &str| state.get(key).and_then(Value::as_i64).unwrap_or(0);
         Some(match (self, node) {
-            (Graph::Agent | Graph::Support, "chat") => calls().then_some("tools"),
-            (Graph::Hitl, "model") => calls().then_some(REVIEW),
-            (Graph::Hitl, REVIEW) => Some(if calls() { "tools" } else { "model" }),
-            (Graph::Counter, "step") => (number("n") > 0).then_some("step"),
-            (Graph::Crawl, "index") => Some(if number("page") < number("pages") {
+            (Agent | Support, "chat") => calls().then_some("tools"),
+            (Hitl, "model") => calls().then_some(REVIEW),
+            (Hitl, REVIEW) => Some(if calls() { "tools" } else { "model" }),
+            (Counter, "step") => (number("n") > 0).then_some("step"),
+            (Crawl, "index") => Some(if number("page") < number("pages") {
                 "fetch"
             } else {
                 "report"
@@ -158,25 +156,22 @@ impl Graph {
 
     /// All edges.
     fn edges(self) -> Vec<Edge> {
+        use Graph::*;
         let edge = |from, to| (from, to, false);
         let chain = |nodes: &[&'static str]| {
-            let mut edges = Vec::new();
-            let mut from = "__start__";
-            for node in nodes {
-                edges.push(edge(from, *node));
-                from = node;
-            }
-            edges.push(edge(from, "__end__"));
-            edges
+            let all = [&["__start__"], nodes, &["__end__"]].concat();
+            all.windows(2)
+                .map(|pair| edge(pair[0], pair[1]))
+                .collect::<Vec<Edge>>()
         };
         match self {
-            Graph::Agent | Graph::Support => vec![
+            Agent | Support => vec![
                 edge("__start__", "chat"),
                 ("chat", "__end__", true),
                 ("chat", "tools", true),
                 edge("tools", "chat"),
             ],
-            Graph::Hitl => vec![
+            Hitl => vec![
                 edge("__start__", "model"),
                 ("model", REVIEW, true),
                 ("model", "__end__", true),
@@ -184,7 +179,7 @@ impl Graph {
                 (REVIEW, "model", true),
                 edge("tools", "model"),
             ],
-            Graph::Research => vec![
+            Research => vec![
                 edge("__start__", "plan"),
                 edge("plan", "critic"),
                 edge("plan", "papers"),
@@ -194,26 +189,26 @@ impl Graph {
                 edge("web", "write"),
                 edge("write", "__end__"),
             ],
-            Graph::Two => vec![
+            Two => vec![
                 edge("__start__", "left"),
                 edge("__start__", "right"),
                 edge("left", "done"),
                 edge("right", "done"),
                 edge("done", "__end__"),
             ],
-            Graph::Failing => vec![
+            Failing => vec![
                 edge("__start__", "before"),
                 edge("before", "maybe"),
                 edge("before", "par"),
                 edge("maybe", "__end__"),
                 edge("par", "__end__"),
             ],
-            Graph::Counter => vec![
+            Counter => vec![
                 edge("__start__", "step"),
                 ("step", "step", true),
                 ("step", "__end__", true),
             ],
-            Graph::Crawl => vec![
+            Crawl => vec![
                 edge("__start__", "plan"),
                 edge("plan", "fetch"),
                 edge("fetch", "index"),
@@ -221,62 +216,32 @@ impl Graph {
                 ("index", "report", true),
                 edge("report", "__end__"),
             ],
-            Graph::Clarify => chain(&["look_up", "ask", "reply"]),
-            Graph::Approval => chain(&["draft", "ask", "act"]),
-            Graph::Broken => chain(&["ok", "boom"]),
-            Graph::Slow => chain(&["nap", "wake"]),
-            Graph::Firehose => chain(&["burst"]),
-            Graph::Schema => chain(&["ask"]),
-            Graph::Mailer => chain(&["write", "ask", "send"]),
-            Graph::Release => chain(&["build", "test", "release"]),
-            Graph::Sync => chain(&["fetch", "transform", "save"]),
-            Graph::Critic => chain(&["read", "sources"]),
-            Graph::Sources => chain(&["check"]),
+            Clarify => chain(&["look_up", "ask", "reply"]),
+            Approval => chain(&["draft", "ask", "act"]),
+            Broken => chain(&["ok", "boom"]),
+            Slow => chain(&["nap", "wake"]),
+            Firehose => chain(&["burst"]),
+            Schema => chain(&["ask"]),
+            Mailer => chain(&["write", "ask", "send"]),
+            Release => chain(&["build", "test", "release"]),
+            Sync => chain(&["fetch", "transform", "save"]),
+            Critic => chain(&["read", "sources"]),
+            Sources => chain(&["check"]),
         }
     }
 
     /// The nodes without start and end.
     pub fn nodes(self) -> Vec<&'static str> {
         let mut nodes = Vec::new();
-        for (from, to, _) in self.edges() {
-            for node in [from, to] {
-                if !node.starts_with("__") && !nodes.contains(&node) {
-                    nodes.push(node);
-                }
+        for node in self
+            .edges()
+            .into_iter()
+            .flat_map(|(from, to, _)| [from, to])
+        {
+            if !node.starts_with("__") && !nodes.contains(&node) {
+                nodes.push(node);
             }
         }
         nodes
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn next_nodes_follow_the_edges() {
-        let state = Object::new();
-        assert_eq!(Graph::Research.start(), ["plan"]);
-        assert_eq!(
-            Graph::Research.next(&["plan"], &state),
-            ["critic", "papers", "web"]
-        );
-        assert_eq!(
-            Graph::Research.next(&["critic", "papers", "web"], &state),
-            ["write"]
-        );
-        assert_eq!(
-            Graph::Release.next(&["build", "release"], &state),
-            ["test"],
-            "a goto adds a node"
-        );
-        assert_eq!(Graph::Release.next(&["__end__"], &state), [""; 0]);
-        let looping = json!({"n": 2});
-        assert_eq!(
-            Graph::Counter.next(&["step"], looping.as_object().expect("an object")),
-            ["step"]
-        );
-        assert_eq!(Graph::Counter.next(&["step"], &state), [""; 0]);
     }
 }

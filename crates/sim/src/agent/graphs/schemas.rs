@@ -1,7 +1,7 @@
 //! JSON schemas of the graphs, as `GET /assistants/{id}/schemas` returns them (acting reference §8).
 
-use super::Graph;
-use serde_json::{Map, Value, json};
+use crate::agent::prelude::*;
+use serde_json::Map;
 
 impl Graph {
     /// Returns the schemas of a graph.

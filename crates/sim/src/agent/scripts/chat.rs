@@ -1,62 +1,39 @@
 //! `agent` and `support`: a chat that uses tools and answers in Markdown.
 
-use crate::agent::exec::{Node, Stop};
-use crate::agent::graphs::Graph;
-use crate::agent::message::{self, Call, Reply};
-use crate::ids::stable_number;
-use crate::values::text_of;
-use serde_json::{Value, json};
+use crate::agent::prelude::*;
 
 /// The model's turn: first a tool call, then the answer from the results.
 pub async fn chat(node: &Node<'_>) -> Result<Value, Stop> {
-    let messages = node
-        .state
-        .get("messages")
-        .cloned()
-        .unwrap_or_else(|| json!([]));
-    let question = message::last_question(&messages);
-    let found: Vec<&Value> = messages
-        .as_array()
-        .into_iter()
-        .flatten()
-        .rev()
-        .take_while(|message| message["type"] != "human")
-        .filter(|message| message["type"] == "tool")
-        .collect();
-    let reply = match refund(node, &question, &found) {
+    let question = message::last_question(node.get("messages"));
+    let newest = node.messages().iter().rev();
+    let found = newest.take_while(|message| message["type"] != "human");
+    let found: Vec<&Value> = found.filter(|message| message["type"] == "tool").collect();
+    let reply = match refund(node, question, &found) {
         Some(refund) => refund,
-        None if found.is_empty() => look_up(&question),
-        None => answer(&question, &found),
+        None if found.is_empty() => look_up(question),
+        None => answer(question, &found),
     };
-    Ok(json!({"messages": [node.say(&reply).await]}))
+    node.answer(&reply).await
 }
 
 /// Runs the tool calls of the last message.
 pub async fn tools(node: &Node<'_>) -> Result<Value, Stop> {
-    let asked = node.messages().last().cloned();
     let mut answers = Vec::new();
-    for call in asked.unwrap_or_default()["tool_calls"]
-        .as_array()
-        .into_iter()
-        .flatten()
-    {
-        let name = call["name"].as_str().unwrap_or("tool");
+    for call in message::open_calls(node.get("messages")) {
+        let (name, id) = (text_of(&call["name"]), text_of(&call["id"]));
         node.custom(&json!({"tool": name, "status": "running"}));
         node.wait(550.0).await;
-        let id = text_of(&call["id"]);
         answers.push(message::tool(name, id, result(name, &call["args"])));
     }
     Ok(json!({"messages": answers}))
 }
 
 fn call(name: &str, args: Value, question: &str) -> Call {
+    let number = stable_number(&format!("{name}{question}")) as u32;
     Call {
         name: name.into(),
         args,
-        id: format!(
-            "call_{:08x}",
-            stable_number(&format!("{name}{question}")) as u32
-        ),
+        id: format!("call_{number:08x}"),
     }
 }
 
@@ -64,51 +41,37 @@ fn call(name: &str, args: Value, question: &str) -> Call {
 fn look_up(question: &str) -> Reply {
     let asked = question.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| asked.contains(word));
+    let call = |name: &str, args: Value| call(name, args, question);
     let (text, calls) = if has(&["weather", "wetter", "天気"]) {
-        let city = question
-            .trim_end_matches(['?', '？', '!', '.'])
-            .rsplit(' ')
-            .next()
-            .unwrap_or("Kraków");
+        let words = question.trim_end_matches(['?', '？', '!', '.']).rsplit(' ');
+        let city = words.take(1).collect::<String>();
         (
             "Let me check the weather.",
-            vec![call("get_weather", json!({"city": city}), question)],
+            vec![call("get_weather", json!({"city": city}))],
         )
     } else if has(&["order", "parcel", "deliver", "shipping"]) {
         let order = format!("A-{:05}", stable_number(question) % 90_000 + 10_000);
-        let calls = vec![
-            call(
-                "find_order",
-                json!({"order_id": order, "include": ["items", "shipment"]}),
-                question,
-            ),
-            call(
-                "track_parcel",
-                json!({"carrier": "DHL", "order_id": order}),
-                question,
-            ),
-        ];
+        let found = json!({"order_id": order, "include": ["items", "shipment"]});
+        let tracked = json!({"carrier": "DHL", "order_id": order});
+        let calls = vec![call("find_order", found), call("track_parcel", tracked)];
         ("I look up the order and its parcel.", calls)
     } else if has(&["refund", "invoice", "charge", "pay", "bill"]) {
         let args = json!({"customer": "c_8841", "period": "2026-10", "currency": "EUR"});
         (
             "I look at the account first.",
-            vec![call("list_invoices", args, question)],
+            vec![call("list_invoices", args)],
         )
     } else if has(&["password", "login", "log in", "sign in", "2fa"]) {
+        let args = json!({"user": "m.kowalska", "last": 5});
         (
             "Let me look at the sign-in log.",
-            vec![call(
-                "auth_log",
-                json!({"user": "m.kowalska", "last": 5}),
-                question,
-            )],
+            vec![call("auth_log", args)],
         )
     } else {
         let args = json!({"query": question, "top_k": 3});
         (
             "Let me search the handbook.",
-            vec![call("search_docs", args, question)],
+            vec![call("search_docs", args)],
         )
     };
     Reply {
@@ -140,7 +103,7 @@ fn refund(node: &Node<'_>, question: &str, found: &[&Value]) -> Option<Reply> {
 /// The result of a tool.
 fn result(name: &str, args: &Value) -> String {
     match name {
-        "get_weather" => format!("21 °C, sunny in {}", args["city"].as_str().unwrap_or("Kraków")),
+        "get_weather" => format!("21 °C, sunny in {}", text_of(&args["city"])),
         "find_order" => json!({
             "order_id": args["order_id"], "status": "shipped", "items": [{"sku": "日傘-02", "qty": 1}, {"sku": "MUG-11", "qty": 2}],
             "total": "64.80 EUR",
@@ -160,41 +123,29 @@ fn result(name: &str, args: &Value) -> String {
 
 /// The answer from the results of the tools.
 fn answer(question: &str, found: &[&Value]) -> Reply {
-    let tool = |name: &str| {
-        found
-            .iter()
-            .find(|message| message["name"] == name)
-            .and_then(|message| message["content"].as_str())
+    let name = |message: &&&Value| {
+        ["get_weather", "find_order", "list_invoices", "auth_log"]
+            .contains(&text_of(&message["name"]))
     };
-    if let Some(weather) = tool("get_weather") {
-        return Reply::text(format!("It is {weather} ☀️ — bring 日焼け止め."));
-    }
-    if tool("find_order").is_some() {
-        return Reply::text(
-            "Your order is on its way 📦\n\n| item | pieces |\n|------|-------:|\n| 日傘 (parasol) | 1 |\n| mug, blue | 2 \
+    let known = found.iter().find(name);
+    Reply::text(match known.map_or("", |message| text_of(&message["name"])) {
+        "get_weather" => {
+            let weather = known.map_or("", |message| text_of(&message["content"]));
+            format!("It is {weather} ☀️ — bring 日焼け止め.")
+        }
+        "find_order" => "Your order is on its way 📦\n\n| item | pieces |\n|------|-------:|\n| 日傘 (parasol) | 1 |\n| mug, blue | 2 \
              |\n\n- last seen in **Leipzig**\n- comes **tomorrow, 10:00–12:00**\n\nI can send you a message when the \
-             driver is near; just say *yes*.",
-        );
-    }
-    if tool("list_invoices").is_some() {
-        return Reply::text(
-            "You are right: October was charged **twice**.\n\n1. `2026-10-0193` – 49.00 € ✓\n2. `2026-10-0194` – 49.00 \
-             € – the duplicate\n\nThe second one goes back to your card, usually within 3–5 days. Sorry for the trouble!",
-        );
-    }
-    if tool("auth_log").is_some() {
-        return Reply::text(
-            "Your new phone does not have the old sign-in codes. Do this:\n\n```sh\nacme login --recovery\n```\n\nThen \
-             scan the QR code again. **Nobody else** signed in meanwhile. 安心してください。",
-        );
-    }
-    let topic = if question.is_empty() {
-        "that"
-    } else {
-        question
-    };
-    Reply::text(format!(
-        "About *{topic}*, this is what the handbook says:\n\n- we are there **Mon–Fri, 8–18 h** (CET)\n- goods can come \
-         back within 30 days, 送料無料\n- the rest is under `help.acme.example`\n\nDoes that help? 😊"
-    ))
+             driver is near; just say *yes*.".into(),
+        "list_invoices" => "You are right: October was charged **twice**.\n\n1. `2026-10-0193` – 49.00 € ✓\n2. `2026-10-0194` – 49.00 \
+             € – the duplicate\n\nThe second one goes back to your card, usually within 3–5 days. Sorry for the trouble!".into(),
+        "auth_log" => "Your new phone does not have the old sign-in codes. Do this:\n\n```sh\nacme login --recovery\n```\n\nThen \
+             scan the QR code again. **Nobody else** signed in meanwhile. 安心してください。".into(),
+        _ => {
+            let topic = if question.is_empty() { "that" } else { question };
+            format!(
+                "About *{topic}*, this is what the handbook says:\n\n- we are there **Mon–Fri, 8–18 h** (CET)\n- goods can come \
+                 back within 30 days, 送料無料\n- the rest is under `help.acme.example`\n\nDoes that help? 😊"
+            )
+        }
+    })
 }

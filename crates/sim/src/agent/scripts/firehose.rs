@@ -1,10 +1,6 @@
 //! `firehose`: any number of events, as fast as the readers accept them.
 
-use crate::agent::exec::{Node, Stop};
-use crate::agent::message::{self, Piece, Reply};
-use crate::agent::message_stream::MessageStream;
-use crate::ids::uuid7;
-use serde_json::{Value, json};
+use crate::agent::prelude::*;
 
 /// Maximum number of events that the slowest reader may be behind.
 const AHEAD: u64 = 20_000;
@@ -29,9 +25,7 @@ pub async fn burst(node: &Node<'_>) -> Result<Value, Stop> {
             burst.send();
             node.out.agent.held(name).await;
         }
-        if node.out.modes.custom {
-            burst.add("custom", &node.position.ns, &json!({"i": n, "pad": pad}));
-        }
+        burst.add("custom", &node.position.ns, &json!({"i": n, "pad": pad}));
         if (n + 1) % group == 0 {
             burst.send();
             give_way(node, n / group).await;
@@ -70,14 +64,14 @@ async fn tokens_out(node: &Node<'_>, tokens: u64, group: u64) -> Result<Value, S
     );
     stream.piece(&mut burst, &Piece::Last);
     burst.send();
-    let shown = if node.out.messages() {
-        id
-    } else {
-        format!("{id}-0")
-    };
-    Ok(
-        json!({"messages": [message::ai(&shown, &reply.text, &[], reply.ending(), usage)], "done": tokens}),
-    )
+    let message = message::ai(
+        &node.out.shown_id(&id),
+        &reply.text,
+        &[],
+        reply.ending(),
+        usage,
+    );
+    Ok(json!({"messages": [message], "done": tokens}))
 }
 
 /// Yields now and then, and waits for readers that are far behind.

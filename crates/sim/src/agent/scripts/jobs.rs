@@ -1,12 +1,7 @@
 //! Graphs that do jobs: a release in stages, a loop, a crawl that takes hours, a nightly synchronization, and a failure in parallel
 //! with other work.
 
-use crate::agent::exec::{Node, Stop};
-use serde_json::{Value, json};
-
-fn number(node: &Node<'_>, key: &str, default: f64) -> f64 {
-    node.number(key, default)
-}
+use crate::agent::prelude::*;
 
 /// `release`: a stage that takes some time.
 pub async fn stage(node: &Node<'_>) -> Result<Value, Stop> {
@@ -17,21 +12,21 @@ pub async fn stage(node: &Node<'_>) -> Result<Value, Stop> {
         "test" => 95.0,
         _ => 12.0,
     };
-    node.wait(number(node, "seconds", seconds) * 1000.0).await;
+    node.wait(node.number("seconds", seconds) * 1000.0).await;
     node.custom(&json!({"stage": name, "progress": 1.0}));
     Ok(json!({"log": [name]}))
 }
 
 /// `counter`: counts `n` down to zero. A smaller recursion limit fails the run.
 pub async fn step(node: &Node<'_>) -> Result<Value, Stop> {
-    node.wait(number(node, "pace_ms", 0.0)).await;
-    let n = number(node, "n", 0.0) as i64;
+    node.wait(node.number("pace_ms", 0.0)).await;
+    let n = node.number("n", 0.0) as i64;
     Ok(json!({"n": n - 1, "log": [format!("n={n}")]}))
 }
 
 /// `failing`: `maybe` fails while `n` is 0, which cancels `par`, its parallel node.
 pub async fn failing(node: &Node<'_>) -> Result<Value, Stop> {
-    let n = number(node, "n", 0.0);
+    let n = node.number("n", 0.0);
     match node.position.node.as_str() {
         "before" => Ok(json!({"log": ["before"]})),
         "maybe" => {
@@ -51,10 +46,10 @@ pub async fn failing(node: &Node<'_>) -> Result<Value, Stop> {
 /// `crawl`: plans, then fetches and indexes page after page, and reports at the end.
 pub async fn crawl(node: &Node<'_>) -> Result<Value, Stop> {
     let (page, pages) = (
-        number(node, "page", 0.0) as i64,
-        number(node, "pages", 400.0) as i64,
+        node.number("page", 0.0) as i64,
+        node.number("pages", 400.0) as i64,
     );
-    let pace = number(node, "seconds", 50.0) * 1000.0;
+    let pace = node.number("seconds", 50.0) * 1000.0;
     match node.position.node.as_str() {
         "plan" => {
             node.wait(8_000.0).await;
@@ -79,7 +74,7 @@ pub async fn crawl(node: &Node<'_>) -> Result<Value, Stop> {
 pub async fn sync(node: &Node<'_>) -> Result<Value, Stop> {
     const ANSWERS_AFTER: f64 = 24.0;
     let name = node.position.node.as_str();
-    let timeout = number(node, "timeout", 30.0);
+    let timeout = node.number("timeout", 30.0);
     if name == "fetch" && timeout < ANSWERS_AFTER {
         node.wait(timeout * 1000.0).await;
         let source = node

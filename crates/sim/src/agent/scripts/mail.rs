@@ -1,10 +1,7 @@
 //! `mailer`: writes a mail and asks before it sends it, in the older shape that agent-inbox reads: a list of one request with
 //! the permitted answers. The answer is a list of one, too.
 
-use crate::agent::exec::{Node, Stop};
-use crate::agent::python::{python_repr, python_type};
-use crate::values::text_of;
-use serde_json::{Value, json};
+use crate::agent::prelude::*;
 
 fn text<'a>(node: &'a Node<'_>, key: &str, usual: &'a str) -> &'a str {
     node.text(key).unwrap_or(usual)
@@ -68,12 +65,11 @@ fn first(answer: &Value) -> Result<&Value, Stop> {
 /// Sends the mail, with the edits of the answer, or not.
 pub async fn send(node: &Node<'_>) -> Result<Value, Stop> {
     node.wait(700.0).await;
-    let answers = node
-        .state
-        .get("answers")
-        .and_then(Value::as_array)
-        .and_then(|answers| answers.last());
-    let answer = answers.map(first).transpose()?.cloned().unwrap_or_default();
+    let answer = items_of(node.get("answers"))
+        .last()
+        .map(first)
+        .transpose()?;
+    let answer = answer.cloned().unwrap_or_default();
     let sent = |to: &str| format!("sent to {to}");
     let did = match answer["type"].as_str() {
         Some("accept") => sent(text(node, "to", "")),

@@ -1,18 +1,12 @@
 //! `research`: a plan, two parallel searches and a critic, and a report.
 
-use crate::agent::exec::{Node, Stop};
-use crate::agent::graphs::Graph;
-use crate::agent::message::Reply;
-use serde_json::{Value, json};
+use crate::agent::prelude::*;
 
-fn topic(node: &Node<'_>) -> String {
-    let topic = node.text("topic").map(str::to_owned);
-    topic
-        .or_else(|| {
-            let asked = crate::agent::message::last_question(node.state.get("messages")?);
-            (!asked.is_empty()).then_some(asked)
-        })
-        .unwrap_or_else(|| "tidal power in the Bay of Fundy".into())
+fn topic<'n>(node: &'n Node<'_>) -> &'n str {
+    let asked = message::last_question(node.get("messages"));
+    let asked = Some(asked).filter(|asked| !asked.is_empty());
+    let topic = node.text("topic").or(asked);
+    topic.unwrap_or("tidal power in the Bay of Fundy")
 }
 
 /// Announces what will be searched for.
@@ -59,17 +53,12 @@ pub async fn search(node: &Node<'_>) -> Result<Value, Stop> {
 
 /// A node that is a subgraph.
 pub async fn inside(node: &Node<'_>, graph: Graph) -> Result<Value, Stop> {
-    let before = list(node.state.get("notes")).len();
-    let known = list(node.state.get("messages")).len();
-    let mut state = node.subgraph(graph).await?;
-    let notes: Vec<Value> = list(state.get("notes")).split_off(before);
-    let messages: Vec<Value> = list(state.get("messages")).split_off(known);
-    state.clear();
-    Ok(json!({"notes": notes, "messages": messages}))
-}
-
-fn list(value: Option<&Value>) -> Vec<Value> {
-    value.and_then(Value::as_array).cloned().unwrap_or_default()
+    let state = node.subgraph(graph).await?;
+    let added = |key: &str| {
+        let all = items_of(&state[key]).skip(items_of(node.get(key)).count());
+        all.cloned().collect::<Vec<Value>>()
+    };
+    Ok(json!({"notes": added("notes"), "messages": added("messages")}))
 }
 
 /// The critic reads the plan.
@@ -97,10 +86,10 @@ pub async fn check(node: &Node<'_>) -> Result<Value, Stop> {
 /// The report.
 pub async fn write(node: &Node<'_>) -> Result<Value, Stop> {
     let topic = topic(node);
-    let notes = list(node.state.get("notes"));
+    let notes = texts_of(node.get("notes"));
     let mut text = format!("# {topic}\n\nWhat the sources agree on:\n\n");
     for note in &notes {
-        text.push_str(&format!("- {}\n", note.as_str().unwrap_or_default()));
+        text.push_str(&format!("- {note}\n"));
     }
     text.push_str(
         "\n| year | installed | cost |\n|------|----------:|-----:|\n| 2024 | 38 MW | 210 €/MWh |\n| 2026 | 71 MW | 164 \

@@ -1,7 +1,6 @@
 //! Small graphs: one asks before it acts, one fails, one sends nothing for a long time.
 
-use crate::agent::exec::{Node, Stop};
-use serde_json::{Value, json};
+use crate::agent::prelude::*;
 
 fn amount(node: &Node<'_>) -> f64 {
     node.number("amount", 1250.0)
@@ -28,7 +27,7 @@ pub async fn draft(node: &Node<'_>) -> Result<Value, Stop> {
 
 /// `approval`: stops until the user answers.
 pub fn ask(node: &Node<'_>) -> Result<Value, Stop> {
-    let question = json!({"question": "Approve this payment?", "draft": node.state.get("draft"), "amount": number(amount(node))});
+    let question = json!({"question": "Approve this payment?", "draft": node.get("draft"), "amount": number(amount(node))});
     let answer = node.ask(&question, None)?;
     Ok(json!({"decision": answer, "log": ["asked"]}))
 }
@@ -36,8 +35,7 @@ pub fn ask(node: &Node<'_>) -> Result<Value, Stop> {
 /// `approval`: pays, or declines.
 pub async fn act(node: &Node<'_>) -> Result<Value, Stop> {
     node.wait(400.0).await;
-    let decision = node.state.get("decision").cloned().unwrap_or_default();
-    let yes = match &decision {
+    let yes = match node.get("decision") {
         Value::Bool(yes) => *yes,
         Value::String(text) => matches!(
             text.to_lowercase().as_str(),
