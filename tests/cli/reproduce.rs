@@ -4,6 +4,7 @@ use crate::fork::World;
 use runtail_sim::Scenario;
 use runtail_testkit::common::{CANARY, Seen, Server, json as response};
 use runtail_testkit::process::{Done, command, launch};
+use runtail_testkit::server::text;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -62,7 +63,7 @@ async fn histories_are_copied_state_by_state() {
         );
         assert!(target.runs(copy).await.is_empty(), "{case}: nothing runs");
         let asks = graph == "approval" || graph == "two";
-        assert!(done.stderr.contains("Not copied: "), "{case}");
+        done.says("Not copied: ");
         assert_eq!(
             done.stderr.contains("open question"),
             asks,
@@ -91,13 +92,8 @@ async fn edits_are_copied_and_said_to_be_inferred() {
         )
         .await;
     let done = reproduce(&world, &thread, &world.url, &[]).expect(0);
-    assert!(
-        done.stderr
-            .contains("! The history doesn't say what was written in step 2"),
-        "{}",
-        done.stderr
-    );
-    let copy = done.json()["thread_id"].as_str().expect("an id").to_owned();
+    done.says("! The history doesn't say what was written in step 2");
+    let copy = text(&done.json(), "thread_id");
     assert_eq!(states(&world, &copy).await, states(&world, &thread).await);
 }
 
@@ -159,19 +155,11 @@ async fn targets_without_supersteps_get_the_state() {
         .await;
     let newest = source.history(&thread).await.remove(0);
     let strict = World::start(Scenario::Contract, 1000.0).await;
-    let refused = reproduce(&source, &thread, &strict.url, &[]).expect(1);
-    assert!(
-        refused
-            .stderr
-            .contains("doesn't create threads with supersteps"),
-        "{}",
-        refused.stderr
-    );
-    assert!(
-        refused.stderr.contains(&strict.url) && refused.stderr.contains("--state"),
-        "{}",
-        refused.stderr
-    );
+    reproduce(&source, &thread, &strict.url, &[])
+        .expect(1)
+        .says("doesn't create threads with supersteps")
+        .says(&strict.url)
+        .says("--state");
     let target = World::start(Scenario::Empty, 1000.0).await;
     let done = reproduce(&source, &thread, &target.url, &["--state"]).expect(0);
     let row = done.json();
@@ -230,11 +218,8 @@ async fn what_can_not_be_copied_is_refused_before_anything_is_sent() {
         ("11111111-1111-4111-8111-111111111111", &[], 1, "not found"),
     ] {
         let done = reproduce(&world, thread, &world.url, more).expect(code);
-        assert!(
-            done.stderr.contains(says) && done.stdout.is_empty(),
-            "{says}: {}",
-            done.stderr
-        );
+        done.says(says);
+        assert!(done.stdout.is_empty(), "{}", done.stderr);
     }
     let nowhere = reproduce(&world, &thread, "nobody/nothing", &[]).expect(2);
     assert!(
@@ -310,12 +295,7 @@ async fn requests_are_sent_once_and_a_lost_reply_is_looked_for() {
         &[],
     )
     .expect(0);
-    assert!(
-        done.stderr
-            .contains("the target's reply was lost, but the thread was created"),
-        "{}",
-        done.stderr
-    );
+    done.says("the target's reply was lost, but the thread was created");
     assert_eq!(
         (done.json()["same"].clone(), sent.load(Ordering::SeqCst)),
         (json!(true), 1)
@@ -339,12 +319,7 @@ async fn requests_are_sent_once_and_a_lost_reply_is_looked_for() {
         server.url.as_str().trim_end_matches('/'),
         &[],
     );
-    assert!(
-        done.stderr
-            .contains("The server refused. Nothing was done."),
-        "{}",
-        done.stderr
-    );
+    done.says("The server refused. Nothing was done.");
     assert_eq!(
         (done.expect(5).stdout.as_str(), tried.load(Ordering::SeqCst)),
         ("", 1)
@@ -384,23 +359,16 @@ async fn requests_are_sent_once_and_a_lost_reply_is_looked_for() {
         Some(response(status, text))
     })
     .await;
-    let done = reproduce(
+    reproduce(
         &source,
         &thread,
         server.url.as_str().trim_end_matches('/'),
         &[],
     )
-    .expect(1);
-    assert!(
-        done.stderr.contains("Only a part was done."),
-        "{}",
-        done.stderr
-    );
-    assert!(
-        done.stderr.contains("renamed") && done.stderr.contains("delete it"),
-        "{}",
-        done.stderr
-    );
+    .expect(1)
+    .says("Only a part was done.")
+    .says("renamed")
+    .says("delete it");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -463,10 +431,5 @@ async fn a_deployment_of_a_profile_is_a_target_and_its_key_goes_only_there() {
                 .all(|key| !key.contains(&format!("{CANARY}{other}")))
         );
     }
-    let refused = run("c/bot").expect(3);
-    assert!(
-        refused.stderr.contains("nothing was changed"),
-        "{}",
-        refused.stderr
-    );
+    run("c/bot").expect(3).says("nothing was changed");
 }

@@ -16,9 +16,7 @@ struct Thread<'a> {
 impl Thread<'_> {
     #[track_caller]
     fn new(url: &str) -> Thread<'_> {
-        let row = run_at(url, &["threads", "create", "-o", "json"])
-            .expect(0)
-            .json();
+        let row = run_at(url, "threads create -o json").expect(0).json();
         Thread {
             url,
             id: server::text(&row, "thread_id"),
@@ -53,7 +51,7 @@ impl Drop for Thread<'_> {
 
 #[track_caller]
 fn compare(url: &str, a: &str, b: &str) -> Value {
-    run_at(url, &["compare", a, b, "-o", "json"])
+    run_at(url, format!("compare {a} {b} -o json"))
         .expect(0)
         .json()
 }

@@ -6,6 +6,7 @@
 
 use runtail_sim::{KEY, Logs, Options, Request, Rule, Scenario, Sim};
 use runtail_testkit::process::{self, Done, Running};
+use runtail_testkit::server::text;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -202,12 +203,7 @@ fn reads_everything(to: &Setting, base: &str) {
     let folder = configured(base);
     let known: BTreeMap<String, String> = ours(&folder, &["deployments", "list"])
         .iter()
-        .map(|row| {
-            (
-                row["id"].as_str().expect("an id").to_string(),
-                row["name"].as_str().expect("a name").to_string(),
-            )
-        })
+        .map(|row| (text(&row, "id"), text(&row, "name")))
         .collect();
     assert_eq!(known.len(), 250);
 
@@ -628,100 +624,6 @@ async fn official_cli_deploys_and_updates_a_project() {
         .filter_map(|row| row["status"].as_str())
         .collect();
     assert_eq!(words, ["DEPLOYED", "DEPLOYED", "SKIPPED"]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs the official command line: tests/real/serve -- cargo test --test real official -- --ignored"]
-async fn official_cli_shows_the_log_of_a_failed_build() {
-    let (sim, to) = simulated(Options::default()).await;
-    let told = to
-        .deploy(&project(), &["--name", "build-fails"])
-        .expect(1)
-        .stdout;
-    let log = told
-        .split_once("   Last build log lines:\n")
-        .expect("a log")
-        .1;
-    let (log, end) = log
-        .split_once("   Re-run with --verbose")
-        .expect("an end of the log");
-    let shown: Vec<&str> = log
-        .lines()
-        .map(|line| line.trim_start().trim_start_matches("| "))
-        .collect();
-    assert!(
-        end.contains("   Deployment failed\n") && shown.len() > 15,
-        "{told}"
-    );
-    let folder = configured(&sim.regions()[0].url);
-    let ours = ours(&folder, &["logs", "build-fails", "--build", "--tail", "30"]);
-    assert_eq!(
-        shown,
-        ours.iter().map(message).collect::<Vec<_>>(),
-        "the same lines as in runtail logs"
-    );
-    let requests = sim.requests();
-    let last = requests
-        .iter()
-        .rfind(|one| one.path.ends_with("/build_logs") && one.json()["limit"] == 30);
-    assert_eq!(
-        last.expect("a request").json(),
-        json!({"order": "desc", "limit": 30})
-    );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs the official command line: tests/real/serve -- cargo test --test real official -- --ignored"]
-async fn official_cli_deletes_and_learns_why_the_name_stays_taken() {
-    let (sim, to) = simulated(Options {
-        speed: 0.001,
-        ..fleet()
-    })
-    .await;
-    let list = to.run(&["list", "--json"]).expect(0).json();
-    let (id, name) = (
-        list[0]["id"].as_str().expect("an id"),
-        list[0]["name"].as_str().expect("a name"),
-    );
-    sim.forget_requests();
-    let told = to.run(&["delete", "--force", id]).expect(0).stdout;
-    assert_eq!(told, format!("Deleted deployment {id}.\n"));
-    assert_eq!(asked(&sim), ["DELETE /v2/deployments/ID"]);
-    let folder = configured(&sim.regions()[0].url);
-    assert_eq!(
-        ours(&folder, &["deployments", "get", id])[0]["status"],
-        "AWAITING_DELETE"
-    );
-
-    let rest = format!("{}/v2/deployments/{id}?force=true", sim.regions()[0].url);
-    rustls::crypto::ring::default_provider()
-        .install_default()
-        .ok();
-    let http = reqwest::Client::builder()
-        .no_proxy()
-        .build()
-        .expect("a client");
-    assert_eq!(
-        http.delete(rest)
-            .header("X-Api-Key", KEY)
-            .send()
-            .await
-            .expect("an answer")
-            .status(),
-        204
-    );
-    let gone = to.run(&["delete", "--force", id]).expect(1).stderr;
-    let path = format!("/v2/deployments/{id}");
-    assert_eq!(
-        gone,
-        format!("Error: DELETE {path} failed with status 404: Deployment ID {id} not found.\n")
-    );
-    let told = to.deploy(&project(), &["--name", name]).expect(1).stderr;
-    let why = format!("A tracing project named '{name}' already exists.");
-    assert_eq!(
-        told,
-        format!("Error: POST /v2/deployments failed with status 409: {why}\n")
-    );
 }
 
 /// Refusals that it recognizes by their text.

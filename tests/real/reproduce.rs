@@ -19,7 +19,7 @@ impl Real {
             .thread_id;
         for input in inputs {
             let input = input.to_string();
-            self.runtail(&["run", graph, "--thread", &thread, "--input", &input])
+            self.runtail(format!("run '{graph}' --thread {thread} --input '{input}'"))
                 .expect(0);
         }
         thread
@@ -97,7 +97,10 @@ async fn a_history_is_copied_between_servers_state_by_state() {
                 );
                 // It can be run on: the questions are asked again.
                 if graph == "two" {
-                    let continued = target.runtail(&["fork", copy, "--wait"]).expect(0).json();
+                    let continued = target
+                        .runtail(format!("fork {copy} --wait"))
+                        .expect(0)
+                        .json();
                     assert_eq!(continued["outcome"], "interrupted", "{case}: {continued}");
                 }
                 target.delete(copy).await;
@@ -116,33 +119,20 @@ async fn an_edited_and_answered_thread_is_copied_with_its_edits() {
         .filter(|real| real.copies_histories())
     {
         let thread = real.ran("approval", &[json!({"amount": 1300})]).await;
-        real.runtail(&[
-            "state",
-            "set",
-            &thread,
-            "--values",
-            r#"{"amount": 130, "log": ["by hand"]}"#,
-        ])
+        real.runtail(format!(
+            r#"state set {thread} --values '{{"amount": 130, "log": ["by hand"]}}'"#
+        ))
         .expect(0);
         // An edit drops the question; it is asked again and answered.
-        real.runtail(&["fork", &thread, "--wait"]).expect(0);
-        real.runtail(&[
-            "answer",
-            &thread,
-            "--json",
-            r#"{"approved": true}"#,
-            "--wait",
-        ])
+        real.runtail(format!("fork {thread} --wait")).expect(0);
+        real.runtail(format!(
+            r#"answer {thread} --json '{{"approved": true}}' --wait"#
+        ))
         .expect(0);
         let row = real
             .runtail(&["reproduce", &thread, "--to", &real.url])
             .expect(0);
-        assert!(
-            row.stderr
-                .contains("The history doesn't say what was written in step 2"),
-            "{}",
-            row.stderr
-        );
+        row.says("The history doesn't say what was written in step 2");
         let row = row.json();
         assert_eq!(row["same"], true, "{:?}: {row}", real.kind);
         let copy = row["thread_id"].as_str().expect("an id");
@@ -200,11 +190,7 @@ async fn only_the_state_is_copied_to_a_server_without_supersteps() {
                 "The target {} doesn't create threads with supersteps",
                 target.url.trim_end_matches('/')
             );
-            assert!(
-                refused.stderr.contains(&says) && refused.stderr.contains("--state"),
-                "{}",
-                refused.stderr
-            );
+            refused.says(&says).says("--state");
             assert_eq!(
                 target
                     .agent
@@ -249,111 +235,4 @@ async fn only_the_state_is_copied_to_a_server_without_supersteps() {
         target.delete(copy).await;
     }
     source.delete(&thread).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real reproduce -- --ignored"]
-async fn graphs_and_nodes_that_the_target_lacks_are_named() {
-    let all = Real::all().await;
-    let find = |kind: ServerKind| all.iter().find(|real| real.kind == kind).expect("a server");
-    let (python, javascript) = (find(ServerKind::Python), find(ServerKind::JavaScript));
-    // Their graphs `approval` have another first node.
-    let thread = python.ran("approval", &[json!({"amount": 7})]).await;
-    let refused = python
-        .runtail(&["reproduce", &thread, "--to", &javascript.url])
-        .expect(1);
-    assert!(
-        refused
-            .stderr
-            .contains("The graph of the target has no node draft"),
-        "{}",
-        refused.stderr
-    );
-    let refused = python
-        .runtail(&[
-            "reproduce",
-            &thread,
-            "--to",
-            &javascript.url,
-            "--graph",
-            "nothing",
-        ])
-        .expect(1);
-    assert!(
-        refused
-            .stderr
-            .contains("has no graph nothing; it has agent, approval,"),
-        "{}",
-        refused.stderr
-    );
-    let refused = python
-        .runtail(&["reproduce", &thread, "--to", &javascript.url, "--read-only"])
-        .expect(3);
-    assert!(
-        refused.stderr.contains("nothing was changed"),
-        "{}",
-        refused.stderr
-    );
-    python.delete(&thread).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real reproduce -- --ignored"]
-async fn the_step_that_made_a_value_wrong_is_found() {
-    for real in Real::all().await {
-        let kind = real.kind;
-        let thread = real.ran("approval", &[json!({"amount": 1300})]).await;
-        real.runtail(&["state", "set", &thread, "--values", r#"{"amount": 130}"#])
-            .expect(0);
-        let bisect = |path: &str, expected: &str| {
-            real.runtail(&["bisect", &thread, path, expected])
-                .expect(0)
-                .json()
-        };
-        let found = bisect("amount", "1300");
-        assert_eq!(found["result"], "became_wrong", "{kind:?}: {found}");
-        let newest = real.agent.thread_state(&thread).await.unwrap();
-        assert_eq!(
-            found["wrong"]["checkpoint_id"], newest["checkpoint"]["checkpoint_id"],
-            "{kind:?}"
-        );
-        assert_eq!(
-            (&found["wrong"]["step"], &found["wrong"]["nodes"]),
-            (&json!(2), &json!(["edit"])),
-            "{kind:?}"
-        );
-        assert_eq!(
-            (&found["before"]["value"], &found["wrong"]["value"]),
-            (&json!(1300), &json!(130)),
-            "{kind:?}"
-        );
-        // A node wrote the log, in the run.
-        let first = if kind == ServerKind::JavaScript {
-            "prepare"
-        } else {
-            "draft"
-        };
-        let found = bisect("log", "[]");
-        assert_eq!(
-            (&found["wrong"]["step"], &found["wrong"]["nodes"]),
-            (&json!(1), &json!([first])),
-            "{kind:?}: {found}"
-        );
-        let run = real
-            .agent
-            .runs(&thread, 1)
-            .await
-            .unwrap()
-            .items
-            .remove(0)
-            .run_id;
-        assert_eq!(found["wrong"]["run_id"], run.as_str(), "{kind:?}");
-        assert_eq!(bisect("amount", "9")["result"], "never_right", "{kind:?}");
-        assert_eq!(
-            bisect("draft", "!=nothing")["result"],
-            "never_wrong",
-            "{kind:?}"
-        );
-        real.delete(&thread).await;
-    }
 }
