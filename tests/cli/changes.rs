@@ -662,30 +662,6 @@ async fn redeploy_waits_for_the_new_revision() {
     done.says("! It is older than");
 }
 
-/// Runs the command against a server with the deployment `bot`. `replies` are its records: for the lookup, the plan, the second
-/// read, and the write.
-fn scripted(replies: &[Reply], args: &[&str], code: i32) -> (String, usize) {
-    let server = Scripted::control_plane(&[("bot", &[])]);
-    server.reply("", &[ok(json!({"resources": [record()]}))]);
-    server.reply("/bot", replies);
-    let (_folder, path) = config(&[("one", &server)]);
-    let mut command = command(["--config", &path].iter().chain(args));
-    command.env("TEST_OPENAI", "canary of openai");
-    let done = launch(command, "").wait().expect(code);
-    assert!(
-        !format!("{}{}", done.stdout, done.stderr).contains("canary"),
-        "{}",
-        done.stderr
-    );
-    assert_eq!(done.stdout, "");
-    let asked = server
-        .requests()
-        .iter()
-        .filter(|path| *path == "/bot")
-        .count();
-    (done.stderr, asked)
-}
-
 fn ok(body: Value) -> Reply {
     Reply::Http(200, "", body.to_string())
 }
@@ -697,84 +673,89 @@ fn record() -> Value {
 }
 
 #[test]
-fn changes_are_not_sent_if_the_target_changed_after_the_preview() {
-    let push = ["deployments", "update", "bot", "--build-on-push", "false"];
-    let (stderr, asked) = scripted(&[ok(record()), refuse(404)], &push, 1);
-    assert!(
-        stderr.contains("bot disappeared after the preview: nothing was sent") && asked == 2,
-        "{stderr}"
-    );
-    let mut gone = record();
-    gone["status"] = json!("AWAITING_DELETE");
-    let (stderr, asked) = scripted(&[ok(record()), ok(gone)], &push, 1);
-    assert!(
-        stderr.contains("bot was deleted after the preview: nothing was sent") && asked == 2,
-        "{stderr}"
-    );
-    let mut other = record();
-    other["source_config"]["build_on_push"] = json!(null);
-    let (stderr, asked) = scripted(&[ok(record()), ok(other)], &push, 1);
-    assert!(
-        stderr.contains("(source_config.build_on_push): nothing was sent") && asked == 2,
-        "{stderr}"
-    );
-    let mut rotated = record();
-    rotated["secrets"][0]["value"] = json!("canary-rotated");
-    let secret = [
-        "deployments",
-        "update",
-        "bot",
-        "--secret",
-        "B=env:TEST_OPENAI",
-    ];
-    let (stderr, asked) = scripted(&[ok(record()), ok(rotated)], &secret, 1);
-    assert!(
-        stderr.contains("changed after the preview (secrets): nothing was sent") && asked == 2,
-        "{stderr}"
-    );
-    let mut masked = record();
-    masked["secrets"][0]["value"] = json!("********");
-    let (stderr, asked) = scripted(&[ok(masked)], &secret, 2);
-    assert!(
-        stderr.contains("doesn't return the values of A,") && asked == 1,
-        "{stderr}"
-    );
-    // The key expires before the write, and during it.
-    let (stderr, asked) = scripted(&[ok(record()), refuse(401)], &push, 3);
-    assert!(
-        stderr.contains("401: status 401") && stderr.contains("nothing was sent") && asked == 2,
-        "{stderr}"
-    );
-    let (stderr, asked) = scripted(&[ok(record()), ok(record()), refuse(401)], &push, 3);
-    assert!(stderr.contains("401: status 401") && asked == 3, "{stderr}");
-    // The write may have been applied.
-    let (stderr, asked) = scripted(&[ok(record()), ok(record()), Reply::Page], &push, 1);
-    assert!(
-        stderr.contains("HTML instead of JSON")
-            && stderr.contains("may have been applied nevertheless")
-            && asked == 3,
-        "{stderr}"
-    );
-    let (stderr, asked) = scripted(&[ok(record()), ok(record()), Reply::Reset], &push, 5);
-    assert!(
-        stderr.contains("may have been applied nevertheless") && asked == 3,
-        "{stderr}"
-    );
-    // The service's messages about fields and about secrets.
+fn what_happens_after_the_preview_is_named() {
+    let with = |field: &str, value: Value| {
+        let mut changed = record();
+        changed[field] = value;
+        ok(changed)
+    };
+    let secret = |value: &str| with("secrets", json!([{"name": "A", "value": value}]));
     let refusal = json!({"detail": [{"loc": ["body", "secrets", 0, "value"], "msg": "canary of openai is too short", "type": "x", "input": "canary of openai"}]});
-    let (stderr, _) = scripted(
-        &[
-            ok(record()),
-            ok(record()),
-            Reply::Http(422, "", refusal.to_string()),
-        ],
-        &secret,
-        1,
-    );
-    assert!(
-        stderr.contains("body.secrets.0.value: *** is too short"),
-        "{stderr}"
-    );
+    let (push, add) = ("--build-on-push false", "--secret B=env:TEST_OPENAI");
+    // The records of the plan, of the second read, and the answer to the write.
+    for (option, replies, code, says) in [
+        (
+            push,
+            vec![ok(record()), refuse(404)],
+            1,
+            "bot disappeared after the preview: nothing was sent",
+        ),
+        (
+            push,
+            vec![ok(record()), with("status", json!("AWAITING_DELETE"))],
+            1,
+            "bot was deleted after the preview: nothing was sent",
+        ),
+        (
+            push,
+            vec![
+                ok(record()),
+                with("source_config", json!({"build_on_push": null})),
+            ],
+            1,
+            "(source_config.build_on_push): nothing was sent",
+        ),
+        (
+            add,
+            vec![ok(record()), secret("canary-rotated")],
+            1,
+            "changed after the preview (secrets): nothing was sent",
+        ),
+        (
+            add,
+            vec![secret("********")],
+            2,
+            "doesn't return the values of A,",
+        ),
+        (push, vec![ok(record()), refuse(401)], 3, "nothing was sent"),
+        (
+            push,
+            vec![ok(record()), ok(record()), Reply::Page],
+            1,
+            "may have been applied nevertheless",
+        ),
+        (
+            add,
+            vec![
+                ok(record()),
+                ok(record()),
+                Reply::Http(422, "", refusal.to_string()),
+            ],
+            1,
+            "body.secrets.0.value: *** is too short",
+        ),
+    ] {
+        let server = Scripted::control_plane(&[("bot", &[])]);
+        server.reply("", &[ok(json!({"resources": [record()]}))]);
+        server.reply("/bot", &replies);
+        let (_folder, path) = config(&[("one", &server)]);
+        let mut command =
+            command(format!("--config {path} deployments update bot {option}").words());
+        command.env("TEST_OPENAI", "canary of openai");
+        let done = launch(command, "").wait().expect(code);
+        done.says(says);
+        assert!(
+            !done.stderr.contains("canary") && done.stdout.is_empty(),
+            "{}",
+            done.stderr
+        );
+        let asked = server
+            .requests()
+            .iter()
+            .filter(|path| *path == "/bot")
+            .count();
+        assert_eq!(asked, replies.len(), "{says}");
+    }
 }
 
 #[test]

@@ -6,8 +6,6 @@ use runtail_testkit::common::{CANARY, Seen, Server, json as response};
 use runtail_testkit::process::{Done, command, launch};
 use runtail_testkit::server::text;
 use serde_json::{Value, json};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn reproduce(source: &World, thread: &str, target: &str, more: &[&str]) -> Done {
     source.runtail(&[&["reproduce", thread, "--to", target], more].concat())
@@ -98,53 +96,20 @@ async fn edits_are_copied_and_said_to_be_inferred() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn dry_runs_print_the_request_and_send_nothing() {
+async fn dry_runs_say_what_is_not_copied() {
     let world = World::start(Scenario::Empty, 1000.0).await;
     let thread = world.ran("approval", json!({"amount": 7, "to": "x"})).await;
-    let count = async || world.post("/threads/count", json!({})).await;
-    let before = count().await;
     let preview = reproduce(&world, &thread, &world.url, &["--dry-run"])
         .expect(0)
         .json();
-    let body = &preview["request"]["body"];
-    assert_eq!(body["metadata"]["graph_id"], "approval");
-    let supersteps = body["supersteps"].as_array().expect("supersteps");
-    assert_eq!(supersteps.len(), 3, "{body}");
-    let input = json!({"amount": 7, "to": "x"});
-    assert_eq!(
-        supersteps[0],
-        json!({"updates": [{"values": input, "as_node": "__input__"}]})
-    );
-    assert_eq!(
-        supersteps[1],
-        json!({"updates": [{"values": input, "as_node": "__start__"}]})
-    );
-    assert_eq!(supersteps[2]["updates"][0]["as_node"], "draft");
-    let notes: Vec<&str> = preview["notes"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(|note| note["text"].as_str())
-        .collect();
+    let notes = preview["notes"].to_string();
     for says in [
         "No run is started",
         "Everything in the copied states is sent there",
         "Not copied: 1 open question",
     ] {
-        assert!(
-            notes.iter().any(|note| note.contains(says)),
-            "{says}: {notes:?}"
-        );
+        assert!(notes.contains(says), "{says}: {notes}");
     }
-    let two = reproduce(&world, &thread, &world.url, &["--dry-run", "--state"])
-        .expect(0)
-        .json();
-    assert_eq!(
-        (&two["then"]["method"], &two["then"]["body"]["as_node"]),
-        (&json!("POST"), &json!("draft")),
-        "{two}"
-    );
-    assert_eq!(count().await, before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -264,78 +229,24 @@ async fn between(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_are_sent_once_and_a_lost_reply_is_looked_for() {
+async fn a_thread_whose_supersteps_are_refused_is_named() {
     let source = World::start(Scenario::Empty, 1000.0).await;
     let thread = source
         .ran("approval", json!({"amount": 7, "to": "x"}))
         .await;
-    // The server makes the thread and answers 502.
-    let made = World::start(Scenario::Empty, 1000.0).await;
-    let sent = Arc::new(AtomicUsize::new(0));
-    let (counter, url) = (sent.clone(), made.url.clone());
-    let http = reqwest::Client::builder().no_proxy().build().unwrap();
-    let runtime = tokio::runtime::Handle::current();
-    let lossy = between(&made, move |seen| {
-        if seen.method != "POST" || seen.path != "/threads" {
-            return None;
-        }
-        counter.fetch_add(1, Ordering::SeqCst);
-        let request = http
-            .post(format!("{url}/threads"))
-            .header("content-type", "application/json")
-            .body(seen.body.clone());
-        tokio::task::block_in_place(|| runtime.block_on(async { request.send().await.unwrap() }));
-        Some(response(502, "{}"))
-    })
-    .await;
-    let done = reproduce(
-        &source,
-        &thread,
-        lossy.url.as_str().trim_end_matches('/'),
-        &[],
-    )
-    .expect(0);
-    done.says("the target's reply was lost, but the thread was created");
-    assert_eq!(
-        (done.json()["same"].clone(), sent.load(Ordering::SeqCst)),
-        (json!(true), 1)
-    );
-    // It makes nothing and answers 500: nothing was done, and it is not tried again.
-    let (failing, tried) = (
-        World::start(Scenario::Empty, 1000.0).await,
-        Arc::new(AtomicUsize::new(0)),
-    );
-    let counter = tried.clone();
-    let server = between(&failing, move |seen| {
-        (seen.method == "POST" && seen.path == "/threads").then(|| {
-            counter.fetch_add(1, Ordering::SeqCst);
-            response(500, r#"{"detail":"no space left"}"#)
-        })
-    })
-    .await;
-    let done = reproduce(
-        &source,
-        &thread,
-        server.url.as_str().trim_end_matches('/'),
-        &[],
-    );
-    done.says("The server refused. Nothing was done.");
-    assert_eq!(
-        (done.expect(5).stdout.as_str(), tried.load(Ordering::SeqCst)),
-        ("", 1)
-    );
     // It names another thread, so something was done, and is known.
-    let other = between(&failing, |seen| {
+    let target = World::start(Scenario::Empty, 1000.0).await;
+    let other = between(&target, |seen| {
         let is_creation = seen.method == "POST" && seen.path == "/threads";
         is_creation.then(|| response(200, r#"{"thread_id":"another"}"#))
     })
     .await;
     let url = other.url.as_str().trim_end_matches('/');
-    let done = reproduce(&source, &thread, url, &[]).expect(1);
-    for says in ["Only a part was done.", "but returned another"] {
-        assert!(done.stderr.contains(says), "{says}: {}", done.stderr);
-    }
-    // It refuses the supersteps, and the thread stays.
+    reproduce(&source, &thread, url, &[])
+        .expect(1)
+        .says("Only a part was done.")
+        .says("but returned another");
+    // It refuses the supersteps.
     let strict = World::start(Scenario::Empty, 1000.0).await;
     let url = strict.url.clone();
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
