@@ -4,7 +4,6 @@ use crate::ended::{profile, runtail, write_config};
 use axum::response::Response;
 use runtail_sim::{Options, Scenario, Sim};
 use runtail_testkit::common::{Seen, Server, json};
-use runtail_testkit::server::text;
 
 use serde_json::{Value, json as value};
 
@@ -17,115 +16,6 @@ fn causes(rows: &[Value]) -> Vec<&str> {
 /// A time so many seconds ago.
 fn ago(seconds: i64) -> String {
     (jiff::Timestamp::now() - jiff::SignedDuration::from_secs(seconds)).to_string()
-}
-
-#[tokio::test]
-async fn demo_shows_every_cause_with_waiting_threads_first() {
-    let folder = tempfile::tempdir().unwrap();
-    let listed = runtail(folder.path(), "--demo inbox -o jsonl")
-        .await
-        .expect(0);
-    // The suggested commands would look into another demo.
-    listed.says("a demo of its own");
-    let rows = listed.rows();
-    let causes = causes(&rows);
-    for cause in ["question", "breakpoint", "cancelled", "error", "stuck"] {
-        assert!(causes.contains(&cause), "{cause}: {causes:?}");
-    }
-    let rank = |row: &Value| match row["cause"].as_str() {
-        Some("error" | "stuck") => 1,
-        Some("cancelled" | "edited") => 2,
-        _ => 0,
-    };
-    assert!(rows.is_sorted_by_key(rank), "{causes:?}");
-    for group in rows.chunk_by(|a, b| rank(a) == rank(b)) {
-        assert!(
-            group.is_sorted_by_key(|row| text(&row, "since")),
-            "{group:#?}"
-        );
-    }
-    for profile in ["prod-us", "prod-eu"] {
-        assert!(
-            rows.iter().any(|row| row["profile"] == profile),
-            "{profile}"
-        );
-    }
-    let failed: Vec<&Value> = rows
-        .iter()
-        .filter(|row| row["kind"] == "revision")
-        .collect();
-    let statuses: Vec<&Value> = failed.iter().map(|row| &row["status"]).collect();
-    assert_eq!(statuses, ["DEPLOY_FAILED", "BUILD_FAILED"]);
-    let command = failed[1]["command"].as_str().unwrap();
-    assert!(
-        command.starts_with("runtail --demo -p prod-us revisions explain invoice-agent "),
-        "{command}"
-    );
-    let asks = rows.iter().find(|row| row["graph"] == "clarify").unwrap();
-    let (thread, interrupt) = (
-        asks["thread_id"].as_str().unwrap(),
-        asks["interrupts"][0]["id"].as_str().unwrap(),
-    );
-    let command = asks["command"].as_str().unwrap();
-    assert!(
-        command.ends_with(&format!(
-            " answer {thread} --interrupt {interrupt} --text <TEXT>"
-        )),
-        "{command}"
-    );
-    assert!(
-        asks["question"]
-            .as_str()
-            .unwrap()
-            .starts_with("Which order do you mean"),
-        "{asks}"
-    );
-
-    // A long-lived thread that failed more than an hour ago is left out, and revisions are not.
-    let recent = runtail(folder.path(), "--demo -p prod-us inbox --failed-since 2h")
-        .await
-        .expect(0);
-    let recent = recent.rows();
-    let errors = |kind: &str| {
-        recent
-            .iter()
-            .filter(|row| row["kind"] == kind && row["cause"] == "error")
-            .count()
-    };
-    assert_eq!(
-        (errors("thread"), errors("revision")),
-        (1, 2),
-        "{recent:#?}"
-    );
-
-    let table = runtail(folder.path(), "--demo -d prod-us/triage inbox -o table")
-        .await
-        .expect(0);
-    let titles: Vec<&str> = table
-        .out
-        .lines()
-        .next()
-        .unwrap()
-        .split_whitespace()
-        .collect();
-    assert_eq!(
-        titles,
-        [
-            "AGE",
-            "STATE",
-            "DEPLOYMENT",
-            "THREAD",
-            "GRAPH",
-            "CAUSE",
-            "NEEDS"
-        ]
-    );
-    assert!(
-        table.out.contains("prod-us/triage") && !table.out.contains("prod-eu/"),
-        "{}",
-        table.out
-    );
-    assert!(table.out.contains("before release"), "{}", table.out);
 }
 
 #[tokio::test(flavor = "multi_thread")]

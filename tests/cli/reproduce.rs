@@ -7,8 +7,8 @@ use runtail_testkit::process::{Done, command, launch};
 use runtail_testkit::server::text;
 use serde_json::{Value, json};
 
-fn reproduce(source: &World, thread: &str, target: &str, more: &[&str]) -> Done {
-    source.runtail(&[&["reproduce", thread, "--to", target], more].concat())
+fn reproduce(source: &World, thread: &str, target: &str, more: &str) -> Done {
+    source.runtail(format!("reproduce {thread} --to {target} {more}"))
 }
 
 /// Returns the values and next nodes of a thread's states, oldest first.
@@ -36,7 +36,7 @@ async fn histories_are_copied_state_by_state() {
         let case = graph;
         let thread = source.ran(graph, input).await;
         let before = source.records(&thread).await;
-        let done = reproduce(&source, &thread, &target.url, &[]).expect(0);
+        let done = reproduce(&source, &thread, &target.url, "").expect(0);
         let row = done.json();
         assert_eq!(
             (&row["same"], &row["differences"]),
@@ -89,7 +89,7 @@ async fn edits_are_copied_and_said_to_be_inferred() {
             json!({"values": {"amount": 130, "log": ["by hand"]}}),
         )
         .await;
-    let done = reproduce(&world, &thread, &world.url, &[]).expect(0);
+    let done = reproduce(&world, &thread, &world.url, "").expect(0);
     done.says("! The history doesn't say what was written in step 2");
     let copy = text(&done.json(), "thread_id");
     assert_eq!(states(&world, &copy).await, states(&world, &thread).await);
@@ -99,7 +99,7 @@ async fn edits_are_copied_and_said_to_be_inferred() {
 async fn dry_runs_say_what_is_not_copied() {
     let world = World::start(Scenario::Empty, 1000.0).await;
     let thread = world.ran("approval", json!({"amount": 7, "to": "x"})).await;
-    let preview = reproduce(&world, &thread, &world.url, &["--dry-run"])
+    let preview = reproduce(&world, &thread, &world.url, "--dry-run")
         .expect(0)
         .json();
     let notes = preview["notes"].to_string();
@@ -120,13 +120,13 @@ async fn targets_without_supersteps_get_the_state() {
         .await;
     let newest = source.history(&thread).await.remove(0);
     let strict = World::start(Scenario::Contract, 1000.0).await;
-    reproduce(&source, &thread, &strict.url, &[])
+    reproduce(&source, &thread, &strict.url, "")
         .expect(1)
         .says("doesn't create threads with supersteps")
         .says(&strict.url)
         .says("--state");
     let target = World::start(Scenario::Empty, 1000.0).await;
-    let done = reproduce(&source, &thread, &target.url, &["--state"]).expect(0);
+    let done = reproduce(&source, &thread, &target.url, "--state").expect(0);
     let row = done.json();
     assert_eq!(
         (&row["same"], &row["states"]),
@@ -160,33 +160,28 @@ async fn what_can_not_be_copied_is_refused_before_anything_is_sent() {
     let count = async || world.post("/threads/count", json!({})).await;
     let before = count().await;
     for (thread, more, code, says) in [
-        (
-            empty.as_str(),
-            &[][..],
-            1,
-            "The thread has no checkpoint yet",
-        ),
-        (&running, &[], 1, "A run is active on this thread"),
+        (empty.as_str(), "", 1, "The thread has no checkpoint yet"),
+        (&running, "", 1, "A run is active on this thread"),
         (
             &thread,
-            &["--graph", "nothing"],
+            "--graph nothing",
             1,
             "has no graph nothing; it has agent, approval",
         ),
         (
             &thread,
-            &["--graph", "support"],
+            "--graph support",
             1,
             "The graph of the target has no node draft",
         ),
-        (&thread, &["--read-only"], 3, "nothing was changed"),
-        ("11111111-1111-4111-8111-111111111111", &[], 1, "not found"),
+        (&thread, "--read-only", 3, "nothing was changed"),
+        ("11111111-1111-4111-8111-111111111111", "", 1, "not found"),
     ] {
         let done = reproduce(&world, thread, &world.url, more).expect(code);
         done.says(says);
         assert!(done.stdout.is_empty(), "{}", done.stderr);
     }
-    let nowhere = reproduce(&world, &thread, "nobody/nothing", &[]).expect(2);
+    let nowhere = reproduce(&world, &thread, "nobody/nothing", "").expect(2);
     assert!(
         nowhere.stderr.contains("nobody/nothing") || nowhere.stderr.contains("no profile"),
         "{}",
@@ -274,7 +269,7 @@ async fn a_thread_whose_supersteps_are_refused_is_named() {
         &source,
         &thread,
         server.url.as_str().trim_end_matches('/'),
-        &[],
+        "",
     )
     .expect(1)
     .says("Only a part was done.")

@@ -390,32 +390,16 @@ async fn authenticate_sends_exactly_the_given_fields() {
     let server = Server::start(|_| json(200, r#"{"status":"novel","url":null}"#)).await;
     let folder = with_planes(&[("one", &server)]);
     let id = "11111111-1111-4111-8111-111111111111";
-    let ask = ["auth", "authenticate", "--provider", "p"];
-    runtail(folder.path(), &ask)
+    let ask = "auth authenticate --provider p";
+    runtail(folder.path(), ask)
         .await
         .expect(1)
         .says("novel: Unknown status.");
-    let options = [
-        "--scope",
-        "a",
-        "--scope",
-        "b c",
-        "--user-id",
-        "u",
-        "--ls-user-id",
-        "l",
-        "--agent-id",
-        "g",
-        "--force-new",
-        "--token-id",
-        id,
-        "--redirect-uri",
-        "https://r",
-        "--is-default=false",
-        "--use-agent-builder-public-oauth",
-        "--check-only",
-    ];
-    runtail(folder.path(), &[&ask[..], &options].concat())
+    let options = format!(
+        "--scope a --scope 'b c' --user-id u --ls-user-id l --agent-id g --force-new --token-id {id} --redirect-uri https://r \
+         --is-default=false --use-agent-builder-public-oauth --check-only"
+    );
+    runtail(folder.path(), format!("{ask} {options}"))
         .await
         .expect(1);
     let bodies: Vec<Value> = server.seen().iter().map(common::Seen::json).collect();
@@ -424,7 +408,7 @@ async fn authenticate_sends_exactly_the_given_fields() {
         "force_new": true, "token_id": id, "redirect_uri": "https://r", "is_default": false,
         "use_agent_builder_public_oauth": true, "check_only": true});
     assert_eq!(bodies[1], all);
-    runtail(folder.path(), &[&ask[..], &["--token-id", "7"]].concat())
+    runtail(folder.path(), format!("{ask} --token-id 7"))
         .await
         .expect(2);
 }
@@ -619,13 +603,10 @@ async fn listeners_are_created_updated_and_deleted() {
         r#"{"compute_config": {"k8s_namespaces": ["b", "c"]}, "version": "0.4.0"}"#,
     )
     .unwrap();
-    let update = ["listeners", "update", &id, "-f", file.to_str().unwrap()];
-    let ended = runtail(
-        folder.path(),
-        &[&update[..], &["--dry-run", "-o", "table"]].concat(),
-    )
-    .await
-    .expect(0);
+    let update = format!("listeners update {id} -f {}", file.display());
+    let ended = runtail(folder.path(), format!("{update} --dry-run -o table"))
+        .await
+        .expect(0);
     for line in [
         "! The list is replaced: it no longer serves a.",
         "  version: 0.4.0, was not set",
@@ -633,36 +614,30 @@ async fn listeners_are_created_updated_and_deleted() {
     ] {
         assert!(ended.out.contains(line), "{line}: {}", ended.out);
     }
-    runtail(folder.path(), &update).await.expect(0);
-    let ended = runtail(folder.path(), &update).await.expect(0);
+    runtail(folder.path(), &*update).await.expect(0);
+    let ended = runtail(folder.path(), &*update).await.expect(0);
     ended.says("nothing to do: it already has these settings");
     assert!(ended.out.is_empty(), "{}", ended.err);
     // Deleting requires the name.
-    let delete = ["listeners", "delete", &id];
+    let delete = format!("listeners delete {id}");
     for wrong in [
-        &[][..],
-        &["--confirm", "k8s"],
-        &["--confirm", "K8S-NEW"],
-        &["--confirm", &id],
+        "",
+        "--confirm k8s",
+        "--confirm K8S-NEW",
+        &format!("--confirm {id}"),
     ] {
-        runtail(folder.path(), &[&delete[..], wrong].concat())
+        runtail(folder.path(), format!("{delete} {wrong}"))
             .await
             .expect(2)
             .says("nothing was sent\n  add --confirm k8s-new");
     }
-    runtail(
-        folder.path(),
-        &[&delete[..], &["--confirm", "k8s-new"]].concat(),
-    )
-    .await
-    .expect(0);
-    runtail(
-        folder.path(),
-        &[&delete[..], &["--confirm", "k8s-new"]].concat(),
-    )
-    .await
-    .expect(1)
-    .says("not found");
+    runtail(folder.path(), format!("{delete} --confirm k8s-new"))
+        .await
+        .expect(0);
+    runtail(folder.path(), format!("{delete} --confirm k8s-new"))
+        .await
+        .expect(1)
+        .says("not found");
     let expected = [
         "POST /api-host/v2/listeners".to_string(),
         format!("PATCH /api-host/v2/listeners/{id}"),
@@ -679,88 +654,51 @@ async fn listeners_are_created_updated_and_deleted() {
 #[tokio::test]
 async fn auth_providers_take_their_secret_by_reference_only() {
     let (sim, folder) = world(Options::default()).await;
-    let create = [
-        "auth",
-        "providers",
-        "create",
-        "--provider-id",
-        "notion",
-        "--name",
-        "Notion",
-        "--client-id",
-        "c",
-        "--auth-url",
-        "https://n/a",
-        "--token-url",
-        "https://n/t",
-        "--uses-pkce",
-        "--client-secret",
-    ];
+    let create = "auth providers create --provider-id notion --name Notion --client-id c --auth-url https://n/a \
+        --token-url https://n/t --uses-pkce --client-secret";
     let dry = runtail(
         folder.path(),
-        &[&create[..], &["env:CLIENT_SECRET", "--dry-run"]].concat(),
+        format!("{create} env:CLIENT_SECRET --dry-run"),
     )
     .await
     .expect(0);
     assert_eq!(dry.rows()[0]["request"]["body"]["client_secret"], "***");
     // A literal secret, a missing file, and a file that others can read.
-    runtail(
-        folder.path(),
-        &[&create[..], &["canary-as-an-argument"]].concat(),
-    )
-    .await
-    .expect(2)
-    .says("env:VARIABLE");
-    runtail(
-        folder.path(),
-        &[&create[..], &["env:NOT_SET_ANYWHERE"]].concat(),
-    )
-    .await
-    .expect(2)
-    .says("NOT_SET_ANYWHERE is not set");
+    runtail(folder.path(), format!("{create} canary-as-an-argument"))
+        .await
+        .expect(2)
+        .says("env:VARIABLE");
+    runtail(folder.path(), format!("{create} env:NOT_SET_ANYWHERE"))
+        .await
+        .expect(2)
+        .says("NOT_SET_ANYWHERE is not set");
     let open = folder.path().join("open");
     std::fs::write(&open, "canary-file").unwrap();
     std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o644)).unwrap();
-    runtail(
-        folder.path(),
-        &[&create[..], &[&format!("file:{}", open.display())]].concat(),
-    )
-    .await
-    .expect(2)
-    .says("can be read by others");
+    runtail(folder.path(), format!("{create} file:{}", open.display()))
+        .await
+        .expect(2)
+        .says("can be read by others");
     assert_eq!(writes(&sim), [""; 0]);
-    let made = runtail(
-        folder.path(),
-        &[&create[..], &["env:CLIENT_SECRET"]].concat(),
-    )
-    .await
-    .expect(0);
+    let made = runtail(folder.path(), format!("{create} env:CLIENT_SECRET"))
+        .await
+        .expect(0);
     assert_eq!(
         (&made.rows()[0]["provider_id"], &made.rows()[0]["uses_pkce"]),
         (&value!("notion"), &value!(true))
     );
-    runtail(
-        folder.path(),
-        &[&create[..], &["env:CLIENT_SECRET"]].concat(),
-    )
-    .await
-    .expect(1)
-    .says("the provider notion already exists");
+    runtail(folder.path(), format!("{create} env:CLIENT_SECRET"))
+        .await
+        .expect(1)
+        .says("the provider notion already exists");
     let file = folder.path().join("provider.toml");
     std::fs::write(
         &file,
         "name = \"Notion 2\"\nclient_secret = \"env:CLIENT_SECRET\"\nclient_idd = \"x\"\n",
     )
     .unwrap();
-    let update = [
-        "auth",
-        "providers",
-        "update",
-        "notion",
-        "-f",
-        file.to_str().unwrap(),
-    ];
-    runtail(folder.path(), &update)
+    let update = format!("auth providers update notion -f {}", file.display());
+    runtail(folder.path(), &*update)
         .await
         .expect(2)
         .says("provider.toml:3:1: unknown field `client_idd`");
@@ -769,12 +707,9 @@ async fn auth_providers_take_their_secret_by_reference_only() {
         "name = \"Notion 2\"\nclient_secret = \"env:CLIENT_SECRET\"\n",
     )
     .unwrap();
-    let dry = runtail(
-        folder.path(),
-        &[&update[..], &["--dry-run", "-o", "table"]].concat(),
-    )
-    .await
-    .expect(0);
+    let dry = runtail(folder.path(), format!("{update} --dry-run -o table"))
+        .await
+        .expect(0);
     for line in [
         "  name: Notion → Notion 2",
         "  client_secret: changed",
@@ -782,9 +717,9 @@ async fn auth_providers_take_their_secret_by_reference_only() {
     ] {
         assert!(dry.out.contains(line), "{line}: {}", dry.out);
     }
-    let made = runtail(folder.path(), &update).await.expect(0);
+    let made = runtail(folder.path(), &*update).await.expect(0);
     assert_eq!(made.rows()[0]["name"], "Notion 2");
-    runtail(folder.path(), &[&update[..], &["--name", "x"]].concat())
+    runtail(folder.path(), format!("{update} --name x"))
         .await
         .expect(2);
     runtail(

@@ -292,62 +292,6 @@ fn each_kind_of_answer_reaches_the_graph_once() {
     }
 }
 
-#[test]
-#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real answers -- --ignored"]
-fn several_questions_are_answered_one_by_one() {
-    for url in all_urls() {
-        let asked = Asked::payloads(&url, &[json!("Left?"), json!("Middle?"), json!("Right?")]);
-        let row = asked.row().expect("a row");
-        let id = |text: &str| {
-            let asks = row["interrupts"].as_array().expect("a list");
-            server::text(
-                asks.iter()
-                    .find(|asked| asked["value"] == text)
-                    .expect("the question"),
-                "id",
-            )
-        };
-        asked
-            .answer(&["--text", "x"])
-            .expect(2)
-            .says("3 questions are open");
-        let first = asked
-            .answer(&["--interrupt", &id("Middle?"), "--text", "m", "--wait"])
-            .expect(0);
-        assert_eq!(
-            first.json()["outcome"],
-            "interrupted",
-            "{url}: {}",
-            first.stderr
-        );
-        let next = format!(
-            "  To answer: runtail --url {url} answer {} --interrupt {} --text <TEXT>",
-            asked.thread,
-            id("Left?")
-        );
-        first.says(&next);
-        let mut open = asked.ids();
-        open.sort();
-        let mut expected = [id("Left?"), id("Right?")];
-        expected.sort();
-        assert_eq!(open, expected, "{url}");
-        asked
-            .answer(&["--interrupt", &id("Middle?"), "--text", "again"])
-            .expect(1)
-            .says("no longer open");
-        asked
-            .answer(&["--interrupt", &id("Right?"), "--text", "r", "--wait"])
-            .expect(0);
-        let last = asked.answer(&["--text", "l", "--wait"]).expect(0);
-        assert_eq!(last.json()["outcome"], "success", "{url}: {}", last.stderr);
-        assert_eq!(
-            asked.received(),
-            [json!("l"), json!("m"), json!("r")],
-            "{url}"
-        );
-    }
-}
-
 /// An agent of langchain that waits for the approval of two calls: send_email and delete_file.
 #[track_caller]
 fn approval<'a>(url: &'a str, graph: &str) -> Asked<'a> {
@@ -586,31 +530,6 @@ fn answered_questions_that_the_threads_row_lists_again_are_not_shown() {
         asked.received(),
         [json!("x")],
         "only the first answer counts"
-    );
-}
-
-#[test]
-#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real answers -- --ignored"]
-fn middleware_and_schema_questions_are_answered() {
-    let url = server::url();
-    let asked = Asked::new(&url, "hitl", &json!({}));
-    asked.answer(&["--edit", "{}"]).expect(2);
-    asked.answer(&["--approve", "--wait"]).expect(0);
-    let decisions = asked.values()["decisions"].clone();
-    assert_eq!(decisions, json!([{"type": "approve"}, {"type": "approve"}]));
-    let asked = Asked::new(&url, "schema", &json!({}));
-    let row = asked.row().expect("a row");
-    assert!(row["interrupts"][0]["response_schema"].is_object(), "{row}");
-    assert!(
-        row["command"]
-            .as_str()
-            .is_some_and(|command| command.ends_with("--json <JSON>")),
-        "{row}"
-    );
-    asked.answer(&["--approve"]).expect(2);
-    assert_eq!(
-        (asked.status(), asked.runs().len()),
-        ("interrupted".to_string(), 1)
     );
 }
 

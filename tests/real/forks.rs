@@ -85,49 +85,6 @@ fn children(states: &[Value], parent: &str) -> usize {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real forks -- --ignored"]
-async fn a_checkpoint_runs_again() {
-    for real in Real::all().await {
-        let kind = real.kind;
-        let thread = real.asking().await;
-        let (_, checkpoint) = real.first(&thread).await;
-        let before = real.history(&thread).await;
-        assert_eq!(
-            (before.len(), children(&before, &checkpoint)),
-            (3, 1),
-            "{kind:?}"
-        );
-        let fork = ["fork", &thread, "--checkpoint", &checkpoint];
-        let row = real
-            .runtail(&[fork.as_slice(), &["--wait"]].concat())
-            .expect(0)
-            .json();
-        assert_eq!(row["outcome"], "interrupted", "{kind:?}: {row}");
-        let after = real.history(&thread).await;
-        assert_eq!(
-            (after.len(), children(&after, &checkpoint)),
-            (5, 2),
-            "{kind:?}"
-        );
-        // With a new input, on every server.
-        let input = [fork.as_slice(), &["--input", r#"{"amount": 7}"#, "--wait"]].concat();
-        let row = real.runtail(&input).expect(0).json();
-        assert_eq!(row["outcome"], "interrupted", "{kind:?}: {row}");
-        let state = real.state(&thread).await;
-        assert_eq!(
-            (&state["values"]["amount"], &state["next"]),
-            (&json!(7), &json!(["ask"])),
-            "{kind:?}"
-        );
-        assert_eq!(
-            children(&real.history(&thread).await, &checkpoint),
-            3,
-            "{kind:?}"
-        );
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real forks -- --ignored"]
 async fn a_state_is_edited_with_and_without_a_run() {
     for real in Real::all().await {
         let kind = real.kind;
@@ -202,49 +159,6 @@ async fn a_state_is_edited_with_and_without_a_run() {
             real.state(&thread).await["values"]["log"],
             json!([]),
             "{kind:?}: {node} did not run again"
-        );
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real forks -- --ignored"]
-async fn a_waiting_thread_is_ended_and_a_run_repeated() {
-    for real in Real::all().await {
-        let kind = real.kind;
-        let thread = real.asking().await;
-        let run = real.agent.runs(&thread, 1).await.unwrap().items[0]
-            .run_id
-            .clone();
-        let end = ThreadIntent::End {
-            thread: thread.clone(),
-        };
-        let plan = real.agent.plan_on_thread(&end).await.unwrap();
-        assert!(
-            matches!(plan.apply().await, Ok(Acted::Written(_))),
-            "{kind:?}"
-        );
-        assert_eq!(real.state(&thread).await["next"], json!([]), "{kind:?}");
-        // Only Python changes the thread's row.
-        let expected = if kind == ServerKind::Python {
-            "idle"
-        } else {
-            "interrupted"
-        };
-        assert_eq!(
-            real.agent.thread(&thread).await.unwrap().status,
-            expected,
-            "{kind:?}"
-        );
-        let row = real
-            .runtail(format!("rerun {thread} {run} --wait"))
-            .expect(0)
-            .json();
-        assert_eq!(row["outcome"], "interrupted", "{kind:?}: {row}");
-        let runs = real.agent.runs(&thread, 10).await.unwrap().items;
-        assert_eq!(
-            (runs.len(), &json!(runs[0].run_id)),
-            (2, &row["run_id"]),
-            "{kind:?}"
         );
     }
 }

@@ -384,31 +384,6 @@ fn fleet() -> Options {
     }
 }
 
-/// Only the prefixed routes are served, as in self-hosted installations.
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs the official command line: tests/real/serve -- cargo test --test real official -- --ignored"]
-async fn official_cli_finds_a_self_hosted_installation() {
-    let (sim, to) = simulated(Options {
-        prefix_only: true,
-        ..fleet()
-    })
-    .await;
-    let url = &sim.regions()[0].url;
-    let root = url.strip_suffix("/api-host").expect("a prefix");
-    for to in [
-        to,
-        Setting::endpoint(root),
-        Setting::endpoint(&format!("{root}/api/")),
-    ] {
-        assert_eq!(cells(&to.run(&["list"]).expect(0).stdout).len(), 3);
-    }
-    let wrong = Setting::host(root).run(&["list"]).expect(1);
-    assert_eq!(
-        wrong.stderr,
-        "Error: GET /v2/deployments failed with status 405: Method Not Allowed\n"
-    );
-}
-
 /// New lines are shown once each while it runs, the same as by `runtail logs`.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the official command line: tests/real/serve -- cargo test --test real official -- --ignored"]
