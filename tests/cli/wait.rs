@@ -356,7 +356,7 @@ fn wait_handles_several_deployments_of_two_profiles() {
     let done = wait(&both, "bad/bot slow quick --timeout 2s -o json").expect(1);
     assert_eq!(
         outcomes(&done),
-        "'bad/bot failed' good/slow deadline, good/quick deployed"
+        "bad/bot failed, good/slow deadline, good/quick deployed"
     );
     let done = wait(&both, "quick nowhere bot quick -o json").expect(1);
     assert_eq!(
