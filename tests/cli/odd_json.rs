@@ -200,7 +200,7 @@ async fn half_an_emoji_is_not_sent() {
             "--input: half of a character in messages.0.content (",
         ),
         (
-            format!(r#"run agent --stateless --input {{"a":{{"\ude00":1}}}}"#),
+            r#"run agent --stateless --input {"a":{"\ude00":1}}"#.to_owned(),
             "--input: half of a character in a.\u{fffd} (",
         ),
         (
@@ -212,7 +212,7 @@ async fn half_an_emoji_is_not_sent() {
             "--values: half of a character in a (",
         ),
         (
-            format!(r#"run agent --input {{"a":"\ud83d"}}"#),
+            r#"run agent --input {"a":"\ud83d"}"#.to_owned(),
             "--input: half of a character in a (",
         ),
     ] {

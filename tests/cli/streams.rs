@@ -380,9 +380,9 @@ async fn stream_commands_report_refusals_and_unreachable_servers() {
     let forbidden = Server::start(|_| json(403, r#"{"detail":"no"}"#)).await;
     let folder = with_agent(&forbidden);
     for args in [
-        format!("run agent --input {{}}"),
+        "run agent --input {}".to_owned(),
         format!("join t-1 {RUN}"),
-        format!("tail t-1"),
+        "tail t-1".to_owned(),
     ] {
         runtail(folder.path(), &*args).await.expect(3);
     }
@@ -1390,7 +1390,7 @@ async fn each_question_is_shown_with_the_command_that_answers_it() {
     // The assistant of a joined run is that of the thread.
     for args in [
         format!("join t-1 {RUN}"),
-        format!("run agent --thread t-1 --input {{}}"),
+        "run agent --thread t-1 --input {}".to_owned(),
     ] {
         let ended = runtail(folder.path(), &*args).await;
         assert_eq!((ended.code, ended.err.as_str()), (0, expected), "{args:?}");
@@ -1667,7 +1667,7 @@ async fn an_unrequested_thread_is_neither_used_nor_deleted() {
     .await;
     let folder = with_agent(&server);
     for args in [
-        format!("run agent --input {{}}"),
+        "run agent --input {}".to_owned(),
         format!("threads create --id {RUN}"),
     ] {
         let before = server.seen().len();
