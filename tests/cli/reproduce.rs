@@ -237,7 +237,7 @@ async fn a_thread_whose_supersteps_are_refused_is_named() {
     })
     .await;
     let url = other.url.as_str().trim_end_matches('/');
-    reproduce(&source, &thread, url, &[])
+    reproduce(&source, &thread, url, "")
         .expect(1)
         .says("Only a part was done.")
         .says("but returned another");
