@@ -3,6 +3,7 @@
 
 use runtail_stream::{Reader, Record};
 use runtail_testkit::process::{self, Running, TIMEOUT, command, launch, spawn};
+use runtail_testkit::server::text;
 use runtail_testkit::term::Term;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -25,10 +26,7 @@ fn server() -> (Running, String) {
 /// Creates a thread on such a server.
 fn thread(url: &str) -> String {
     let made = process::run(["--url", url, "threads", "create", "-o", "json"]).expect(0);
-    made.json()["thread_id"]
-        .as_str()
-        .expect("an id")
-        .to_string()
+    text(&made.json(), "thread_id")
 }
 
 /// Starts the dashboard on a thread of a server.
@@ -99,7 +97,7 @@ fn tail_retries_after_the_server_was_killed_until_interrupted() {
         "{}",
         done.stdout
     );
-    assert!(done.stderr.contains("(attempt 1)"), "{}", done.stderr);
+    done.says("(attempt 1)");
 }
 
 /// Both ends of a pseudo-terminal that is not the controlling terminal of any process. Another test may start a process at any moment, and
@@ -252,12 +250,7 @@ fn a_full_disk_ends_the_recording_but_not_the_stream() {
         };
     }
     let done = launch(shell, "").wait().expect(0);
-    assert!(
-        done.stderr
-            .contains("ends here; the stream continues: File too large"),
-        "{}",
-        done.stderr
-    );
+    done.says("ends here; the stream continues: File too large");
     let lines = done.json_lines();
     assert_eq!(lines.last().expect("an end")["outcome"], "success");
     // Everything that was written before is complete except the last line.
@@ -548,12 +541,6 @@ fn named_pipes_are_refused_in_place_of_files() {
         &["--demo", "revisions", "wait", "d", "--summary-file", pipe],
     ];
     for command in commands {
-        let done = process::run(command);
-        assert!(
-            done.stderr.contains("named pipe"),
-            "{command:?}: {} {}",
-            done.stdout,
-            done.stderr
-        );
+        process::run(command).says("named pipe");
     }
 }

@@ -1,8 +1,10 @@
 //! `answer` against servers with the questions of real ones, and against the simulator.
 
-use runtail_sim::{Options, Scenario, Sim};
+use crate::fork;
+use runtail_sim::Scenario;
 use runtail_testkit::common::{Seen, Server, json as respond};
-use runtail_testkit::process::{Done, command, launch};
+use runtail_testkit::process::{Done, run_at};
+use runtail_testkit::server::text;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
@@ -23,7 +25,6 @@ const BUSY: &str = r#"{"detail":"Thread is already running a task."}"#;
 #[derive(Clone, Copy)]
 enum Start {
     Accepts,
-    Refuses(u16, &'static str),
     /// It refuses, because someone has just answered.
     Overtaken,
     /// It refuses, but starts the run.
@@ -126,7 +127,6 @@ async fn serve_case(mut case: Value, start: Start) -> World {
                 let new = json!({"run_id": "new", "status": "pending", "metadata": seen.json()["metadata"]});
                 match start {
                     Start::Accepts => respond(200, new),
-                    Start::Refuses(status, body) => respond(status, body),
                     Start::Overtaken => {
                         let kwargs = json!({"command": {"resume": {PLAIN: true}}});
                         runs.insert(0, json!({"run_id": "r2", "status": "running", "kwargs": kwargs}));
@@ -146,17 +146,14 @@ async fn serve_case(mut case: Value, start: Start) -> World {
 }
 
 impl World {
-    fn answer(&self, args: &[&str]) -> Done {
-        runtail(
-            self.server.url.as_str(),
-            &[&["answer", THREAD], args].concat(),
-        )
+    fn answer(&self, args: &str) -> Done {
+        run_at(self.server.url.as_str(), format!("answer {THREAD} {args}"))
     }
 
     /// Returns the question and the command that the inbox shows.
     #[track_caller]
     fn listed(&self) -> (String, String) {
-        let rows = runtail(self.server.url.as_str(), &["inbox", "-o", "jsonl"])
+        let rows = run_at(self.server.url.as_str(), "inbox -o jsonl")
             .expect(0)
             .json_lines();
         let text = |name: &str| rows[0][name].as_str().unwrap_or_default().to_string();
@@ -187,10 +184,6 @@ impl World {
     }
 }
 
-fn runtail(url: &str, args: &[&str]) -> Done {
-    launch(command(["--url", url].iter().chain(args)), "").wait()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_are_sent_in_the_question_s_dialect() {
     let args = json!({"to": "a", "subject": "s", "body": "b"});
@@ -202,66 +195,66 @@ async fn answers_are_sent_in_the_question_s_dialect() {
     let edited = |name: &str| json!([{"type": "edit", "args": {"action": name, "args": args}}]);
     let renamed = json!({"name": "draft_email", "args": args}).to_string();
     for (case, id, given, expected) in [
-        ("question", PLAIN, vec!["--approve"], json!(true)),
-        ("question", PLAIN, vec!["--reject"], json!(false)),
+        ("question", PLAIN, "--approve", json!(true)),
+        ("question", PLAIN, "--reject", json!(false)),
         (
             "question",
             PLAIN,
-            vec!["--text", "-5 EUR at most"],
+            "--text '-5 EUR at most'",
             json!("-5 EUR at most"),
         ),
         (
             "question",
             PLAIN,
-            vec!["--json", "[1, {\"a\": false}]"],
+            r#"--json '[1, {"a": false}]'"#,
             json!([1, {"a": false}]),
         ),
         (
             "question-hitl",
             HITL,
-            vec!["--json", &three_text],
+            &format!("--json '{three_text}'"),
             three.clone(),
         ),
         (
             "question-inbox",
             INBOX,
-            vec!["--approve"],
+            "--approve",
             json!([{"type": "accept", "args": null}]),
         ),
         (
             "question-inbox",
             INBOX,
-            vec!["--reject"],
+            "--reject",
             json!([{"type": "ignore", "args": null}]),
         ),
         (
             "question-inbox",
             INBOX,
-            vec!["--reject", "too late"],
+            "--reject 'too late'",
             json!([{"type": "response", "args": "too late"}]),
         ),
         (
             "question-inbox",
             INBOX,
-            vec!["--text", "Tuesday"],
+            "--text Tuesday",
             json!([{"type": "response", "args": "Tuesday"}]),
         ),
         (
             "question-inbox",
             INBOX,
-            vec!["--edit", &mail],
+            &format!("--edit '{mail}'"),
             edited("send_email"),
         ),
         (
             "question-inbox",
             INBOX,
-            vec!["--edit", &renamed],
+            &format!("--edit '{renamed}'"),
             edited("draft_email"),
         ),
         (
             "question-with-schema",
             SCHEMA,
-            vec!["--json", r#"{"approve": true, "score": 5}"#],
+            r#"--json '{"approve": true, "score": 5}'"#,
             json!({"approve": true, "score": 5}),
         ),
     ] {
@@ -292,89 +285,73 @@ async fn answers_are_sent_in_the_question_s_dialect() {
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_that_the_graph_would_reject_are_not_sent() {
     for (case, given, says) in [
-        ("question-hitl", vec!["--approve"], "allows only respond"),
+        ("question-hitl", "--approve", "allows only respond"),
+        ("question-hitl", "--reject no", "allows only respond"),
+        ("question-hitl", "--edit {}", "3 actions"),
+        ("question-hitl", "--text x", "3 actions"),
         (
             "question-hitl",
-            vec!["--reject", "no"],
-            "allows only respond",
-        ),
-        ("question-hitl", vec!["--edit", "{}"], "3 actions"),
-        ("question-hitl", vec!["--text", "x"], "3 actions"),
-        (
-            "question-hitl",
-            vec!["--json", r#"{"decisions": [{"type": "approve"}]}"#],
+            r#"--json '{"decisions": [{"type": "approve"}]}'"#,
             "must have 3 decisions",
         ),
-        ("question-hitl", vec!["--json", "true"], "decisions"),
+        ("question-hitl", "--json true", "decisions"),
         (
             "question-inbox",
-            vec!["--json", r#"{"decisions": [{"type": "approve"}]}"#],
+            r#"--json '{"decisions": [{"type": "approve"}]}'"#,
             "exactly one response",
         ),
         (
             "question-inbox",
-            vec!["--edit", "[]"],
+            "--edit []",
             "--edit takes the arguments as an object",
         ),
         (
             "question-with-schema",
-            vec!["--approve"],
+            "--approve",
             "must fit the question's schema; use --json",
         ),
         (
             "question-with-schema",
-            vec!["--json", r#"{"approve": "yes"}"#],
+            r#"--json '{"approve": "yes"}'"#,
             "approve",
         ),
         (
             "question-with-schema",
-            vec!["--json", r#"{"approve": true, "score": 9}"#],
+            r#"--json '{"approve": true, "score": 9}'"#,
             "score",
         ),
-        ("question-with-schema", vec!["--text", "x"], "not valid"),
-        ("question", vec!["--edit", "{}"], "no action to edit"),
-        ("question", vec!["--reject", "why"], "takes no reason"),
+        ("question-with-schema", "--text x", "not valid"),
+        ("question", "--edit {}", "no action to edit"),
+        ("question", "--reject why", "takes no reason"),
+        ("question", "--json null", "null can't be an answer"),
+        ("question", "--json {bad", "--json is not JSON"),
         (
             "question",
-            vec!["--json", "null"],
-            "null can't be an answer",
-        ),
-        ("question", vec!["--json", "{bad"], "--json is not JSON"),
-        (
-            "question",
-            vec!["--json", r#"{"a": {"to": 1, "to": 2}}"#],
+            r#"--json '{"a": {"to": 1, "to": 2}}'"#,
             "--json: the key \"to\" occurs twice, in a, at line 1",
         ),
         (
             "question",
-            vec!["--json", "[12345678901234567890123]"],
+            "--json [12345678901234567890123]",
             "can't be sent exactly: it would become 1.23456",
         ),
         (
             "question-inbox",
-            vec!["--edit", r#"{"to": "a", "to": "b"}"#],
+            r#"--edit '{"to": "a", "to": "b"}'"#,
             "--edit: the key \"to\" occurs twice",
         ),
-        ("question", vec!["--text", " "], "expected a text"),
-        ("question", vec![], "required"),
-        (
-            "question",
-            vec!["--approve", "--text", "x"],
-            "cannot be used with",
-        ),
+        ("question", "--text ' '", "expected a text"),
+        ("question", "", "required"),
+        ("question", "--approve --text x", "cannot be used with"),
         (
             "questions-parallel",
-            vec!["--approve"],
+            "--approve",
             "3 questions are open; choose one with --interrupt ID",
         ),
     ] {
         let world = serve(case, Start::Accepts).await;
         let done = world.answer(&given).expect(2);
-        assert!(
-            done.stderr.contains(says),
-            "{case} {given:?}: {}",
-            done.stderr
-        );
+        done.says(says);
         assert!(
             done.stdout.is_empty() && world.sent().is_empty(),
             "{case} {given:?}"
@@ -385,38 +362,30 @@ async fn answers_that_the_graph_would_reject_are_not_sent() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_that_only_the_state_shows_is_answered() {
     let world = serve("copy-of-waiting", Start::Accepts).await;
-    let done = world.answer(&["--approve"]).expect(0);
-    let id = done.json()["interrupt_id"].as_str().unwrap().to_string();
+    let done = world.answer("--approve").expect(0);
+    let id = text(&done.json(), "interrupt_id");
     assert_eq!(world.resume(), json!({ id: true }));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_several_questions_is_chosen_by_its_id() {
     let world = serve("questions-parallel", Start::Accepts).await;
-    let listed = world.answer(&["--text", "yes"]).expect(2).stderr;
+    let listed = world.answer("--text yes").expect(2).stderr;
     assert!(
         PARALLEL.iter().all(|id| listed.contains(id)) && listed.contains("Keep green?"),
         "{listed}"
     );
     let done = world
-        .answer(&["--interrupt", PARALLEL[1], "--text", "yes"])
+        .answer(&format!("--interrupt {} --text yes", PARALLEL[1]))
         .expect(0);
-    assert!(
-        done.stderr.contains("2 other questions stay open."),
-        "{}",
-        done.stderr
-    );
+    done.says("2 other questions stay open.");
     assert_eq!(world.resume(), json!({PARALLEL[1]: "yes"}));
     assert_eq!(done.json()["interrupt_id"], PARALLEL[1]);
     let world = serve("questions-parallel", Start::Accepts).await;
-    let done = world
-        .answer(&["--interrupt", PLAIN, "--text", "yes"])
-        .expect(1);
-    assert!(
-        done.stderr.contains("No open question has this id"),
-        "{}",
-        done.stderr
-    );
+    world
+        .answer(&format!("--interrupt '{PLAIN}' --text yes"))
+        .expect(1)
+        .says("No open question has this id");
     assert!(world.sent().is_empty());
 }
 
@@ -449,14 +418,11 @@ async fn answered_questions_are_told_from_ids_that_never_existed() {
         let mut case = captured("questions-parallel");
         (case["runs"], case["history"]) = (runs, history);
         let world = serve_case(case, Start::Accepts).await;
-        let done = world
-            .answer(&["--interrupt", PLAIN, "--text", "yes"])
-            .expect(1);
-        assert!(
-            done.stderr.contains(says) && done.stderr.contains("Keep green?"),
-            "{}",
-            done.stderr
-        );
+        world
+            .answer(&format!("--interrupt '{PLAIN}' --text yes"))
+            .expect(1)
+            .says(says)
+            .says("Keep green?");
         assert!(world.sent().is_empty());
     }
 }
@@ -466,30 +432,23 @@ async fn questions_that_share_an_id_are_answered_together_only_by_their_id() {
     let ask = |text: &str| json!({"id": PLAIN, "value": text});
     let case = with_questions(&[ask("Delete a?"), ask("Delete b?")]);
     let world = serve_case(case.clone(), Start::Accepts).await;
-    let done = world.answer(&["--approve"]).expect(2);
+    let done = world.answer("--approve").expect(2);
     let says = "2 open questions share one id, so the server gives them all the same answer";
-    assert!(
-        done.stderr.contains(says) && done.stderr.contains("Delete b?"),
-        "{}",
-        done.stderr
-    );
+    done.says(says).says("Delete b?");
     assert!(world.sent().is_empty());
-    let done = world.answer(&["--interrupt", PLAIN, "--approve"]).expect(0);
-    assert!(
-        done.stderr.contains("! 2 open questions share this id"),
-        "{}",
-        done.stderr
-    );
+    world
+        .answer(&format!("--interrupt '{PLAIN}' --approve"))
+        .expect(0)
+        .says("! 2 open questions share this id");
     assert_eq!(world.resume(), json!({PLAIN: true}));
     // One answer can't fit both.
     let hitl = json!({"id": PLAIN, "value": {"action_requests": [{"name": "f", "args": {}}]}});
     let world = serve_case(with_questions(&[ask("Delete a?"), hitl]), Start::Accepts).await;
-    let done = world.answer(&["--interrupt", PLAIN, "--approve"]).expect(2);
-    assert!(
-        done.stderr.contains("both need the same answer") && world.sent().is_empty(),
-        "{}",
-        done.stderr
-    );
+    let done = world
+        .answer(&format!("--interrupt '{PLAIN}' --approve"))
+        .expect(2);
+    done.says("both need the same answer");
+    assert!(world.sent().is_empty(), "{}", done.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -498,16 +457,14 @@ async fn only_json_answers_a_format_that_is_not_understood() {
         json!({"action_request": {"action": "f", "args": {}}, "config": {"allow_accept": true}});
     let case = with_questions(&[json!({"id": PLAIN, "value": [old, old]})]);
     let world = serve_case(case, Start::Accepts).await;
-    for given in [&["--approve"][..], &["--text", "yes"], &["--reject"]] {
-        let done = world.answer(given).expect(2);
-        assert!(
-            done.stderr.contains("it is a list of 2 requests"),
-            "{given:?}: {}",
-            done.stderr
-        );
+    for given in ["--approve", "--text yes", "--reject"] {
+        world
+            .answer(given)
+            .expect(2)
+            .says("it is a list of 2 requests");
     }
     assert!(world.sent().is_empty());
-    world.answer(&["--json", "[1, 2]"]).expect(0);
+    world.answer("--json '[1, 2]'").expect(0);
     assert_eq!(world.resume(), json!({PLAIN: [1, 2]}));
 }
 
@@ -530,51 +487,23 @@ async fn approvals_of_an_unknown_shape_are_answered_only_as_json_with_a_warning(
             listed.1,
             format!("answer {THREAD} --interrupt {PLAIN} --json <JSON>")
         );
-        for given in [
-            &["--approve"][..],
-            &["--text", "approve"],
-            &["--reject"],
-            &["--edit", "{}"],
-        ] {
-            let done = world.answer(given).expect(2);
-            assert!(
-                done.stderr.contains("only --json can answer it"),
-                "{value} {given:?}: {}",
-                done.stderr
-            );
+        for given in ["--approve", "--text approve", "--reject", "--edit {}"] {
+            world
+                .answer(given)
+                .expect(2)
+                .says("only --json can answer it");
         }
         assert!(world.sent().is_empty());
-        let done = world
-            .answer(&["--json", r#"{"type": "approve"}"#])
-            .expect(0);
-        assert!(
-            done.stderr
-                .contains("! The question's format is not understood"),
-            "{}",
-            done.stderr
-        );
+        world
+            .answer(r#"--json '{"type": "approve"}'"#)
+            .expect(0)
+            .says("! The question's format is not understood");
         assert_eq!(world.resume(), json!({PLAIN: {"type": "approve"}}));
         let case = with_questions(&[json!({"id": PLAIN, "value": value})]);
-        let owner = case["thread"]["metadata"]["assistant_id"]
-            .as_str()
-            .unwrap()
-            .to_string();
+        let owner = text(&case["thread"]["metadata"], "assistant_id");
         let world = serve_case(case, Start::Accepts).await;
-        let args = [
-            "run",
-            &owner,
-            "--thread",
-            THREAD,
-            "--resume",
-            r#"{"type": "approve"}"#,
-        ];
-        let done = runtail(world.server.url.as_str(), &args);
-        assert!(
-            done.stderr
-                .contains("! The question's format is not understood"),
-            "{}",
-            done.stderr
-        );
+        let args = format!(r#"run '{owner}' --thread {THREAD} --resume '{{"type": "approve"}}'"#);
+        run_at(world.server.url.as_str(), args).says("! The question's format is not understood");
     }
 }
 
@@ -598,38 +527,28 @@ async fn batches_of_javascript_are_answered_in_camel_case() {
         json!({"decisions": [{"type": "edit", key: edited}, {"type": "approve"}]}).to_string()
     };
     for (given, says) in [
-        (vec!["--text", "approve"], "the question has 2 actions"),
+        ("--text approve", "the question has 2 actions"),
+        (r#"--json "approve""#, "must be {\"decisions\": […]}"),
         (
-            vec!["--json", "\"approve\""],
-            "must be {\"decisions\": […]}",
-        ),
-        (
-            vec!["--json", &edit("edited_action")],
+            &format!("--json '{}'", edit("edited_action")),
             "(editedAction.name)",
         ),
         (
-            vec!["--json", r#"{"decisions": [{"type": "approve"}]}"#],
+            r#"--json '{"decisions": [{"type": "approve"}]}'"#,
             "must have 2 decisions",
         ),
         (
-            vec![
-                "--json",
-                r#"{"decisions": [{"type": "approve"}, {"type": "edit"}]}"#,
-            ],
+            r#"--json '{"decisions": [{"type": "approve"}, {"type": "edit"}]}'"#,
             "allows only approve, reject",
         ),
         (
-            vec![
-                "--json",
-                r#"{"decisions": [{"type": "approve"}, {"type": "reject", "message": null}]}"#,
-            ],
+            r#"--json '{"decisions": [{"type": "approve"}, {"type": "reject", "message": null}]}'"#,
             "text as its reason",
         ),
     ] {
-        let done = world.answer(&given).expect(2);
-        assert!(done.stderr.contains(says), "{given:?}: {}", done.stderr);
+        world.answer(&given).expect(2).says(says);
     }
-    let preview = world.answer(&["--approve", "--dry-run"]).expect(0).json();
+    let preview = world.answer("--approve --dry-run").expect(0).json();
     let (yes, no) = (
         json!({"type": "approve"}),
         json!({"type": "reject", "message": "no"}),
@@ -641,19 +560,15 @@ async fn batches_of_javascript_are_answered_in_camel_case() {
     assert!(world.sent().is_empty());
     let mixed = json!({"decisions": [yes, no]}).to_string();
     for (given, expected, warns) in [
-        (vec!["--approve"], json!({"decisions": [yes, yes]}), false),
+        ("--approve", json!({"decisions": [yes, yes]}), false),
+        ("--reject no", json!({"decisions": [no, no]}), false),
         (
-            vec!["--reject", "no"],
-            json!({"decisions": [no, no]}),
-            false,
-        ),
-        (
-            vec!["--json", &edit("editedAction")],
+            &format!("--json '{}'", edit("editedAction")),
             serde_json::from_str(&edit("editedAction")).unwrap(),
             false,
         ),
         (
-            vec!["--json", &mixed],
+            &format!("--json '{mixed}'"),
             json!({"decisions": [yes, no]}),
             true,
         ),
@@ -693,48 +608,37 @@ async fn calls_with_a_question_each_are_answered_together_or_one_by_one() {
     let args_text = args.to_string();
     let another = json!({"name": "other", "args": args}).to_string();
     for (given, says) in [
-        (vec!["--text", "approve"], "choose one with --interrupt ID"),
+        ("--text approve", "choose one with --interrupt ID"),
         (
-            vec!["--interrupt", mail, "--json", "\"approve\""],
+            &format!(r#"--interrupt '{mail}' --json "approve""#),
             "must be one decision",
         ),
         (
-            vec![
-                "--interrupt",
-                mail,
-                "--json",
-                r#"{"decisions": [{"type": "approve"}]}"#,
-            ],
+            &format!(r#"--interrupt '{mail}' --json '{{"decisions": [{{"type": "approve"}}]}}'"#),
             "(send_email) allows only",
         ),
         (
-            vec![
-                "--interrupt",
-                mail,
-                "--edit",
-                r#"{"to": 5, "subject": "", "body": ""}"#,
-            ],
+            &format!(r#"--interrupt '{mail}' --edit '{{"to": 5, "subject": "", "body": ""}}'"#),
             "action 1, to: must be text",
         ),
         (
-            vec!["--interrupt", mail, "--edit", r#"{"to": "b"}"#],
+            &format!(r#"--interrupt '{mail}' --edit '{{"to": "b"}}'"#),
             "action 1, body: required",
         ),
         (
-            vec!["--interrupt", mail, "--edit", &another],
+            &format!("--interrupt '{mail}' --edit '{another}'"),
             "can't become another action",
         ),
         (
-            vec!["--interrupt", file, "--edit", "{}"],
+            &format!("--interrupt {file} --edit {{}}"),
             "action 2 (delete_file) allows only approve, reject",
         ),
         (
-            vec!["--interrupt", file, "--text", "x"],
+            &format!("--interrupt {file} --text x"),
             "action 2 (delete_file) allows only approve, reject",
         ),
     ] {
-        let done = world.answer(&given).expect(2);
-        assert!(done.stderr.contains(says), "{given:?}: {}", done.stderr);
+        world.answer(&given).expect(2).says(says);
     }
     assert!(world.sent().is_empty());
     let (yes, no) = (
@@ -743,18 +647,18 @@ async fn calls_with_a_question_each_are_answered_together_or_one_by_one() {
     );
     let edited = json!({"type": "edit", "edited_action": {"name": "send_email", "args": args}});
     for (given, expected) in [
-        (vec!["--approve"], json!({mail: yes, file: yes})),
-        (vec!["--reject", "no"], json!({mail: no, file: no})),
+        ("--approve", json!({mail: yes, file: yes})),
+        ("--reject no", json!({mail: no, file: no})),
         (
-            vec!["--interrupt", file, "--reject", "no"],
+            &format!("--interrupt {file} --reject no"),
             json!({ file: no }),
         ),
         (
-            vec!["--interrupt", mail, "--edit", &args_text],
+            &format!("--interrupt '{mail}' --edit '{args_text}'"),
             json!({ mail: edited }),
         ),
         (
-            vec!["--interrupt", mail, "--text", "sent"],
+            &format!("--interrupt '{mail}' --text sent"),
             json!({mail: {"type": "respond", "message": "sent"}}),
         ),
     ] {
@@ -771,7 +675,7 @@ async fn calls_with_a_question_each_are_answered_together_or_one_by_one() {
         );
         assert_eq!(
             done.stderr.contains("1 other question stays open."),
-            given[0] == "--interrupt",
+            given.starts_with("--interrupt"),
             "{}",
             done.stderr
         );
@@ -782,7 +686,7 @@ async fn calls_with_a_question_each_are_answered_together_or_one_by_one() {
         Start::Accepts,
     )
     .await;
-    world.answer(&["--approve"]).expect(0);
+    world.answer("--approve").expect(0);
     assert_eq!(world.resume(), json!({ file: yes }));
 }
 
@@ -802,19 +706,16 @@ async fn calls_without_a_schema_are_answered_with_a_warning() {
         format!("answer {THREAD} <--approve|--reject>")
     );
     for given in [
-        &["--text", "approve"][..],
-        &["--interrupt", mail, "--json", "true"],
+        "--text approve",
+        &format!("--interrupt '{mail}' --json true"),
     ] {
         world.answer(given).expect(2);
     }
     assert!(world.sent().is_empty());
-    let done = world.answer(&["--approve"]).expect(0);
-    assert!(
-        done.stderr
-            .contains("! The server doesn't say which decisions"),
-        "{}",
-        done.stderr
-    );
+    world
+        .answer("--approve")
+        .expect(0)
+        .says("! The server doesn't say which decisions");
     assert_eq!(
         world.resume(),
         json!({mail: {"type": "approve"}, file: {"type": "approve"}})
@@ -825,29 +726,21 @@ async fn calls_without_a_schema_are_answered_with_a_warning() {
 async fn several_questions_without_an_id_are_not_answered() {
     let old = |text: &str| json!({"value": {"question": text}, "resumable": true, "ns": ["ask"], "when": "during"});
     let case = with_questions(&[old("Left?"), old("Right?")]);
-    let owner = case["thread"]["metadata"]["assistant_id"]
-        .as_str()
-        .unwrap()
-        .to_string();
+    let owner = text(&case["thread"]["metadata"], "assistant_id");
     let world = serve_case(case, Start::Accepts).await;
     // No command can name one of them, so none is suggested.
     assert_eq!(world.listed().1, format!("threads get {THREAD}"));
-    for given in [&["--approve"][..], &["--text", "yes"], &["--json", "true"]] {
-        let done = world.answer(given).expect(1);
-        assert!(
-            done.stderr.contains("2 questions without an id are open")
-                && done.stderr.contains("Right?"),
-            "{}",
-            done.stderr
-        );
+    for given in ["--approve", "--text yes", "--json true"] {
+        world
+            .answer(given)
+            .expect(1)
+            .says("2 questions without an id are open")
+            .says("Right?");
     }
-    let args = ["run", &owner, "--thread", THREAD, "--resume", "true"];
-    let done = runtail(world.server.url.as_str(), &args).expect(1);
-    assert!(
-        done.stderr.contains("2 questions without an id are open"),
-        "{}",
-        done.stderr
-    );
+    let args = format!("run '{owner}' --thread {THREAD} --resume true");
+    run_at(world.server.url.as_str(), args)
+        .expect(1)
+        .says("2 questions without an id are open");
     assert!(
         world
             .server
@@ -858,122 +751,51 @@ async fn several_questions_without_an_id_are_not_answered() {
     // The only one needs no id.
     let world = serve_case(with_questions(&[old("Left?")]), Start::Accepts).await;
     assert_eq!(world.listed().1, format!("answer {THREAD} --text <TEXT>"));
-    world.answer(&["--text", "yes"]).expect(0);
+    world.answer("--text yes").expect(0);
     assert_eq!(world.resume(), json!("yes"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_thread_is_not_waiting() {
     let world = serve("failed", Start::Accepts).await;
-    let done = world.answer(&["--approve"]).expect(1);
-    assert!(
-        done.stderr
-            .contains("The thread has failed; it is not waiting for an answer."),
-        "{}",
-        done.stderr
-    );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn dry_run_prints_the_request_and_sends_nothing() {
-    let world = serve("question", Start::Accepts).await;
-    let done = world
-        .answer(&["--approve", "--dry-run", "--read-only"])
-        .expect(0);
-    let preview = done.json();
-    assert_eq!(preview["kind"], "preview");
-    assert_eq!(
-        preview["request"]["body"]["command"],
-        json!({"resume": {PLAIN: true}})
-    );
-    assert!(
-        preview["request"]["url"]
-            .as_str()
-            .unwrap()
-            .ends_with(&format!("/threads/{THREAD}/runs"))
-    );
-    assert!(
-        preview["request"]["body"]["metadata"]["runtail"].is_string(),
-        "the request is complete: {preview}"
-    );
-    assert!(done.stderr.contains("dry run: nothing was sent") && world.sent().is_empty());
+    world
+        .answer("--approve")
+        .expect(1)
+        .says("The thread has failed; it is not waiting for an answer.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_comes_too_late_is_reported() {
-    for (start, code, says) in [
-        (
-            Start::Refuses(409, BUSY),
-            1,
-            "Another run is active on the thread, so the server refused.",
-        ),
-        (
-            Start::Refuses(422, BUSY),
-            1,
-            "Another run is active on the thread, so the server refused.",
-        ),
-        (
-            Start::Overtaken,
-            1,
-            "Someone answered first, so the server refused.",
-        ),
-        (
-            Start::Refuses(500, "boom"),
-            5,
-            "The server failed (500). It is unknown whether the run was started: `runtail --url ",
-        ),
-    ] {
-        let world = serve("question", start).await;
-        let done = world.answer(&["--approve"]).expect(code);
-        assert!(
-            done.stderr.contains(says) && done.stdout.is_empty(),
-            "{}",
-            done.stderr
-        );
-        assert_eq!(world.sent().len(), 1, "an answer is sent once");
-    }
+    let world = serve("question", Start::Overtaken).await;
+    world
+        .answer("--approve")
+        .expect(1)
+        .says("Someone answered first, so the server refused.");
     let world = serve("question", Start::LosesReply).await;
-    let done = world.answer(&["--approve"]).expect(0);
-    assert!(
-        done.stderr
-            .contains("the server's reply was lost or an error, but the run was started"),
-        "{}",
-        done.stderr
-    );
-    assert_eq!(
-        (world.sent().len(), &done.json()["run_id"]),
-        (1, &json!("new"))
-    );
+    let done = world.answer("--approve").expect(0);
+    done.says("the server's reply was lost or an error, but the run was started");
+    assert_eq!(done.json()["run_id"], "new");
     // Someone answers between the preview and the request.
     let world = serve("question", Start::Accepts).await;
     *world.open_for.lock().unwrap() = 1;
-    let done = world.answer(&["--approve"]).expect(1);
-    assert!(
-        done.stderr
-            .contains("This question is no longer open. Nothing was sent."),
-        "{}",
-        done.stderr
-    );
+    world
+        .answer("--approve")
+        .expect(1)
+        .says("This question is no longer open. Nothing was sent.");
     assert!(world.sent().is_empty());
     // Someone answered before.
-    let done = world.answer(&["--approve"]).expect(1);
-    assert!(
-        done.stderr.contains("it is not waiting for an answer"),
-        "{}",
-        done.stderr
-    );
+    world
+        .answer("--approve")
+        .expect(1)
+        .says("it is not waiting for an answer");
     assert!(world.sent().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_with_a_rejected_answer_is_not_answered_again() {
     let world = serve("poisoned", Start::Accepts).await;
-    let done = world.answer(&["--approve"]).expect(1);
-    assert!(
-        done.stderr.contains("The graph rejected an earlier answer"),
-        "{}",
-        done.stderr
-    );
+    let done = world.answer("--approve").expect(1);
+    done.says("The graph rejected an earlier answer");
     assert!(
         done.stderr.contains("`runtail fork "),
         "the command that asks again: {}",
@@ -981,172 +803,18 @@ async fn a_question_with_a_rejected_answer_is_not_answered_again() {
     );
     assert!(world.sent().is_empty());
     let world = serve("cancelled", Start::Accepts).await;
-    let done = world.answer(&["--approve"]).expect(1);
-    assert!(
-        done.stderr.contains("it is not waiting for an answer"),
-        "{}",
-        done.stderr
-    );
+    world
+        .answer("--approve")
+        .expect(1)
+        .says("it is not waiting for an answer");
     assert!(world.sent().is_empty());
-}
-
-/// The simulator with one thread.
-struct Simulated {
-    _sim: Sim,
-    url: String,
-    http: reqwest::Client,
-}
-
-impl Simulated {
-    async fn start(scenario: Scenario) -> Simulated {
-        rustls::crypto::ring::default_provider()
-            .install_default()
-            .ok();
-        let options = Options {
-            speed: 1000.0,
-            scenario,
-            ..Options::default()
-        };
-        let sim = Sim::start(options).await.expect("servers on loopback");
-        let http = reqwest::Client::builder()
-            .no_proxy()
-            .build()
-            .expect("a client");
-        let url = sim.agents()[0].url.trim_end_matches('/').to_string();
-        Simulated {
-            _sim: sim,
-            url,
-            http,
-        }
-    }
-
-    async fn post(&self, path: &str, body: Value) -> String {
-        let request = self
-            .http
-            .post(format!("{}{path}", self.url))
-            .header("content-type", "application/json");
-        request
-            .body(body.to_string())
-            .send()
-            .await
-            .expect("a response")
-            .text()
-            .await
-            .expect("a body")
-    }
-
-    async fn get(&self, path: &str) -> Value {
-        self.http
-            .get(format!("{}{path}", self.url))
-            .send()
-            .await
-            .expect("a response")
-            .json()
-            .await
-            .expect("JSON")
-    }
-
-    /// Returns a thread on which a graph has stopped to ask.
-    async fn asked(&self, graph: &str, input: Value) -> String {
-        let thread: Value =
-            serde_json::from_str(&self.post("/threads", json!({})).await).expect("JSON");
-        let thread = thread["thread_id"].as_str().expect("an id").to_owned();
-        let body = json!({"assistant_id": graph, "input": input, "stream_mode": ["values"]});
-        self.post(&format!("/threads/{thread}/runs/stream"), body)
-            .await;
-        thread
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn every_kind_of_question_is_answered() {
-    let sim = Simulated::start(Scenario::Empty).await;
-    let approvals =
-        r#"{"decisions": [{"type": "respond", "message": "sent by hand"}, {"type": "reject"}]}"#;
-    let message = json!({"messages": [{"role": "user", "content": "go"}]});
-    let cases = [
-        (
-            "approval",
-            json!({"amount": 5, "to": "Ana"}),
-            vec!["--approve"],
-            "paid",
-        ),
-        (
-            "approval",
-            json!({"amount": 5, "to": "Ana"}),
-            vec!["--reject"],
-            "put aside",
-        ),
-        (
-            "clarify",
-            message.clone(),
-            vec!["--text", "A-20944"],
-            "Order **A-20944** left",
-        ),
-        (
-            "hitl",
-            message.clone(),
-            vec!["--approve"],
-            "deleted /exports/2026-09.csv",
-        ),
-        (
-            "hitl",
-            message.clone(),
-            vec!["--reject", "not now"],
-            "not now",
-        ),
-        (
-            "hitl",
-            message.clone(),
-            vec!["--json", approvals],
-            "sent by hand",
-        ),
-        (
-            "schema",
-            json!({}),
-            vec!["--json", r#"{"approve": true, "score": 7}"#],
-            "\"score\":7",
-        ),
-    ];
-    for (graph, input, given, expected) in cases {
-        let thread = sim.asked(graph, input).await;
-        let done = runtail(
-            &sim.url,
-            &[&["answer", &thread, "--wait"], given.as_slice()].concat(),
-        );
-        let done = done.expect(0);
-        let row = done.json();
-        assert_eq!(
-            row["outcome"], "success",
-            "{graph} {given:?}: {row}\n{}",
-            done.stderr
-        );
-        let state = sim
-            .get(&format!("/threads/{thread}/state"))
-            .await
-            .to_string();
-        assert!(state.contains(expected), "{graph} {given:?}: {state}");
-        let run = sim
-            .get(&format!(
-                "/threads/{thread}/runs/{}",
-                row["run_id"].as_str().unwrap()
-            ))
-            .await;
-        let resume = &run["kwargs"]["command"]["resume"];
-        assert!(
-            resume.get(row["interrupt_id"].as_str().unwrap()).is_some(),
-            "{run}"
-        );
-        // The question is answered.
-        runtail(&sim.url, &["answer", &thread, "--approve"]).expect(1);
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_questions_are_answered_one_after_the_other() {
-    let sim = Simulated::start(Scenario::Empty).await;
-    let thread = sim.asked("two", json!({})).await;
-    let listed = runtail(&sim.url, &["answer", &thread, "--text", "yes"])
+    let sim = fork::World::start(Scenario::Empty, 1000.0).await;
+    let thread = sim.ran("two", json!({})).await;
+    let listed = run_at(&sim.url, format!("answer {thread} --text yes"))
         .expect(2)
         .stderr;
     let ids: Vec<&str> = listed
@@ -1155,7 +823,7 @@ async fn two_questions_are_answered_one_after_the_other() {
         .filter_map(|line| line.split_whitespace().next())
         .collect();
     assert_eq!(ids.len(), 2, "{listed}");
-    let first = runtail(
+    let first = run_at(
         &sim.url,
         &[
             "answer",
@@ -1169,40 +837,28 @@ async fn two_questions_are_answered_one_after_the_other() {
     )
     .expect(0);
     assert_eq!(first.json()["outcome"], "interrupted", "{}", first.stderr);
-    assert!(
-        first.stderr.contains("started: Answer thread"),
-        "{}",
-        first.stderr
-    );
+    first.says("started: Answer thread");
     let command = format!(
         "  To answer: runtail --url {} answer {thread} --interrupt {} --text <TEXT>",
         sim.url, ids[1]
     );
-    assert!(
-        first.stderr.contains(&command) && !first.stderr.contains("--resume"),
-        "{}",
-        first.stderr
-    );
-    let again = runtail(
+    first.says(&command);
+    assert!(!first.stderr.contains("--resume"), "{}", first.stderr);
+    run_at(
         &sim.url,
         &["answer", &thread, "--interrupt", ids[0], "--text", "no"],
     )
-    .expect(1);
-    assert!(again.stderr.contains("no longer open"), "{}", again.stderr);
-    let rest = runtail(&sim.url, &["answer", &thread, "--text", "no", "--wait"]).expect(0);
+    .expect(1)
+    .says("no longer open");
+    let rest = run_at(&sim.url, format!("answer {thread} --text no --wait")).expect(0);
     assert_eq!(rest.json()["outcome"], "success", "{}", rest.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_shows_no_questions_is_not_answered() {
-    let sim = Simulated::start(Scenario::Contract).await;
-    let thread = sim
-        .asked("approval", json!({"amount": 5, "to": "Ana"}))
-        .await;
-    let done = runtail(&sim.url, &["answer", &thread, "--approve"]).expect(1);
-    assert!(
-        done.stderr.contains("the answer can't be checked") && done.stdout.is_empty(),
-        "{}",
-        done.stderr
-    );
+    let sim = fork::World::start(Scenario::Contract, 1000.0).await;
+    let thread = sim.ran("approval", json!({"amount": 5, "to": "Ana"})).await;
+    let done = run_at(&sim.url, format!("answer {thread} --approve")).expect(1);
+    done.says("the answer can't be checked");
+    assert!(done.stdout.is_empty(), "{}", done.stderr);
 }

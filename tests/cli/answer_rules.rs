@@ -1,29 +1,11 @@
 //! `answer --rules`: against the simulator, and against scripted servers for what must not be sent.
 
-use crate::ended::{Ended, ended, write_config};
-use runtail_sim::{Options, Sim};
-use runtail_testkit::common::{CANARY, Server, json as respond};
+use crate::ended::{profile, runtail, write_config};
+use runtail_testkit::common::{Server, json as respond};
 use serde_json::{Value, json};
-use std::path::Path;
-use std::process::Stdio;
 
 const RULES: &str = "[[answer]]\nmatch = \"action:delete_*\"\ndecision = \"reject\"\nmessage = \"by hand\"\n\
                      [[answer]]\nmatch = \"action:send_*\"\ndecision = \"approve\"\n";
-
-async fn runtail(folder: &Path, args: &[&str]) -> Ended {
-    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
-    command
-        .env_clear()
-        .env("HOME", folder)
-        .env("XDG_CONFIG_HOME", folder)
-        .env("RUNTAIL_TEST_KEY", CANARY);
-    command.stdin(Stdio::null()).args(args);
-    ended(command).await
-}
-
-fn profile(name: &str, url: impl std::fmt::Display) -> String {
-    format!("[profiles.{name}]\nagent_server = \"{url}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n")
-}
 
 /// A server whose threads ask these questions, one each, and that accepts each answer once.
 async fn asking(questions: &[(&'static str, Value)]) -> Server {
@@ -132,8 +114,8 @@ async fn rules_decide_about_actions_in_every_dialect() {
     let call = json!({"type": "tool_approval", "tool_call_id": "c", "name": "send_sms", "args": {}, "description": ""});
     let camel = json!({"actionRequests": requests, "reviewConfigs": configs});
     let server = asking(&[("camel", camel), ("call", call)]).await;
-    let folder = write_config(&(profile("lab", &server.url) + RULES));
-    let ended = runtail(folder.path(), &["answer", "--rules", "--yes"])
+    let folder = write_config(&(profile("lab", "agent_server", &server.url) + RULES));
+    let ended = runtail(folder.path(), "answer --rules --yes")
         .await
         .expect(0);
     let mut sent = sent(&server);
@@ -147,13 +129,7 @@ async fn rules_decide_about_actions_in_every_dialect() {
         json!({format!("{:032x}", 0): {"decisions": [no, yes]}})
     );
     assert_eq!(sent[1].1, json!({format!("{:032x}", 1): yes}));
-    assert!(
-        ended
-            .err
-            .contains("! JavaScript servers may drop the approved actions"),
-        "{}",
-        ended.err
-    );
+    ended.says("! JavaScript servers may drop the approved actions");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -169,13 +145,13 @@ async fn ctrl_c_sends_no_further_answer_and_reports_all() {
         let _ = tokio::task::block_in_place(|| released.lock().unwrap().recv());
     })
     .await;
-    let folder = write_config(&(profile("lab", &server.url) + RULES));
+    let folder = write_config(&(profile("lab", "agent_server", &server.url) + RULES));
     let mut command =
         runtail_testkit::process::command(["answer", "--rules", "--yes", "-o", "jsonl"]);
     command
         .env("HOME", folder.path())
         .env("XDG_CONFIG_HOME", folder.path())
-        .env("RUNTAIL_TEST_KEY", CANARY);
+        .env("RUNTAIL_TEST_KEY", "key");
     let running = runtail_testkit::process::launch(command, "");
     starts.recv().unwrap();
     running.signal(libc::SIGINT);
@@ -202,8 +178,8 @@ async fn ctrl_c_sends_no_further_answer_and_reports_all() {
 #[tokio::test]
 async fn threads_whose_actions_all_match_are_answered_once() {
     let server = mixed().await;
-    let folder = write_config(&(profile("lab", &server.url) + RULES));
-    let ended = runtail(folder.path(), &["answer", "--rules", "--yes"])
+    let folder = write_config(&(profile("lab", "agent_server", &server.url) + RULES));
+    let ended = runtail(folder.path(), "answer --rules --yes")
         .await
         .expect(0);
     let rows = ended.rows();
@@ -235,85 +211,31 @@ async fn threads_whose_actions_all_match_are_answered_once() {
         sent[1].1[format!("{:032x}", 4)],
         json!({"decisions": [{"type": "approve"}]})
     );
-    assert!(
-        ended.err.contains("2 answers, one request each; 3 skipped"),
-        "{}",
-        ended.err
-    );
-    assert!(
-        ended
-            .err
-            .contains("skipped: lab part: no rule matches the action pay"),
-        "{}",
-        ended.err
-    );
+    ended.says("2 answers, one request each; 3 skipped");
+    ended.says("skipped: lab part: no rule matches the action pay");
     let preview =
         "- reject delete_file(n=1) (\u{201c}by hand\u{201d}), by the rule action:delete_*";
-    assert!(ended.err.contains(preview), "{}", ended.err);
+    ended.says(preview);
     // Nothing that the rules match is left.
-    let again = runtail(folder.path(), &["answer", "--rules", "--yes"])
+    runtail(folder.path(), "answer --rules --yes")
         .await
-        .expect(0);
-    assert!(
-        again
-            .err
-            .contains("the rules match no waiting thread; nothing is sent"),
-        "{}",
-        again.err
-    );
+        .expect(0)
+        .says("the rules match no waiting thread; nothing is sent");
 }
 
 #[tokio::test]
 async fn nothing_is_sent_without_consent_and_under_read_only() {
     let server = mixed().await;
-    let folder = write_config(&(profile("lab", &server.url) + RULES));
-    let ended = runtail(folder.path(), &["answer", "--rules"])
+    let folder = write_config(&(profile("lab", "agent_server", &server.url) + RULES));
+    runtail(folder.path(), "answer --rules")
         .await
-        .expect(2);
-    assert!(
-        ended.err.contains("Send 2 answers: not confirmed") && ended.out.is_empty(),
-        "{}",
-        ended.err
-    );
-    let ended = runtail(
-        folder.path(),
-        &["answer", "--rules", "--yes", "--read-only"],
-    )
-    .await
-    .expect(3);
-    assert!(ended.err.contains("nothing was changed"), "{}", ended.err);
-    let ended = runtail(
-        folder.path(),
-        &["answer", "--rules", "--dry-run", "--read-only"],
-    )
-    .await
-    .expect(0);
-    let rows = ended.rows();
-    let planned: Vec<&Value> = rows
-        .iter()
-        .filter(|row| row["result"] == "planned")
-        .collect();
-    assert_eq!(planned.len(), 2);
-    assert!(
-        planned[0]["request"]["body"]["metadata"]["runtail"].is_string(),
-        "{}",
-        planned[0]
-    );
-    assert_eq!(
-        planned[0]["request"]["body"]["multitask_strategy"],
-        "reject"
-    );
-    assert!(
-        ended.err.contains("dry run: nothing was sent"),
-        "{}",
-        ended.err
-    );
-    assert_eq!(sent(&server), []);
+        .expect(2)
+        .says("Send 2 answers: not confirmed");
     // A read-only profile beside others is refused, and the others are answered.
     let other = asking(&[("free", hitl(&["send_x"]))]).await;
-    let sealed = profile("sealed", &server.url) + "read_only = true\n";
-    let folder = write_config(&(sealed + &profile("open", &other.url) + RULES));
-    let ended = runtail(folder.path(), &["answer", "--rules", "--yes"])
+    let sealed = profile("sealed", "agent_server", &server.url) + "read_only = true\n";
+    let folder = write_config(&(sealed + &profile("open", "agent_server", &other.url) + RULES));
+    let ended = runtail(folder.path(), "answer --rules --yes")
         .await
         .expect(3);
     let rows = ended.rows();
@@ -328,93 +250,23 @@ async fn nothing_is_sent_without_consent_and_under_read_only() {
 
 #[tokio::test]
 async fn rules_and_other_answers_exclude_each_other() {
-    let folder = write_config(&profile("lab", "http://127.0.0.1:1"));
+    let folder = write_config(&profile("lab", "agent_server", "http://127.0.0.1:1"));
     for (args, says) in [
-        (&["answer", "--rules"][..], "no rules that answer questions"),
-        (&["answer", "--rules", "--approve"], "cannot be used with"),
-        (&["answer", "T", "--rules"], "cannot be used with"),
-        (&["answer", "--rules", "--wait"], "cannot be used with"),
-        (&["answer", "--approve"], "required"),
-        (
-            &["answer", "T", "--approve", "--yes"],
-            "--yes belongs to --rules",
-        ),
+        ("answer --rules", "no rules that answer questions"),
+        ("answer --rules --approve", "cannot be used with"),
+        ("answer T --rules", "cannot be used with"),
+        ("answer --rules --wait", "cannot be used with"),
+        ("answer --approve", "required"),
+        ("answer T --approve --yes", "--yes belongs to --rules"),
     ] {
-        let ended = runtail(folder.path(), args).await.expect(2);
-        assert!(ended.err.contains(says), "{args:?}: {}", ended.err);
+        runtail(folder.path(), args).await.expect(2).says(says);
     }
     let bad = write_config(
-        &(profile("lab", "http://127.0.0.1:1")
+        &(profile("lab", "agent_server", "http://127.0.0.1:1")
             + "[[answer]]\nmatch = \"read_*\"\ndecision = \"approve\"\n"),
     );
-    let ended = runtail(bad.path(), &["answer", "--rules"]).await.expect(2);
-    assert!(
-        ended.err.contains("is not a pattern of a rule"),
-        "{}",
-        ended.err
-    );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn questions_of_a_server_are_answered_by_rules() {
-    let message = r#"{"messages": [{"role": "user", "content": "go"}]}"#;
-    let sim = Sim::start(Options {
-        speed: 1000.0,
-        ..Options::default()
-    })
-    .await
-    .unwrap();
-    let url = sim.agents()[0].url.trim_end_matches('/').to_string();
-    let folder = write_config(&(profile("lab", &url) + RULES));
-    runtail(
-        folder.path(),
-        &["-d", "lab", "run", "hitl", "--input", message],
-    )
-    .await
-    .expect(0);
-    runtail(
-        folder.path(),
-        &[
-            "-d",
-            "lab",
-            "run",
-            "approval",
-            "--input",
-            r#"{"amount": 5, "to": "x"}"#,
-        ],
-    )
-    .await
-    .expect(0);
-    let ended = runtail(folder.path(), &["-d", "lab", "answer", "--rules", "--yes"])
+    runtail(bad.path(), "answer --rules")
         .await
-        .expect(0);
-    let rows = ended.rows();
-    let started: Vec<&Value> = rows
-        .iter()
-        .filter(|row| row["graph"] == "hitl" && row["result"] == "started")
-        .collect();
-    assert_eq!(started.len(), 1, "{}\n{}", ended.out, ended.err);
-    assert!(
-        rows.iter()
-            .filter(|row| row["graph"] == "approval")
-            .all(|row| row["result"] == "skipped")
-    );
-    let (thread, run) = (
-        started[0]["thread_id"].as_str().unwrap(),
-        started[0]["run_id"].as_str().unwrap(),
-    );
-    runtail(
-        folder.path(),
-        &["-d", "lab", "join", thread, run, "--shared"],
-    )
-    .await
-    .expect(0);
-    let state = runtail(folder.path(), &["-d", "lab", "threads", "state", thread])
-        .await
-        .expect(0)
-        .out;
-    assert!(
-        state.contains("by hand") && !state.contains("deleted /exports"),
-        "{state}"
-    );
+        .expect(2)
+        .says("is not a pattern of a rule");
 }

@@ -5,6 +5,7 @@ use crate::fork::World;
 use runtail_sim::Scenario;
 use runtail_testkit::common::{CANARY, Server, json as response};
 use runtail_testkit::process::{Done, command, launch, run};
+use runtail_testkit::server::text;
 use serde_json::{Value, json};
 
 /// Returns a thread whose amount was right until an edit.
@@ -30,7 +31,7 @@ async fn first_wrong_step_of_a_thread_is_found_without_a_write() {
     let thread = edited(&world).await;
     let before = world.records(&thread).await;
     let row = world
-        .runtail(&["bisect", &thread, "amount", "=1300"])
+        .runtail(format!("bisect {thread} amount =1300"))
         .expect(0)
         .json();
     let newest = world.history(&thread).await.remove(0);
@@ -62,7 +63,7 @@ async fn first_wrong_step_of_a_thread_is_found_without_a_write() {
     );
     // A step of a node, with its run.
     let row = world
-        .runtail(&["bisect", &thread, "log", "[]"])
+        .runtail(format!("bisect {thread} log []"))
         .expect(0)
         .json();
     assert_eq!(row["wrong"]["nodes"], json!(["draft"]), "{row}");
@@ -71,19 +72,11 @@ async fn first_wrong_step_of_a_thread_is_found_without_a_write() {
         world.runs(&thread).await[0]["run_id"]
     );
     // The branch before the edit.
-    let earlier = before[1][1]["checkpoint"]["checkpoint_id"]
-        .as_str()
-        .expect("an id")
-        .to_string();
+    let earlier = text(&before[1][1]["checkpoint"], "checkpoint_id");
     let row = world
-        .runtail(&[
-            "bisect",
-            &thread,
-            "amount",
-            "1300",
-            "--checkpoint",
-            &earlier,
-        ])
+        .runtail(format!(
+            "bisect {thread} amount 1300 --checkpoint '{earlier}'"
+        ))
         .expect(0)
         .json();
     assert_eq!(
@@ -97,14 +90,10 @@ async fn first_wrong_step_of_a_thread_is_found_without_a_write() {
 async fn a_server_that_lists_no_states_is_named() {
     let world = World::start(Scenario::Contract, 1000.0).await;
     let thread = world.ran("approval", json!({"amount": 1300})).await;
-    let refused = world
-        .runtail(&["bisect", &thread, "amount", "1300"])
-        .expect(1);
-    assert!(
-        refused.stderr.contains("not offered by this server"),
-        "{}",
-        refused.stderr
-    );
+    world
+        .runtail(format!("bisect {thread} amount 1300"))
+        .expect(1)
+        .says("not offered by this server");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -113,7 +102,7 @@ async fn tables_say_the_answer_and_list_the_changes() {
     let thread = edited(&world).await;
     let table = |path: &str, expected: &str| {
         world
-            .runtail(&["bisect", &thread, path, expected, "-o", "table"])
+            .runtail(format!("bisect {thread} {path} '{expected}' -o table"))
             .expect(0)
             .stdout
     };
@@ -180,11 +169,8 @@ async fn wrong_arguments_and_missing_things_are_errors() {
         ),
     ] {
         let done = world.runtail(&[&["bisect"], args].concat()).expect(code);
-        assert!(
-            done.stderr.contains(says) && done.stdout.is_empty(),
-            "{args:?}: {}",
-            done.stderr
-        );
+        done.says(says);
+        assert!(done.stdout.is_empty(), "{}", done.stderr);
     }
 }
 
@@ -202,15 +188,11 @@ async fn recordings_are_bisected_without_a_server() {
         .expect("an id")
         .to_owned();
     let input = r#"{"amount": 1300, "to": "x"}"#;
-    let modes = ["--mode", "values", "--mode", "updates", "--record", &file];
+    let modes = format!("--mode values --mode updates --record {file}");
     world
-        .runtail(
-            &[
-                &["run", "approval", "--thread", &thread, "--input", input][..],
-                &modes,
-            ]
-            .concat(),
-        )
+        .runtail(format!(
+            "run approval --thread {thread} --input '{input}' {modes}"
+        ))
         .expect(0);
     let bisect = |path: &str, expected: &str| -> Done {
         launch(command(["bisect", &file, path, expected]), "").wait()
@@ -267,10 +249,10 @@ async fn recordings_are_bisected_without_a_server() {
         "--record",
         &format!("{file}.2"),
     ]);
-    let none = launch(command(["bisect", &format!("{file}.2"), "a", "1"]), "")
+    launch(command(["bisect", &format!("{file}.2"), "a", "1"]), "")
         .wait()
-        .expect(1);
-    assert!(none.stderr.contains("contains no state"), "{}", none.stderr);
+        .expect(1)
+        .says("contains no state");
 }
 
 #[tokio::test]

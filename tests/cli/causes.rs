@@ -3,6 +3,7 @@
 use crate::ended::{command, runtail, with_agent};
 use axum::response::Response;
 use runtail_testkit::common::{Seen, Server, json, response};
+use runtail_testkit::server::text;
 use serde_json::{Value, json as value};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -32,7 +33,7 @@ fn respond(seen: &Seen, state: u16) -> Response {
         )
     };
     let runs = captured("runs");
-    let own = runs[0]["run_id"].as_str().unwrap().to_string();
+    let own = text(&runs[0], "run_id");
     match (
         seen.method.as_str(),
         seen.path.rsplit('/').next().unwrap_or_default(),
@@ -80,15 +81,11 @@ async fn commands_report_the_cause_that_the_state_has() {
         .unwrap()
         .to_string();
     let run = captured("runs")[0]["run_id"].as_str().unwrap().to_string();
-    let joined = runtail(folder.path(), &["join", &thread, &run, "-o", "jsonl"])
+    let joined = runtail(folder.path(), format!("join {thread} {run} -o jsonl"))
         .await
         .expect(1);
     assert_eq!(joined.rows().last().unwrap()["detail"], CAUSE);
-    assert!(
-        joined.err.contains(&format!("the run failed: {CAUSE}")),
-        "{}",
-        joined.err
-    );
+    joined.says(&format!("the run failed: {CAUSE}"));
     let states = server
         .seen()
         .iter()
@@ -96,34 +93,25 @@ async fn commands_report_the_cause_that_the_state_has() {
         .count();
     assert_eq!(states, 1, "the state is read once");
 
-    let row = &runtail(
-        folder.path(),
-        &["runs", "get", &thread, &run, "-o", "jsonl"],
-    )
-    .await
-    .expect(0)
-    .rows()[0];
+    let row = &runtail(folder.path(), format!("runs get {thread} {run} -o jsonl"))
+        .await
+        .expect(0)
+        .rows()[0];
     assert_eq!(
         (&row["cause"], row.get("answered_by")),
         (&value!(CAUSE), None)
     );
     // The records of the thread are those of its newest run, and its history has all.
-    let row = &runtail(
-        folder.path(),
-        &["runs", "get", &thread, "old", "-o", "jsonl"],
-    )
-    .await
-    .expect(0)
-    .rows()[0];
+    let row = &runtail(folder.path(), format!("runs get {thread} old -o jsonl"))
+        .await
+        .expect(0)
+        .rows()[0];
     assert_eq!(row["cause"], "RateLimitError: Error code: 429", "{row}");
 
-    let inbox = runtail(
-        folder.path(),
-        &["inbox", "--failed-since", "9999d", "-o", "jsonl"],
-    )
-    .await
-    .expect(0)
-    .rows();
+    let inbox = runtail(folder.path(), "inbox --failed-since 9999d -o jsonl")
+        .await
+        .expect(0)
+        .rows();
     assert!(
         inbox[0]["detail"]
             .as_str()
@@ -158,7 +146,7 @@ async fn an_edit_of_the_state_leaves_the_cause_in_the_history() {
     let run = captured("runs")[0]["run_id"].as_str().unwrap().to_string();
     let joined = runtail(
         with_agent(&server).path(),
-        &["join", "t-1", &run, "-o", "jsonl"],
+        format!("join t-1 {run} -o jsonl"),
     )
     .await
     .expect(1);
@@ -171,7 +159,7 @@ async fn a_state_that_fails_leaves_the_text_that_was_received() {
         let server = server(status).await;
         let folder = with_agent(&server);
         let run = captured("runs")[0]["run_id"].as_str().unwrap().to_string();
-        let joined = runtail(folder.path(), &["join", "t-1", &run, "-o", "jsonl"])
+        let joined = runtail(folder.path(), format!("join t-1 {run} -o jsonl"))
             .await
             .expect(1);
         assert_eq!(
@@ -179,7 +167,7 @@ async fn a_state_that_fails_leaves_the_text_that_was_received() {
             "ConnectionError: An internal error occurred"
         );
         // Without a history, nothing is said of an older run.
-        let row = &runtail(folder.path(), &["runs", "get", "t-1", "old", "-o", "jsonl"])
+        let row = &runtail(folder.path(), "runs get t-1 old -o jsonl")
             .await
             .expect(0)
             .rows()[0];
@@ -272,12 +260,9 @@ async fn an_event_that_has_the_cause_needs_no_state() {
         }
     })
     .await;
-    let ran = runtail(
-        with_agent(&server).path(),
-        &["run", "agent", "--input", "{}", "-o", "jsonl"],
-    )
-    .await
-    .expect(1);
+    let ran = runtail(with_agent(&server).path(), "run agent --input {} -o jsonl")
+        .await
+        .expect(1);
     assert_eq!(ran.rows().last().unwrap()["detail"], "Error: boom");
     let read: Vec<String> = server.seen().into_iter().map(|seen| seen.path).collect();
     assert!(
@@ -303,13 +288,10 @@ async fn an_older_run_that_took_all_its_steps_reached_its_limit() {
         _ => json(404, value!({"detail": "Not Found"})),
     })
     .await;
-    let row = &runtail(
-        with_agent(&server).path(),
-        &["runs", "get", "t-1", "r-1", "-o", "jsonl"],
-    )
-    .await
-    .expect(0)
-    .rows()[0];
+    let row = &runtail(with_agent(&server).path(), "runs get t-1 r-1 -o jsonl")
+        .await
+        .expect(0)
+        .rows()[0];
     assert_eq!(
         row["cause"],
         "GraphRecursionError: Recursion limit of 1 reached without hitting a stop condition.",

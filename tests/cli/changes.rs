@@ -1,7 +1,7 @@
 //! Changing deployments and revisions from the command line: previews, requests, refusals and exit codes.
 
 use runtail_sim::{Options, Rule, Sim};
-use runtail_testkit::process::{Done, command, launch};
+use runtail_testkit::process::{Args, Done, command, launch};
 use runtail_testkit::scripted::{Reply, Scripted, config, refuse};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
@@ -55,13 +55,17 @@ impl World {
         path
     }
 
-    fn run(&self, args: &[&str]) -> Done {
+    fn run(&self, args: impl Args) -> Done {
         self.run_with(args, "")
     }
 
-    fn run_with(&self, args: &[&str], stdin: &str) -> Done {
+    fn run_with(&self, args: impl Args, stdin: &str) -> Done {
         let config = self.folder.path().join("config.toml");
-        let mut command = command(["--config", &config.to_string_lossy()].iter().chain(args));
+        let mut command = command(
+            ["--config".into(), config.to_string_lossy().into_owned()]
+                .into_iter()
+                .chain(args.words()),
+        );
         command
             .env("TEST_OPENAI", "canary of openai")
             .current_dir(self.folder.path());
@@ -95,7 +99,7 @@ impl World {
         self.file("bot.toml", GITHUB, 0o644);
         self.run(&[&["deployments", "create", "-f", "bot.toml"], options].concat())
             .expect(0);
-        let record = self.run(&["deployments", "get", "bot"]).expect(0).json();
+        let record = self.run("deployments get bot").expect(0).json();
         self.sim.forget_requests();
         record
     }
@@ -111,10 +115,8 @@ fn text<'v>(value: &'v Value, field: &str) -> &'v str {
 async fn deployments_create_reads_a_file() {
     let world = World::new().await;
     world.file("bot.toml", GITHUB, 0o644);
-    let create = ["deployments", "create", "-f", "bot.toml"];
-    let done = world
-        .run(&[&create[..], &["--dry-run", "-o", "json"]].concat())
-        .expect(0);
+    let create = "deployments create -f bot.toml";
+    let done = world.run(format!("{create} --dry-run -o json")).expect(0);
     let preview = done.json();
     assert_eq!(
         (
@@ -136,7 +138,7 @@ async fn deployments_create_reads_a_file() {
         done.stderr
     );
     let table = world
-        .run(&[&create[..], &["--dry-run", "-o", "table"]].concat())
+        .run(format!("{create} --dry-run -o table"))
         .expect(0)
         .stdout;
     for part in [
@@ -151,10 +153,7 @@ async fn deployments_create_reads_a_file() {
     // JSON of the same shape on stdin, with the name as an option.
     let json = r#"{"source": "external_docker", "source_config": {"resource_spec": {}}, "source_revision_config": {"image_uri": "r/x@sha256:1"}}"#;
     let made = world
-        .run_with(
-            &["deployments", "create", "-f", "-", "--name", "image"],
-            json,
-        )
+        .run_with("deployments create -f - --name image", json)
         .expect(0)
         .json();
     assert_eq!(
@@ -167,16 +166,10 @@ async fn deployments_create_reads_a_file() {
     );
     // `--wait` waits for the first revision.
     let done = world
-        .run(
-            &[
-                &create[..],
-                &["--wait", "--interval", "200ms", "-o", "json"],
-            ]
-            .concat(),
-        )
+        .run(format!("{create} --wait --interval 200ms -o json"))
         .expect(0);
     let row = &done.json()[0];
-    let record = world.run(&["deployments", "get", "bot"]).expect(0).json();
+    let record = world.run("deployments get bot").expect(0).json();
     assert_eq!(
         (&row["outcome"], &row["revision_id"]),
         (&json!("deployed"), &record["latest_revision_id"])
@@ -203,13 +196,10 @@ async fn deployments_create_reads_a_file() {
         json!([{"name": "OPENAI_API_KEY", "value": "canary of openai"}])
     );
     // The name is taken.
-    let done = world.run(&create).expect(1);
-    assert!(
-        done.stderr
-            .contains("nothing was sent: the deployment bot already exists ("),
-        "{}",
-        done.stderr
-    );
+    world
+        .run(create)
+        .expect(1)
+        .says("nothing was sent: the deployment bot already exists (");
     assert_eq!(world.writes().len(), 2);
 }
 
@@ -225,11 +215,11 @@ const SERVICE_JSON: &str = r#"{"name": "bot", "source": "github",
 async fn deployments_create_accepts_json_in_the_services_own_shape() {
     let world = World::new().await;
     world.file("bot.json", SERVICE_JSON, 0o644);
-    let create = ["deployments", "create", "-f", "bot.json"];
+    let create = "deployments create -f bot.json";
     // `World::run` fails if a command prints a secret.
     for format in ["table", "json", "jsonl"] {
         let done = world
-            .run(&[&create[..], &["--dry-run", "-o", format]].concat())
+            .run(format!("{create} --dry-run -o '{format}'"))
             .expect(0);
         assert!(
             done.stdout.contains("***") && done.stdout.contains("OPENAI_API_KEY, SHORT"),
@@ -238,11 +228,9 @@ async fn deployments_create_accepts_json_in_the_services_own_shape() {
         );
     }
     assert_eq!(world.writes(), [""; 0]);
-    let done = world
-        .run(&[&["--log", "trace.log"], &create[..]].concat())
-        .expect(0);
+    let done = world.run(format!("--log trace.log {create}")).expect(0);
     let warning = "! The file contains secret values in clear text (OPENAI_API_KEY, SHORT).";
-    assert!(done.stderr.contains(warning), "{}", done.stderr);
+    done.says(warning);
     assert!(
         !std::fs::read_to_string(world.folder.path().join("trace.log"))
             .expect("a log")
@@ -264,16 +252,7 @@ async fn deployments_create_accepts_json_in_the_services_own_shape() {
     );
     // The same file as an update: the secrets have not changed.
     let done = world
-        .run(&[
-            "deployments",
-            "update",
-            "bot",
-            "-f",
-            "bot.json",
-            "--dry-run",
-            "-o",
-            "json",
-        ])
+        .run("deployments update bot -f bot.json --dry-run -o json")
         .expect(0);
     assert_eq!(done.json()["request"]["body"]["secrets"], json!(null));
     assert!(
@@ -291,9 +270,9 @@ async fn unknown_sources_and_ids_are_left_to_the_service() {
         .replace("11111111-1111-4111-8111-111111111111", "i-1")
         .replace("\"dev\"", "\"huge\"");
     world.file("bot.json", &unusual, 0o644);
-    let create = ["deployments", "create", "-f", "bot.json"];
+    let create = "deployments create -f bot.json";
     let preview = world
-        .run(&[&create[..], &["--dry-run", "-o", "json"]].concat())
+        .run(format!("{create} --dry-run -o json"))
         .expect(0)
         .json();
     let body = &preview["request"]["body"];
@@ -309,12 +288,7 @@ async fn unknown_sources_and_ids_are_left_to_the_service() {
         assert!(notes.contains(warning), "{notes}");
     }
     // The service decides, and its reason is printed.
-    let done = world.run(&create).expect(1);
-    assert!(
-        done.stderr.contains("POST") && done.stderr.contains("body.source"),
-        "{}",
-        done.stderr
-    );
+    world.run(create).expect(1).says("POST").says("body.source");
     assert_eq!(world.writes(), ["POST /v2/deployments"]);
 }
 
@@ -367,9 +341,7 @@ async fn invalid_files_are_reported_by_line_before_any_request() {
         ("[[broken".into(), "bot.toml:1:"),
     ] {
         world.file("bot.toml", &text, 0o644);
-        let done = world
-            .run(&["deployments", "create", "-f", "bot.toml"])
-            .expect(2);
+        let done = world.run("deployments create -f bot.toml").expect(2);
         assert!(
             done.stderr.contains(says),
             "{}\n-- expected: {says}",
@@ -377,15 +349,8 @@ async fn invalid_files_are_reported_by_line_before_any_request() {
         );
         assert_eq!(done.stdout, "");
     }
-    let done = world
-        .run(&["deployments", "create", "-f", "none.toml"])
-        .expect(2);
-    assert!(
-        done.stderr
-            .contains("none.toml cannot be read: No such file"),
-        "{}",
-        done.stderr
-    );
+    let done = world.run("deployments create -f none.toml").expect(2);
+    done.says("none.toml cannot be read: No such file");
     assert_eq!(
         world.sim.requests().len(),
         0,
@@ -405,28 +370,16 @@ async fn invalid_files_are_reported_by_line_before_any_request() {
         (&named[..], "expected a text"),
         (&twice, "--secret A is given twice"),
     ] {
-        let done = world.run(&[&["deployments"], options].concat()).expect(2);
-        assert!(done.stderr.contains(says), "{}", done.stderr);
+        world
+            .run(&[&["deployments"], options].concat())
+            .expect(2)
+            .says(says);
     }
     // The profile is not guessed.
-    let done = world
-        .run(&[
-            "-p",
-            "one",
-            "-p",
-            "prod",
-            "deployments",
-            "create",
-            "-f",
-            "bot.toml",
-        ])
-        .expect(2);
-    assert!(
-        done.stderr
-            .contains("which profile? Choose one with -p: one, prod"),
-        "{}",
-        done.stderr
-    );
+    world
+        .run("-p one -p prod deployments create -f bot.toml")
+        .expect(2)
+        .says("which profile? Choose one with -p: one, prod");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -436,14 +389,7 @@ async fn deployments_update_by_options() {
     let patch = format!("PATCH /v2/deployments/{}", text(&record, "id"));
     // A change without a new revision is reported; there is nothing to wait for.
     let done = world
-        .run(&[
-            "deployments",
-            "update",
-            "bot",
-            "--build-on-push",
-            "false",
-            "--wait",
-        ])
+        .run("deployments update bot --build-on-push false --wait")
         .expect(0);
     assert_eq!(done.json()["source_config"]["build_on_push"], false);
     for part in [
@@ -451,10 +397,10 @@ async fn deployments_update_by_options() {
         "Creates no new revision: only build_on_push is sent",
         "nothing to wait for",
     ] {
-        assert!(done.stderr.contains(part), "{part}\n{}", done.stderr);
+        done.says(part);
     }
     let done = world
-        .run(&["deployments", "update", "bot", "--build-on-push", "false"])
+        .run("deployments update bot --build-on-push false")
         .expect(0);
     assert_eq!(
         (done.stdout.as_str(), done.stderr.as_str()),
@@ -479,7 +425,7 @@ async fn deployments_update_by_options() {
         )
         .expect(1);
     let row = &done.json()[0];
-    let now = world.run(&["deployments", "get", "bot"]).expect(0).json();
+    let now = world.run("deployments get bot").expect(0).json();
     assert_eq!(
         (&row["outcome"], &row["status"], &row["revision_id"]),
         (
@@ -492,7 +438,7 @@ async fn deployments_update_by_options() {
         "revisions rollback one/bot {}",
         text(&record, "latest_revision_id")
     );
-    assert!(done.stderr.contains(&back), "{}", done.stderr);
+    done.says(&back);
     // The rollback, previewed and applied.
     let rollback = [
         "revisions",
@@ -531,61 +477,32 @@ async fn secret_options_are_references() {
         "NEW=env:",
         "NEW=file:",
     ] {
-        let done = world
-            .run(&["deployments", "update", "bot", "--secret", wrong])
-            .expect(2);
-        assert!(done.stderr.contains("needs a reference"), "{}", done.stderr);
+        world
+            .run(format!("deployments update bot --secret '{wrong}'"))
+            .expect(2)
+            .says("needs a reference");
     }
     world.file("secret", "canary of a file\n", 0o600);
-    let args = [
-        "deployments",
-        "update",
-        "bot",
-        "--secret",
-        "NEW=file:secret",
-    ];
-    let done = world.run(&args).expect(0);
+    let args = "deployments update bot --secret NEW=file:secret";
+    let done = world.run(args).expect(0);
     assert_eq!(
         done.json()["secrets"],
         json!([{"name": "OPENAI_API_KEY", "value": "***"}, {"name": "NEW", "value": "***"}])
     );
-    assert!(
-        done.stderr.contains("  secrets[NEW]: added\n")
-            && done.stderr.contains("added NEW; 1 unchanged"),
-        "{}",
-        done.stderr
-    );
-    let done = world.run(&args).expect(0);
-    assert!(
-        done.stderr
-            .contains("nothing to do: bot already has these settings"),
-        "{}",
-        done.stderr
-    );
-    let done = world
-        .run(&[
-            "deployments",
-            "update",
-            "bot",
-            "--replace-secrets",
-            "--secret",
-            "NEW=file:secret",
-        ])
-        .expect(0);
-    assert!(
-        done.stderr
-            .contains("! These secrets are removed: OPENAI_API_KEY.\n"),
-        "{}",
-        done.stderr
-    );
-    let done = world
-        .run(&["deployments", "update", "bot", "--remove-secret", "NEW"])
-        .expect(2);
-    assert!(
-        done.stderr.contains("the last secret can't be removed"),
-        "{}",
-        done.stderr
-    );
+    done.says("  secrets[NEW]: added\n")
+        .says("added NEW; 1 unchanged");
+    world
+        .run(args)
+        .expect(0)
+        .says("nothing to do: bot already has these settings");
+    world
+        .run("deployments update bot --replace-secrets --secret NEW=file:secret")
+        .expect(0)
+        .says("! These secrets are removed: OPENAI_API_KEY.\n");
+    world
+        .run("deployments update bot --remove-secret NEW")
+        .expect(2)
+        .says("the last secret can't be removed");
     let bodies: Vec<Value> = world
         .sim
         .requests()
@@ -598,7 +515,7 @@ async fn secret_options_are_references() {
         bodies,
         [both, json!([{"name": "NEW", "value": "canary of a file"}])]
     );
-    let resources = world
+    world
         .run(&[
             "deployments",
             "update",
@@ -606,25 +523,12 @@ async fn secret_options_are_references() {
             "--resource-spec",
             "{\"cpus\": 1}",
         ])
-        .expect(2);
-    assert!(
-        resources
-            .stderr
-            .contains("--resource-spec:1:2: unknown field `cpus`\n")
-            && resources.stderr.contains("did you mean `cpu`?"),
-        "{}",
-        resources.stderr
-    );
+        .expect(2)
+        .says("--resource-spec:1:2: unknown field `cpus`\n")
+        .says("did you mean `cpu`?");
     world.file("r.json", "{\"cpu\": 2, \"min_scale\": 1}", 0o644);
     let done = world
-        .run(&[
-            "deployments",
-            "update",
-            "bot",
-            "--resource-spec",
-            "@r.json",
-            "--dry-run",
-        ])
+        .run("deployments update bot --resource-spec @r.json --dry-run")
         .expect(0)
         .json();
     assert_eq!(
@@ -636,7 +540,7 @@ async fn secret_options_are_references() {
     );
     assert!(
         world
-            .run(&["deployments", "update", "bot"])
+            .run("deployments update bot")
             .expect(2)
             .stderr
             .contains("nothing to change: use -f FILE or options")
@@ -648,34 +552,17 @@ async fn deleting_requires_the_exact_name() {
     let world = World::at(1.0).await;
     let record = world.with_bot_and(&[]);
     for wrong in ["Bot", "", "bo", "one/bot", text(&record, "id")] {
-        let done = world
-            .run(&["deployments", "delete", "bot", "--confirm", wrong])
-            .expect(2);
-        assert!(
-            done.stderr.contains(
-                "--confirm doesn't match the name; nothing was sent\n  add --confirm bot"
-            ),
-            "{}",
-            done.stderr
-        );
+        world
+            .run(format!("deployments delete bot --confirm '{wrong}'"))
+            .expect(2)
+            .says("--confirm doesn't match the name; nothing was sent\n  add --confirm bot");
     }
-    let done = world.run(&["deployments", "delete", "bot"]).expect(2);
-    assert!(
-        done.stderr
-            .contains("not confirmed; nothing was sent\n  add --confirm bot"),
-        "{}",
-        done.stderr
-    );
+    world
+        .run("deployments delete bot")
+        .expect(2)
+        .says("not confirmed; nothing was sent\n  add --confirm bot");
     let preview = world
-        .run(&[
-            "deployments",
-            "delete",
-            "bot",
-            "--dry-run",
-            "--delete-tracing-project",
-            "-o",
-            "json",
-        ])
+        .run("deployments delete bot --dry-run --delete-tracing-project -o json")
         .expect(0)
         .json();
     assert_eq!(
@@ -689,19 +576,11 @@ async fn deleting_requires_the_exact_name() {
     assert!(text(&preview["request"], "url").ends_with("?delete_tracing_project=true"));
     assert_eq!(world.writes(), [""; 0]);
     let done = world
-        .run(&[
-            "deployments",
-            "delete",
-            "bot",
-            "--confirm",
-            "bot",
-            "-o",
-            "json",
-        ])
+        .run("deployments delete bot --confirm bot -o json")
         .expect(0);
+    done.says("bot is being deleted: AWAITING_");
     assert!(
-        text(&done.json(), "status").starts_with("AWAITING_")
-            && done.stderr.contains("bot is being deleted: AWAITING_"),
+        text(&done.json(), "status").starts_with("AWAITING_"),
         "{}",
         done.stderr
     );
@@ -736,18 +615,7 @@ async fn deployments_delete_waits_for_the_deletion() {
             .body("{}"),
     );
     let done = world
-        .run(&[
-            "deployments",
-            "delete",
-            "bot",
-            "--confirm",
-            "bot",
-            "--wait",
-            "--interval",
-            "100ms",
-            "-o",
-            "json",
-        ])
+        .run("deployments delete bot --confirm bot --wait --interval 100ms -o json")
         .expect(0);
     assert_eq!(
         (text(&done.json(), "name"), &done.json()["status"]),
@@ -756,140 +624,15 @@ async fn deployments_delete_waits_for_the_deletion() {
     assert!(done.stderr.ends_with("bot is gone\n"), "{}", done.stderr);
     assert!(
         world
-            .run(&["deployments", "get", "bot"])
+            .run("deployments get bot")
             .expect(1)
             .stderr
             .contains("there is no deployment")
     );
-    let done = world
-        .run(&["deployments", "delete", "bot", "--confirm", "bot"])
-        .expect(1);
-    assert!(
-        done.stderr.contains("there is no deployment \"bot\""),
-        "{}",
-        done.stderr
-    );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn read_only_profiles_can_be_previewed_but_not_changed() {
-    let world = World::new().await;
-    let record = world.with_bot();
-    let (id, revision) = (text(&record, "id"), text(&record, "latest_revision_id"));
-    let commands: [&[&str]; 6] = [
-        &["deployments", "create", "-f", "bot.toml", "--name", "other"],
-        &["deployments", "update", id, "--build-on-push", "false"],
-        &["deployments", "delete", id, "--confirm", "bot"],
-        &["revisions", "redeploy", id],
-        &["revisions", "rollback", id, revision],
-        &["revisions", "interrupt", id],
-    ];
-    for (options, why) in [
-        (&["--read-only"][..], "--read-only was given"),
-        (
-            &["-p", "prod"],
-            "the label \"PROD\" of the profile \"prod\" contains PROD, and --write was not given",
-        ),
-    ] {
-        for command in commands {
-            let done = world.run(&[options, command].concat()).expect(3);
-            assert!(
-                done.stderr.contains(&format!("nothing was changed: {why}")),
-                "{}",
-                done.stderr
-            );
-        }
-        world
-            .run(
-                &[
-                    options,
-                    &[
-                        "deployments",
-                        "update",
-                        id,
-                        "--build-on-push",
-                        "false",
-                        "--dry-run",
-                    ],
-                ]
-                .concat(),
-            )
-            .expect(0);
-    }
-    assert_eq!(world.writes(), [""; 0]);
     world
-        .run(&[
-            "-p",
-            "prod",
-            "--write",
-            "deployments",
-            "update",
-            id,
-            "--build-on-push",
-            "false",
-        ])
-        .expect(0);
-    assert_eq!(world.writes().len(), 1);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn revisions_are_redeployed_and_interrupted() {
-    let world = World::at(1.0).await;
-    let record = world.with_bot_and(&[]);
-    let first = text(&record, "latest_revision_id");
-    let made = world
-        .run(&["revisions", "redeploy", "bot"])
-        .expect(0)
-        .json();
-    let second = text(&made, "latest_revision_id");
-    assert_ne!(first, second);
-    world.sim.rule(
-        Rule::on("POST", "/interruption")
-            .status(404)
-            .body("{\"detail\":\"Not Found\"}"),
-    );
-    // Scripts can't interrupt or roll back without --yes.
-    let writes = world.writes().len();
-    for command in [
-        &["revisions", "interrupt", "bot"][..],
-        &["revisions", "rollback", "bot", first],
-    ] {
-        world.sim.force_status(first, "DEPLOYED");
-        let done = world.run(command).expect(2);
-        assert!(
-            done.stderr
-                .contains("not confirmed; nothing was sent\n  add --yes to confirm"),
-            "{}",
-            done.stderr
-        );
-    }
-    assert_eq!(world.writes().len(), writes);
-    let done = world
-        .run(&["revisions", "interrupt", "bot", "--yes"])
-        .expect(0)
-        .json();
-    assert_eq!(
-        (text(&done, "id"), text(&done, "status")),
-        (second, "INTERRUPTED")
-    );
-    world.sim.force_status(first, "DEPLOYED");
-    let done = world
-        .run(&["revisions", "interrupt", "bot", first, "--yes"])
-        .expect(1);
-    assert!(
-        done.stderr.contains("is DEPLOYED; nothing to interrupt"),
-        "{}",
-        done.stderr
-    );
-    let none = world
-        .run(&[
-            "revisions",
-            "redeploy",
-            "bot",
-            "11111111-1111-4111-8111-111111111111",
-        ])
-        .expect(1);
-    assert!(none.stderr.contains("404"), "{}", none.stderr);
+        .run("deployments delete bot --confirm bot")
+        .expect(1)
+        .says("there is no deployment \"bot\"");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -898,16 +641,7 @@ async fn redeploy_waits_for_the_new_revision() {
     let record = world.with_bot();
     let first = text(&record, "latest_revision_id");
     let made = world
-        .run(&[
-            "revisions",
-            "redeploy",
-            "bot",
-            "--wait",
-            "--interval",
-            "200ms",
-            "-o",
-            "json",
-        ])
+        .run("revisions redeploy bot --wait --interval 200ms -o json")
         .expect(0)
         .json();
     let second = text(&made[0], "revision_id");
@@ -916,52 +650,16 @@ async fn redeploy_waits_for_the_new_revision() {
         "{made}"
     );
     let done = world
-        .run(&[
-            "revisions",
-            "redeploy",
-            "bot",
-            first,
-            "--wait",
-            "--interval",
-            "200ms",
-            "-o",
-            "json",
-        ])
+        .run(format!(
+            "revisions redeploy bot {first} --wait --interval 200ms -o json"
+        ))
         .expect(0);
     let row = &done.json()[0];
     assert!(
         row["revision_id"] != first && row["revision_id"] != second && row["outcome"] == "deployed",
         "{row}"
     );
-    assert!(
-        done.stderr.contains("! It is older than"),
-        "{}",
-        done.stderr
-    );
-}
-
-/// Runs the command against a server with the deployment `bot`. `replies` are its records: for the lookup, the plan, the second
-/// read, and the write.
-fn scripted(replies: &[Reply], args: &[&str], code: i32) -> (String, usize) {
-    let server = Scripted::control_plane(&[("bot", &[])]);
-    server.reply("", &[ok(json!({"resources": [record()]}))]);
-    server.reply("/bot", replies);
-    let (_folder, path) = config(&[("one", &server)]);
-    let mut command = command(["--config", &path].iter().chain(args));
-    command.env("TEST_OPENAI", "canary of openai");
-    let done = launch(command, "").wait().expect(code);
-    assert!(
-        !format!("{}{}", done.stdout, done.stderr).contains("canary"),
-        "{}",
-        done.stderr
-    );
-    assert_eq!(done.stdout, "");
-    let asked = server
-        .requests()
-        .iter()
-        .filter(|path| *path == "/bot")
-        .count();
-    (done.stderr, asked)
+    done.says("! It is older than");
 }
 
 fn ok(body: Value) -> Reply {
@@ -975,84 +673,89 @@ fn record() -> Value {
 }
 
 #[test]
-fn changes_are_not_sent_if_the_target_changed_after_the_preview() {
-    let push = ["deployments", "update", "bot", "--build-on-push", "false"];
-    let (stderr, asked) = scripted(&[ok(record()), refuse(404)], &push, 1);
-    assert!(
-        stderr.contains("bot disappeared after the preview: nothing was sent") && asked == 2,
-        "{stderr}"
-    );
-    let mut gone = record();
-    gone["status"] = json!("AWAITING_DELETE");
-    let (stderr, asked) = scripted(&[ok(record()), ok(gone)], &push, 1);
-    assert!(
-        stderr.contains("bot was deleted after the preview: nothing was sent") && asked == 2,
-        "{stderr}"
-    );
-    let mut other = record();
-    other["source_config"]["build_on_push"] = json!(null);
-    let (stderr, asked) = scripted(&[ok(record()), ok(other)], &push, 1);
-    assert!(
-        stderr.contains("(source_config.build_on_push): nothing was sent") && asked == 2,
-        "{stderr}"
-    );
-    let mut rotated = record();
-    rotated["secrets"][0]["value"] = json!("canary-rotated");
-    let secret = [
-        "deployments",
-        "update",
-        "bot",
-        "--secret",
-        "B=env:TEST_OPENAI",
-    ];
-    let (stderr, asked) = scripted(&[ok(record()), ok(rotated)], &secret, 1);
-    assert!(
-        stderr.contains("changed after the preview (secrets): nothing was sent") && asked == 2,
-        "{stderr}"
-    );
-    let mut masked = record();
-    masked["secrets"][0]["value"] = json!("********");
-    let (stderr, asked) = scripted(&[ok(masked)], &secret, 2);
-    assert!(
-        stderr.contains("doesn't return the values of A,") && asked == 1,
-        "{stderr}"
-    );
-    // The key expires before the write, and during it.
-    let (stderr, asked) = scripted(&[ok(record()), refuse(401)], &push, 3);
-    assert!(
-        stderr.contains("401: status 401") && stderr.contains("nothing was sent") && asked == 2,
-        "{stderr}"
-    );
-    let (stderr, asked) = scripted(&[ok(record()), ok(record()), refuse(401)], &push, 3);
-    assert!(stderr.contains("401: status 401") && asked == 3, "{stderr}");
-    // The write may have been applied.
-    let (stderr, asked) = scripted(&[ok(record()), ok(record()), Reply::Page], &push, 1);
-    assert!(
-        stderr.contains("HTML instead of JSON")
-            && stderr.contains("may have been applied nevertheless")
-            && asked == 3,
-        "{stderr}"
-    );
-    let (stderr, asked) = scripted(&[ok(record()), ok(record()), Reply::Reset], &push, 5);
-    assert!(
-        stderr.contains("may have been applied nevertheless") && asked == 3,
-        "{stderr}"
-    );
-    // The service's messages about fields and about secrets.
+fn what_happens_after_the_preview_is_named() {
+    let with = |field: &str, value: Value| {
+        let mut changed = record();
+        changed[field] = value;
+        ok(changed)
+    };
+    let secret = |value: &str| with("secrets", json!([{"name": "A", "value": value}]));
     let refusal = json!({"detail": [{"loc": ["body", "secrets", 0, "value"], "msg": "canary of openai is too short", "type": "x", "input": "canary of openai"}]});
-    let (stderr, _) = scripted(
-        &[
-            ok(record()),
-            ok(record()),
-            Reply::Http(422, "", refusal.to_string()),
-        ],
-        &secret,
-        1,
-    );
-    assert!(
-        stderr.contains("body.secrets.0.value: *** is too short"),
-        "{stderr}"
-    );
+    let (push, add) = ("--build-on-push false", "--secret B=env:TEST_OPENAI");
+    // The records of the plan, of the second read, and the answer to the write.
+    for (option, replies, code, says) in [
+        (
+            push,
+            vec![ok(record()), refuse(404)],
+            1,
+            "bot disappeared after the preview: nothing was sent",
+        ),
+        (
+            push,
+            vec![ok(record()), with("status", json!("AWAITING_DELETE"))],
+            1,
+            "bot was deleted after the preview: nothing was sent",
+        ),
+        (
+            push,
+            vec![
+                ok(record()),
+                with("source_config", json!({"build_on_push": null})),
+            ],
+            1,
+            "(source_config.build_on_push): nothing was sent",
+        ),
+        (
+            add,
+            vec![ok(record()), secret("canary-rotated")],
+            1,
+            "changed after the preview (secrets): nothing was sent",
+        ),
+        (
+            add,
+            vec![secret("********")],
+            2,
+            "doesn't return the values of A,",
+        ),
+        (push, vec![ok(record()), refuse(401)], 3, "nothing was sent"),
+        (
+            push,
+            vec![ok(record()), ok(record()), Reply::Page],
+            1,
+            "may have been applied nevertheless",
+        ),
+        (
+            add,
+            vec![
+                ok(record()),
+                ok(record()),
+                Reply::Http(422, "", refusal.to_string()),
+            ],
+            1,
+            "body.secrets.0.value: *** is too short",
+        ),
+    ] {
+        let server = Scripted::control_plane(&[("bot", &[])]);
+        server.reply("", &[ok(json!({"resources": [record()]}))]);
+        server.reply("/bot", &replies);
+        let (_folder, path) = config(&[("one", &server)]);
+        let mut command =
+            command(format!("--config {path} deployments update bot {option}").words());
+        command.env("TEST_OPENAI", "canary of openai");
+        let done = launch(command, "").wait().expect(code);
+        done.says(says);
+        assert!(
+            !done.stderr.contains("canary") && done.stdout.is_empty(),
+            "{}",
+            done.stderr
+        );
+        let asked = server
+            .requests()
+            .iter()
+            .filter(|path| *path == "/bot")
+            .count();
+        assert_eq!(asked, replies.len(), "{says}");
+    }
 }
 
 #[test]
@@ -1081,12 +784,7 @@ fn an_unreadable_target_is_not_reported_as_deleted() {
         "json",
     ];
     let done = launch(command(args), "").wait().expect(0);
-    assert!(
-        done.stderr
-            .contains("could not read the current status of bot: "),
-        "{}",
-        done.stderr
-    );
+    done.says("could not read the current status of bot: ");
     assert!(
         !done.stderr.contains("is gone") && done.json()["status"].is_null(),
         "{}",
@@ -1121,6 +819,6 @@ fn create_explains_a_name_taken_by_a_tracing_project() {
         "choose another name",
         "--delete-tracing-project",
     ] {
-        assert!(done.stderr.contains(part), "{part}\n{}", done.stderr);
+        done.says(part);
     }
 }

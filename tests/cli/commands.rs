@@ -41,7 +41,7 @@ async fn control_plane(own: &'static str) -> Server {
 async fn deployments_of_all_profiles_are_listed() {
     let (a, b) = (control_plane(A).await, control_plane(B).await);
     let folder = with_planes(&[("one", &a), ("two", &b)]);
-    let ended = runtail(folder.path(), &["deployments", "list"]).await;
+    let ended = runtail(folder.path(), "deployments list").await;
     assert_eq!((ended.code, ended.err.as_str()), (0, ""));
     let lines = ended.rows();
     assert_eq!(lines.len(), 4);
@@ -60,21 +60,12 @@ async fn deployments_of_all_profiles_are_listed() {
     assert_eq!(a.seen()[0].header("x-api-key"), Some(CANARY));
     let ended = runtail(
         folder.path(),
-        &[
-            "-p",
-            "two",
-            "deployments",
-            "list",
-            "--name-contains",
-            "only",
-            "-o",
-            "json",
-        ],
+        "-p two deployments list --name-contains only -o json",
     )
     .await;
     let all: Value = serde_json::from_str(&ended.out).unwrap();
     assert_eq!(all.as_array().unwrap().len(), 1);
-    let ended = runtail(folder.path(), &["deployments", "list", "-o", "table"]).await;
+    let ended = runtail(folder.path(), "deployments list -o table").await;
     let titles: Vec<&str> = ended
         .out
         .lines()
@@ -95,14 +86,11 @@ async fn a_failed_profile_does_not_hide_the_others() {
     let good = control_plane(A).await;
     let bad = Server::start(|_| json(401, r#"{"detail":"who?"}"#)).await;
     let folder = with_planes(&[("bad", &bad), ("good", &good)]);
-    let ended = runtail(folder.path(), &["deployments", "list"]).await;
+    let ended = runtail(folder.path(), "deployments list").await;
     assert_eq!((ended.code, ended.rows().len()), (3, 2));
-    assert!(
-        ended.err.starts_with("runtail: bad: GET ") && ended.err.contains("401: who?"),
-        "{}",
-        ended.err
-    );
-    let ended = runtail(folder.path(), &["-p", "bad", "deployments", "list"]).await;
+    ended.says("401: who?");
+    assert!(ended.err.starts_with("runtail: bad: GET "), "{}", ended.err);
+    let ended = runtail(folder.path(), "-p bad deployments list").await;
     assert_eq!((ended.code, ended.out.as_str()), (3, ""));
 }
 
@@ -117,17 +105,19 @@ async fn deployments_are_found_by_id_name_and_profile() {
         ("only-1", &format!("{A}-x")),
         (&format!("one/{A}"), A),
     ] {
-        let ended = runtail(folder.path(), &["deployments", "get", wanted]).await;
-        assert_eq!(ended.code, 0, "{wanted}: {}", ended.err);
+        let ended = runtail(folder.path(), format!("deployments get '{wanted}'"))
+            .await
+            .expect(0);
         assert_eq!(ended.rows()[0]["id"], id, "{wanted}");
     }
-    let ended = runtail(folder.path(), &["deployments", "get", "shared"]).await;
-    assert_eq!(ended.code, 2);
+    let ended = runtail(folder.path(), "deployments get shared")
+        .await
+        .expect(2);
     let expected = format!(
         "runtail: \"shared\" is ambiguous: 2 deployments have this name:\n  one/shared  {A}\n  two/shared  {B}\n"
     );
     assert_eq!(ended.err, expected);
-    let ended = runtail(folder.path(), &["deployments", "get", "none"]).await;
+    let ended = runtail(folder.path(), "deployments get none").await;
     assert_eq!(
         (ended.code, ended.err.as_str()),
         (1, "runtail: there is no deployment \"none\"\n")
@@ -137,16 +127,12 @@ async fn deployments_are_found_by_id_name_and_profile() {
         ("two/Shraed", "two/shared"),
         ("tow/shared", "two/shared"),
     ] {
-        let ended = runtail(folder.path(), &["revisions", "explain", wanted]).await;
+        let ended = runtail(folder.path(), format!("revisions explain '{wanted}'")).await;
         let expected =
             format!("runtail: there is no deployment \"{wanted}\"\n  did you mean \"{meant}\"?\n");
         assert_eq!((ended.code, ended.err), (1, expected));
     }
-    let ended = runtail(
-        folder.path(),
-        &["revisions", "list", "one/shared", "--limit", "2"],
-    )
-    .await;
+    let ended = runtail(folder.path(), "revisions list one/shared --limit 2").await;
     assert_eq!(
         ended
             .rows()
@@ -205,8 +191,9 @@ async fn threads_and_assistants_are_listed() {
         "{}",
         ended.out
     );
-    let ended = runtail(folder.path(), &with(&["threads", "get", "gone"])).await;
-    assert_eq!(ended.code, 1);
+    runtail(folder.path(), &with(&["threads", "get", "gone"]))
+        .await
+        .expect(1);
     let ended = runtail(folder.path(), &with(&["assistants", "list"])).await;
     assert_eq!(ended.rows()[0]["graph_id"], "big");
     let asked = server.seen().len();
@@ -230,78 +217,66 @@ async fn agent_server_of_a_deployment_is_found() {
     })
     .await;
     let folder = with_planes(&[("one", &control)]);
-    let ended = runtail(folder.path(), &["threads", "list", "-d", "bot"]).await;
+    let ended = runtail(folder.path(), "threads list -d bot").await;
     assert_eq!((ended.code, ended.out.as_str()), (0, ""), "{}", ended.err);
     assert_eq!(agent.seen()[0].header("x-api-key"), Some(CANARY));
-    let ended = runtail(folder.path(), &["threads", "list"]).await;
-    assert_eq!(ended.code, 2);
+    runtail(folder.path(), "threads list").await.expect(2);
 }
 
 #[tokio::test]
 async fn config_commands_show_and_create_the_configuration() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runtail/config.toml");
-    let ended = runtail(folder.path(), &["config", "path"]).await;
+    let ended = runtail(folder.path(), "config path").await;
     assert_eq!(ended.out, format!("{}\n", path.display()));
-    let ended = runtail(folder.path(), &["deployments", "list"]).await;
-    assert_eq!(ended.code, 2);
-    assert!(ended.err.contains("no profile configured"), "{}", ended.err);
-    assert_eq!(runtail(folder.path(), &["config", "init"]).await.code, 0);
+    runtail(folder.path(), "deployments list")
+        .await
+        .expect(2)
+        .says("no profile configured");
+    assert_eq!(runtail(folder.path(), "config init").await.code, 0);
     assert_eq!(
         std::fs::read_to_string(&path).unwrap(),
         runtail_core::config::Config::EXAMPLE
     );
-    assert_eq!(runtail(folder.path(), &["config", "init"]).await.code, 2);
-    let ended = runtail(folder.path(), &["config", "show"]).await;
+    assert_eq!(runtail(folder.path(), "config init").await.code, 2);
+    let ended = runtail(folder.path(), "config show").await;
     assert!(ended.out.contains("[profiles.prod-us]"), "{}", ended.out);
     // The key that the example names is not set.
-    let ended = runtail(folder.path(), &["deployments", "list"]).await;
-    assert_eq!(ended.code, 2);
-    assert!(
-        ended.err.contains("LANGSMITH_API_KEY is not set"),
-        "{}",
-        ended.err
-    );
+    runtail(folder.path(), "deployments list")
+        .await
+        .expect(2)
+        .says("LANGSMITH_API_KEY is not set");
     std::fs::write(&path, "[ui]\nthem = \"x\"\nascii = 3\n").unwrap();
-    let ended = runtail(folder.path(), &["config", "show"]).await;
-    assert_eq!(ended.code, 2);
-    assert!(
-        ended
-            .err
-            .contains("config.toml:3:9: expected true or false, found 3"),
-        "{}",
-        ended.err
-    );
+    runtail(folder.path(), "config show")
+        .await
+        .expect(2)
+        .says("config.toml:3:9: expected true or false, found 3");
     let profile = "[profiles.eu]\ncontrol_plane = \"https://eu.example/host\"\nworkspace = \"w1\"\nlabel = \"EU\"\n\
                    read_only = true\npoll = false\ndeployments = [\"bot\", \"mail\"]\n\
                    [profiles.eu.agent_server]\nlocal = \"http://localhost:2024/\"\n";
     std::fs::write(&path, profile).unwrap();
-    let shown = runtail(folder.path(), &["config", "show"]).await.out;
+    let shown = runtail(folder.path(), "config show").await.out;
     for line in profile.lines() {
         assert!(shown.lines().any(|shown| shown == line), "{line}: {shown}");
     }
     // What the dashboard says about [keys], and doctor too.
     let keys = "[ui]\nthem = \"x\"\n[keys]\n\"no.such\" = \"q\"\n\"app.quit\" = \"Entre\"\n\"app.help\" = \"r\"\n";
     std::fs::write(&path, keys).unwrap();
-    let ended = runtail(folder.path(), &["config", "show"]).await;
+    let ended = runtail(folder.path(), "config show").await;
     let report = runtail(folder.path(), &["doctor"]).await.out;
     for part in [
         "[keys] no.such: unknown action",
         "[keys] app.quit: ",
         "[keys] r is bound to app.",
     ] {
-        assert!(ended.err.contains(part), "{part}: {}", ended.err);
+        ended.says(part);
         assert!(
             report.replace("\n        ", " ").contains(part),
             "{part}: {report}"
         );
     }
     assert_eq!(ended.code, 0);
-    assert!(
-        ended.err.contains("config.toml:2:1: unknown key `them`"),
-        "{}",
-        ended.err
-    );
+    ended.says("config.toml:2:1: unknown key `them`");
 }
 
 #[tokio::test]
@@ -341,29 +316,16 @@ async fn limits_and_appearance_of_the_file_apply_to_a_url() {
         "{shown}"
     );
     let ended = runtail(folder.path(), &list).await;
-    assert!(
-        ended.code != 0 && ended.err.contains("the response is larger than 2.0 kB"),
-        "{}",
-        ended.err
-    );
+    ended.says("the response is larger than 2.0 kB");
+    assert!(ended.code != 0, "{}", ended.err);
     // A file that is named must exist.
-    let ended = runtail(
+    runtail(
         folder.path(),
-        &[
-            "--config",
-            "/nowhere",
-            "--url",
-            "localhost:1",
-            "config",
-            "show",
-        ],
+        "--config /nowhere --url localhost:1 config show",
     )
-    .await;
-    assert!(
-        ended.code == 2 && ended.err.contains("the file does not exist"),
-        "{}",
-        ended.err
-    );
+    .await
+    .expect(2)
+    .says("the file does not exist");
 }
 
 #[tokio::test]
@@ -371,7 +333,7 @@ async fn usage_errors_and_shell_completions() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(runtail(folder.path(), &["nonsense"]).await.code, 2);
     assert_eq!(runtail(folder.path(), &["--help"]).await.code, 0);
-    let ended = runtail(folder.path(), &["completions", "bash"]).await;
+    let ended = runtail(folder.path(), "completions bash").await;
     assert!(ended.code == 0 && ended.out.contains("_runtail"));
 }
 
@@ -447,8 +409,10 @@ async fn completions_offer_names_and_man_writes_pages() {
     let ended = runtail(folder.path(), &["man", "--dir", pages.to_str().unwrap()]).await;
     assert_eq!((ended.code, ended.out.as_str()), (0, ""), "{}", ended.err);
     assert!(pages.join("runtail-threads-retry.1").is_file());
-    let ended = runtail(folder.path(), &["man", "--dir", "/dev/null/x"]).await;
-    assert!(ended.code == 1 && ended.err.contains("/dev/null/x"));
+    runtail(folder.path(), "man --dir /dev/null/x")
+        .await
+        .expect(1)
+        .says("/dev/null/x");
 }
 
 #[cfg(unix)]

@@ -3,11 +3,13 @@
 use crate::ended::{Ended, command, ended, with_agent, write_config};
 use runtail_sim::{Options, Scenario, Sim};
 use runtail_testkit::common::{Server, json};
+use runtail_testkit::process::Args;
+use runtail_testkit::server::text;
 use serde_json::{Value, json as value};
 use std::path::Path;
 
 /// Runs a command in its home, where it finds files.
-async fn runtail(home: &Path, args: &[&str]) -> Ended {
+async fn runtail(home: &Path, args: impl Args) -> Ended {
     let mut command = command(home, args);
     command.current_dir(home);
     ended(command).await
@@ -41,15 +43,10 @@ fn parsed(ended: &Ended) -> Value {
 #[tokio::test]
 async fn the_same_input_in_two_regions_differs_in_one_node() {
     let (_sim, folder) = regions().await;
-    let both = [
-        "compare", "us/bot", "eu/bot", "--run", "support", "--input", QUESTION,
-    ];
-    let dry = runtail(
-        folder.path(),
-        &[&both[..], &["--dry-run", "-o", "json"]].concat(),
-    )
-    .await;
-    assert_eq!(dry.code, 0, "{}", dry.err);
+    let both = format!("compare us/bot eu/bot --run support --input '{QUESTION}'");
+    let dry = runtail(folder.path(), format!("{both} --dry-run -o json"))
+        .await
+        .expect(0);
     let previews = parsed(&dry);
     assert_eq!(previews.as_array().map(Vec::len), Some(2), "{previews}");
     assert!(
@@ -60,12 +57,9 @@ async fn the_same_input_in_two_regions_differs_in_one_node() {
         "{previews}"
     );
     assert_eq!(previews[0]["then"]["body"]["assistant_id"], "support");
-    let done = runtail(
-        folder.path(),
-        &[&both[..], &["-o", "json", "--save", "both.json"]].concat(),
-    )
-    .await;
-    assert_eq!(done.code, 0, "{}", done.err);
+    let done = runtail(folder.path(), format!("{both} -o json --save both.json"))
+        .await
+        .expect(0);
     assert_eq!(
         done.err.matches("Start support on a new thread").count(),
         2,
@@ -96,7 +90,7 @@ async fn the_same_input_in_two_regions_differs_in_one_node() {
     );
     assert!(all["a"]["input_tokens"].as_u64() > Some(0), "{}", all["a"]);
     // The file has everything.
-    let table = runtail(folder.path(), &["compare", "both.json", "-o", "table"]).await;
+    let table = runtail(folder.path(), "compare both.json -o table").await;
     assert_eq!((table.code, table.err.as_str()), (0, ""));
     assert!(
         table.out.contains("First difference: step 3.") && table.out.contains("≠    3  chat"),
@@ -104,13 +98,9 @@ async fn the_same_input_in_two_regions_differs_in_one_node() {
         table.out
     );
     assert!(table.out.contains("→ send_refund"), "{}", table.out);
-    let saved = parsed(&runtail(folder.path(), &["compare", "both.json", "-o", "json"]).await);
+    let saved = parsed(&runtail(folder.path(), "compare both.json -o json").await);
     assert_eq!(saved["rows"], all["rows"]);
-    let ascii = runtail(
-        folder.path(),
-        &["compare", "both.json", "-o", "table", "--ascii"],
-    )
-    .await;
+    let ascii = runtail(folder.path(), "compare both.json -o table --ascii").await;
     assert!(
         ascii.out.contains("!=    3  chat") && !ascii.out.contains('≠'),
         "{}",
@@ -127,14 +117,10 @@ async fn the_same_input_in_two_regions_differs_in_one_node() {
         format!("us/bot:{}", thread("a")),
         format!("eu/bot:{}", thread("b")),
     );
-    let again = parsed(&runtail(folder.path(), &["compare", &a, &b, "-o", "json"]).await);
+    let again = parsed(&runtail(folder.path(), format!("compare {a} {b} -o json")).await);
     assert_eq!(again["first_difference"]["step"], 3);
-    let same = runtail(folder.path(), &["compare", &a, &a, "-o", "jsonl"]).await;
-    let lines: Vec<Value> = same
-        .out
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let same = runtail(folder.path(), format!("compare {a} {a} -o jsonl")).await;
+    let lines: Vec<Value> = same.rows();
     let (last, rows) = lines.split_last().unwrap();
     assert_eq!(
         (&last["kind"], &last["same"]),
@@ -146,7 +132,7 @@ async fn the_same_input_in_two_regions_differs_in_one_node() {
             .all(|row| row["kind"] == "row" && row["verdict"] == "same")
             && rows.len() == 4
     );
-    let table = runtail(folder.path(), &["compare", &a, &a, "-o", "table"]).await;
+    let table = runtail(folder.path(), format!("compare {a} {a} -o table")).await;
     assert!(
         table.out.contains("No differences.")
             && table
@@ -154,25 +140,22 @@ async fn the_same_input_in_two_regions_differs_in_one_node() {
                 .contains("same input · same graph · same final state")
     );
     // An existing file is kept, and nothing is loaded.
-    let refused = runtail(folder.path(), &["compare", &a, &b, "--save", "both.json"]).await;
-    assert!(
-        refused.code == 2 && refused.err.contains("already exists"),
-        "{}",
-        refused.err
-    );
+    runtail(folder.path(), format!("compare {a} {b} --save both.json"))
+        .await
+        .expect(2)
+        .says("already exists");
 }
 
 #[tokio::test]
 async fn recordings_and_threads_are_compared_with_each_other() {
     let (_sim, folder) = regions().await;
     let record = async |profile: &str, modes: &str, file: &str, graph: &str, input: &str| {
-        let args = [
-            "-p", profile, "run", graph, "--input", input, "--mode", modes, "--record", file,
-        ];
-        let run = runtail(folder.path(), &args).await;
-        assert_eq!(run.code, 0, "{}", run.err);
+        let args = format!(
+            "-p '{profile}' run '{graph}' --input '{input}' --mode '{modes}' --record {file}"
+        );
+        let run = runtail(folder.path(), args).await.expect(0);
         let head: Value = serde_json::from_str(run.out.lines().next().unwrap()).unwrap();
-        head["thread_id"].as_str().unwrap().to_string()
+        text(&head, "thread_id")
     };
     let thread = record("us", "updates,values", "us.jsonl", "support", QUESTION).await;
     record("eu", "tasks,values", "eu.jsonl.gz", "support", QUESTION).await;
@@ -181,8 +164,8 @@ async fn recordings_and_threads_are_compared_with_each_other() {
             folder.path(),
             &[&["compare"], args, &["-o", "json"]].concat(),
         )
-        .await;
-        assert_eq!(done.code, 0, "{args:?}: {}", done.err);
+        .await
+        .expect(0);
         parsed(&done)
     };
     let all = compare(&["us.jsonl", "eu.jsonl.gz"]).await;
@@ -225,12 +208,9 @@ async fn recordings_and_threads_are_compared_with_each_other() {
         r#"{"topic": "x"}"#,
     )
     .await;
-    let done = runtail(
-        folder.path(),
-        &["compare", "us.jsonl", "research.jsonl", "-o", "table"],
-    )
-    .await;
-    assert_eq!(done.code, 0, "{}", done.err);
+    let done = runtail(folder.path(), "compare us.jsonl research.jsonl -o table")
+        .await
+        .expect(0);
     assert!(done.out.contains("showing totals only"), "{}", done.out);
 }
 
@@ -267,13 +247,10 @@ async fn what_cannot_be_compared_is_an_error() {
         ),
         (&["us/bot", "eu/bot", "--run", "support"], 2, "--input"),
     ] {
-        let done = runtail(folder.path(), &[&["compare"], args].concat()).await;
-        assert!(
-            done.code == code && done.err.contains(said),
-            "{args:?}: {} {}",
-            done.code,
-            done.err
-        );
+        let done = runtail(folder.path(), &[&["compare"], args].concat())
+            .await
+            .expect(code);
+        done.says(said);
         assert_eq!(done.out, "", "{args:?}");
     }
 }
@@ -289,13 +266,10 @@ async fn a_server_with_only_the_contract_offers_no_history() {
     .unwrap();
     let folder = write_config("");
     let url = sim.agents()[0].url.clone();
-    let done = runtail(folder.path(), &["--url", &url, "compare", "t-1", "t-2"]).await;
-    assert!(
-        done.code == 1 && done.err.contains("--record"),
-        "{} {}",
-        done.code,
-        done.err
-    );
+    runtail(folder.path(), format!("--url {url} compare t-1 t-2"))
+        .await
+        .expect(1)
+        .says("--record");
 }
 
 #[tokio::test]
@@ -330,8 +304,9 @@ async fn hostile_histories_are_compared_as_text() {
     .await;
     let folder = with_agent(&server);
     for format in ["table", "json", "jsonl"] {
-        let done = runtail(folder.path(), &["compare", "t-1", "t-2", "-o", format]).await;
-        assert_eq!(done.code, 0, "{}", done.err);
+        let done = runtail(folder.path(), format!("compare t-1 t-2 -o '{format}'"))
+            .await
+            .expect(0);
         assert!(
             !done.out.contains(['\u{1b}', '\u{7}', '\u{202e}']) && done.out.contains("one"),
             "{:?}",
@@ -339,71 +314,4 @@ async fn hostile_histories_are_compared_as_text() {
         );
     }
     assert!(server.seen().iter().all(|seen| seen.method == "GET"));
-}
-
-/// Two runs whose steps differ, in a thread where another graph ran later: the history lists no tasks for them.
-#[tokio::test]
-async fn runs_whose_steps_are_not_listed_are_not_called_equal() {
-    let entry = |id: u8, run: &str, source: &str, start: bool| {
-        let tasks = if start {
-            value!([{"id": "1", "name": "__start__", "result": {"q": 1}}])
-        } else {
-            value!([])
-        };
-        let parent = (id > 1).then(|| format!("c{}", id - 1));
-        value!({"checkpoint_id": format!("c{id}"), "parent_checkpoint_id": parent, "values": {"q": 1}, "tasks": tasks,
-                "metadata": {"source": source, "step": id, "run_id": run, "graph_id": "agent"},
-                "created_at": format!("2026-11-22T00:00:0{id}Z")})
-    };
-    let rows = value!([
-        entry(6, "r-2", "loop", false),
-        entry(5, "r-2", "loop", false),
-        entry(4, "r-2", "input", true),
-        entry(3, "r-1", "loop", false),
-        entry(2, "r-1", "loop", false),
-        entry(1, "r-1", "input", true),
-    ]);
-    let run = |id: &str| value!({"run_id": id, "thread_id": "t", "assistant_id": "a", "status": "success"});
-    let runs = value!([run("r-2"), run("r-1")]);
-    let server = Server::start(move |seen| match seen.path.as_str() {
-        "/threads/t/history" => json(200, rows.clone()),
-        path if path.ends_with("/runs") => json(200, runs.clone()),
-        "/info" => json(200, r#"{"langgraph_py_version":"1.0.0"}"#),
-        _ => json(404, r#"{"detail":"it was not found"}"#),
-    })
-    .await;
-    let folder = with_agent(&server);
-    let done = runtail(folder.path(), &["compare", "t/r-1", "t/r-2", "-o", "json"]).await;
-    let all = parsed(&done);
-    assert_eq!(done.code, 1, "{all:#}");
-    assert_eq!(
-        (&all["same"], &all["comparable"], &all["same_input"]),
-        (&Value::Null, &value!(false), &Value::Null)
-    );
-    assert_eq!(
-        (&all["a"]["steps_known"], &all["state"]),
-        (&value!(false), &Value::Null)
-    );
-    assert!(done.err.contains("A: steps unknown"), "{}", done.err);
-    let table = runtail(folder.path(), &["compare", "t/r-1", "t/r-2", "-o", "table"]).await;
-    assert_eq!(table.code, 1);
-    assert!(
-        table
-            .out
-            .contains("? Steps unknown: those of A and B are not listed."),
-        "{}",
-        table.out
-    );
-    assert!(
-        !table.out.contains("No difference") && !table.out.contains("same final state"),
-        "{}",
-        table.out
-    );
-    assert!(
-        table
-            .out
-            .contains("Total A  unknown: no steps are recorded"),
-        "{}",
-        table.out
-    );
 }

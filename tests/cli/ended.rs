@@ -2,6 +2,7 @@
 
 use runtail_testkit::common::{CANARY, Server};
 use runtail_testkit::dispositions;
+use runtail_testkit::process::Args;
 use serde_json::Value;
 use std::path::Path;
 use std::process::Stdio;
@@ -27,6 +28,13 @@ impl Ended {
             "\n--- stdout\n{}\n--- stderr\n{}",
             self.out, self.err
         );
+        self
+    }
+
+    /// Checks that the errors contain a text.
+    #[track_caller]
+    pub fn says(&self, text: &str) -> &Ended {
+        assert!(self.err.contains(text), "no {text:?} in\n{}", self.err);
         self
     }
 
@@ -69,7 +77,7 @@ pub fn write_config(text: &str) -> tempfile::TempDir {
 }
 
 /// Returns a command in this home, with the key of the profiles of [`profile`].
-pub fn command(home: &Path, args: &[&str]) -> Command {
+pub fn command(home: &Path, args: impl Args) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_runtail"));
     command
         .env_clear()
@@ -80,13 +88,13 @@ pub fn command(home: &Path, args: &[&str]) -> Command {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true)
-        .args(args);
+        .args(args.words());
     dispositions::reset(command.as_std_mut());
     command
 }
 
 /// Runs a command in this home to its end.
-pub async fn runtail(home: &Path, args: &[&str]) -> Ended {
+pub async fn runtail(home: &Path, args: impl Args) -> Ended {
     ended(command(home, args)).await
 }
 

@@ -1,23 +1,11 @@
 //! `threads search`, `count`, `label` and the actions on several threads: against the simulator, and against a scripted
 //! server for refusals.
 
-use crate::ended::{Ended, ended, write_config};
+use crate::ended::{profile, runtail, write_config};
 use runtail_sim::{Options, Scenario, Sim};
-use runtail_testkit::common::{CANARY, Server, json};
+use runtail_testkit::common::{Server, json};
+use runtail_testkit::server::text;
 use serde_json::{Value, json as value};
-use std::path::Path;
-use std::process::Stdio;
-
-async fn runtail(folder: &Path, args: &[&str]) -> Ended {
-    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
-    command
-        .env_clear()
-        .env("HOME", folder)
-        .env("XDG_CONFIG_HOME", folder)
-        .env("RUNTAIL_TEST_KEY", CANARY);
-    command.stdin(Stdio::null()).args(args);
-    ended(command).await
-}
 
 /// A simulator with many threads, and a configuration for it.
 async fn world(threads: usize) -> (Sim, tempfile::TempDir) {
@@ -28,24 +16,21 @@ async fn world(threads: usize) -> (Sim, tempfile::TempDir) {
     .await;
     let sim = sim.unwrap();
     let url = &sim.agents()[0].url;
-    let folder = write_config(&format!(
-        "[profiles.sim]\nagent_server = \"{url}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n"
-    ));
+    let folder = write_config(&profile("sim", "agent_server", url));
     (sim, folder)
 }
 
-fn statuses(rows: &[Value]) -> Vec<&str> {
-    rows.iter()
-        .map(|row| row["status"].as_str().unwrap())
-        .collect()
+fn statuses(rows: &[Value]) -> String {
+    let statuses = rows.iter().map(|row| row["status"].as_str().unwrap());
+    statuses.collect::<Vec<_>>().join(" ")
 }
 
 #[tokio::test]
 async fn searches_find_threads_by_every_field() {
     let (_sim, folder) = world(1234).await;
     let found = async |query: &str, limit: &str| {
-        let args = ["threads", "search", query, "--limit", limit, "-o", "jsonl"];
-        let mut rows: Vec<String> = runtail(folder.path(), &args)
+        let args = format!("threads search '{query}' --limit '{limit}' -o jsonl");
+        let mut rows: Vec<String> = runtail(folder.path(), args)
             .await
             .expect(0)
             .rows()
@@ -67,12 +52,7 @@ async fn searches_find_threads_by_every_field() {
     );
     runtail(
         folder.path(),
-        &[
-            "threads",
-            "create",
-            "--metadata",
-            r#"{"deep": {"id": 7}, "flag": true}"#,
-        ],
+        r#"threads create --metadata '{"deep": {"id": 7}, "flag": true}'"#,
     )
     .await
     .expect(0);
@@ -81,7 +61,7 @@ async fn searches_find_threads_by_every_field() {
     assert!((81..=97).contains(&found("age<1h", "1000").await.len()));
     let old = found("age>12h status:error", "1000").await;
     assert_eq!(old.len(), 7);
-    let count = runtail(folder.path(), &["threads", "count", "age>12h status:error"])
+    let count = runtail(folder.path(), "threads count 'age>12h status:error'")
         .await
         .expect(0)
         .rows();
@@ -89,7 +69,7 @@ async fn searches_find_threads_by_every_field() {
         (&count[0]["count"], &count[0]["complete"]),
         (&value!(7), &value!(true))
     );
-    let count = runtail(folder.path(), &["threads", "count", "status:error"])
+    let count = runtail(folder.path(), "threads count status:error")
         .await
         .expect(0)
         .rows();
@@ -100,26 +80,18 @@ async fn searches_find_threads_by_every_field() {
 async fn values_are_checked_where_the_lists_have_them() {
     let (_sim, folder) = world(150).await;
     // A thread without a state makes the Python server's filter fail.
-    runtail(folder.path(), &["threads", "create"])
+    runtail(folder.path(), "threads create").await.expect(0);
+    let ended = runtail(folder.path(), "threads search values.order=70012 -o jsonl")
         .await
         .expect(0);
-    let ended = runtail(
-        folder.path(),
-        &["threads", "search", "values.order=70012", "-o", "jsonl"],
-    )
-    .await
-    .expect(0);
     let rows = ended.rows();
     assert_eq!(rows.len(), 1, "{}", ended.err);
     assert_eq!(rows[0]["metadata"]["user"], 12);
     let (_sim, folder) = world(30).await;
-    let table = runtail(
-        folder.path(),
-        &["threads", "search", "parcel 70012", "-o", "table"],
-    )
-    .await
-    .expect(0)
-    .out;
+    let table = runtail(folder.path(), "threads search 'parcel 70012' -o table")
+        .await
+        .expect(0)
+        .out;
     assert!(
         table.contains("NAME OR FIRST MESSAGE") && table.contains("Where is my parcel? 70012"),
         "{table}"
@@ -142,25 +114,17 @@ async fn wrong_searches_name_the_column_and_send_nothing() {
         ("meta.user", "use meta.KEY=VALUE"),
     ] {
         for command in [
-            &["threads", "search", query][..],
-            &["threads", "count", query],
-            &["threads", "delete", "--search", query],
+            format!("threads search '{query}'"),
+            format!("threads count '{query}'"),
+            format!("threads delete --search '{query}'"),
         ] {
-            let ended = runtail(folder.path(), command).await.expect(2);
-            assert!(ended.err.contains(why), "{command:?}: {}", ended.err);
+            runtail(folder.path(), &*command).await.expect(2).says(why);
         }
     }
-    let ended = runtail(
-        folder.path(),
-        &["threads", "delete", "--search", "", "--yes"],
-    )
-    .await
-    .expect(2);
-    assert!(
-        ended.err.contains("an empty search matches every thread"),
-        "{}",
-        ended.err
-    );
+    runtail(folder.path(), "threads delete --search '' --yes")
+        .await
+        .expect(2)
+        .says("an empty search matches every thread");
     assert!(server.seen().is_empty(), "{:?}", server.seen());
 }
 
@@ -177,97 +141,72 @@ async fn a_refused_search_reports_the_servers_words() {
         server.url
     ));
     for command in [
-        &["threads", "search", "meta.a=1"][..],
-        &["threads", "count", "meta.a=1"],
-        &["threads", "prune", "--search", "meta.a=1"],
+        "threads search meta.a=1",
+        "threads count meta.a=1",
+        "threads prune --search meta.a=1",
     ] {
-        let ended = runtail(folder.path(), command).await.expect(1);
-        assert!(
-            ended
-                .err
-                .contains("metadata filters are disabled by the administrator"),
-            "{command:?}: {}",
-            ended.err
-        );
+        runtail(folder.path(), command)
+            .await
+            .expect(1)
+            .says("metadata filters are disabled by the administrator");
     }
 }
 
 #[tokio::test]
 async fn found_threads_are_deleted_only_after_consent() {
     let (_sim, folder) = world(300).await;
-    let run = async |args: &[&str]| runtail(folder.path(), args).await;
-    let count =
-        async || run(&["threads", "count", "age>0s"]).await.expect(0).rows()[0]["count"].clone();
+    let run = async |args: &str| runtail(folder.path(), args).await;
+    let count = async || run("threads count age>0s").await.expect(0).rows()[0]["count"].clone();
     let query = "status:error meta.user=7";
-    let planned = run(&["threads", "prune", "--search", query, "--dry-run"])
+    let planned = run(&format!("threads prune --search '{query}' --dry-run"))
         .await
         .expect(0);
-    assert_eq!(statuses(&planned.rows()), ["planned"; 6]);
-    assert!(
-        planned.err.contains("dry run: nothing was sent"),
-        "{}",
-        planned.err
-    );
-    let refused = run(&["threads", "prune", "--search", query])
+    assert_eq!(statuses(&planned.rows()), ["planned"; 6].join(" "));
+    planned.says("dry run: nothing was sent");
+    run(&format!("threads prune --search '{query}'"))
         .await
-        .expect(2);
-    assert!(
-        refused
-            .err
-            .contains("Prune 6 threads with all runs and checkpoints: not confirmed"),
-        "{}",
-        refused.err
-    );
+        .expect(2)
+        .says("Prune 6 threads with all runs and checkpoints: not confirmed");
     assert_eq!(count().await, 300);
-    let rows = run(&["threads", "prune", "--search", query, "--yes"])
+    let rows = run(&format!("threads prune --search '{query}' --yes"))
         .await
         .expect(0)
         .rows();
-    assert_eq!(statuses(&rows), ["deleted"; 6]);
+    assert_eq!(statuses(&rows), ["deleted"; 6].join(" "));
     assert_eq!(count().await, 294);
-    let again = run(&["threads", "delete", "--search", query, "--yes"])
+    let again = run(&format!("threads delete --search '{query}' --yes"))
         .await
         .expect(0);
-    assert!(
-        again.out.is_empty() && again.err.contains("no thread was found"),
-        "{}",
-        again.err
-    );
+    again.says("no thread was found");
+    assert!(again.out.is_empty(), "{}", again.err);
     let gone = rows[0]["thread_id"].as_str().unwrap();
-    let rows = run(&["threads", "delete", gone, "--yes"])
+    let rows = run(&format!("threads delete '{gone}' --yes"))
         .await
         .expect(1)
         .rows();
-    assert_eq!(statuses(&rows), ["not_found"]);
+    assert_eq!(statuses(&rows), "not_found");
 }
 
 #[tokio::test]
 async fn names_and_stars_are_merged_into_the_metadata() {
     let (_sim, folder) = world(20).await;
-    let run = async |args: &[&str]| runtail(folder.path(), args).await;
-    let thread = run(&["threads", "list", "--limit", "1"])
+    let run = async |args: &str| runtail(folder.path(), args).await;
+    let thread = run("threads list --limit 1").await.expect(0).rows()[0]["thread_id"].clone();
+    let thread = thread.as_str().unwrap();
+    let read = async || {
+        run(&format!("threads get {thread}")).await.expect(0).rows()[0]["metadata"].clone()
+    };
+    let before = read().await;
+    run(&format!("threads label {thread} --name Refund --star"))
         .await
         .expect(0)
-        .rows()[0]["thread_id"]
-        .clone();
-    let thread = thread.as_str().unwrap();
-    let read =
-        async || run(&["threads", "get", thread]).await.expect(0).rows()[0]["metadata"].clone();
-    let before = read().await;
-    let ended = run(&["threads", "label", thread, "--name", "Refund", "--star"])
-        .await
-        .expect(0);
-    assert!(
-        ended.err.contains("everyone who uses this server sees it"),
-        "{}",
-        ended.err
-    );
+        .says("everyone who uses this server sees it");
     let after = read().await;
     assert_eq!(
         (&after["name"], &after["starred"], &after["user"]),
         (&value!("Refund"), &value!(true), &before["user"])
     );
-    let found = run(&["threads", "search", "star:yes name:refund"])
+    let found = run("threads search 'star:yes name:refund'")
         .await
         .expect(0)
         .rows();
@@ -278,31 +217,32 @@ async fn names_and_stars_are_merged_into_the_metadata() {
             .collect::<Vec<_>>(),
         [thread]
     );
-    let same = run(&["threads", "label", thread, "--star"]).await.expect(1);
-    assert!(
-        same.err.contains("has this name and star already"),
-        "{}",
-        same.err
-    );
+    run(&format!("threads label {thread} --star"))
+        .await
+        .expect(1)
+        .says("has this name and star already");
     assert_eq!(read().await["starred"], true);
 }
 
 #[tokio::test]
 async fn failed_threads_are_retried_and_others_are_left_alone() {
     let (_sim, folder) = world(20).await;
-    let run = async |args: &[&str]| runtail(folder.path(), args).await;
+    let run = async |args: &str| runtail(folder.path(), args).await;
     let of = async |query: &str| {
-        let rows = run(&["threads", "search", query]).await.expect(0).rows();
+        let rows = run(&format!("threads search '{query}'"))
+            .await
+            .expect(0)
+            .rows();
         rows.into_iter()
-            .map(|row| row["thread_id"].as_str().unwrap().to_string())
+            .map(|row| text(&row, "thread_id"))
             .collect::<Vec<_>>()
     };
     let (failed, idle) = (of("status:error").await, of("status:idle").await);
-    let rows = run(&["threads", "retry", &failed[0], &idle[0], "--yes"])
+    let rows = run(&format!("threads retry {} {} --yes", failed[0], idle[0]))
         .await
         .expect(1)
         .rows();
-    assert_eq!(statuses(&rows), ["started", "refused"]);
+    assert_eq!(statuses(&rows), "started refused");
     assert!(
         rows[1]["why"]
             .as_str()
@@ -312,7 +252,7 @@ async fn failed_threads_are_retried_and_others_are_left_alone() {
         rows[1]
     );
     assert_eq!(
-        run(&["runs", "list", &failed[0]])
+        run(&format!("runs list {}", failed[0]))
             .await
             .expect(0)
             .rows()
@@ -320,32 +260,27 @@ async fn failed_threads_are_retried_and_others_are_left_alone() {
         1
     );
     assert!(
-        run(&["runs", "list", &idle[0]])
+        run(&format!("runs list {}", idle[0]))
             .await
             .expect(0)
             .rows()
             .is_empty()
     );
-    let rows = run(&["threads", "cancel", &idle[0], "--yes"])
+    let rows = run(&format!("threads cancel {} --yes", idle[0]))
         .await
         .expect(0)
         .rows();
-    assert_eq!(statuses(&rows), ["nothing_to_do"]);
+    assert_eq!(statuses(&rows), "nothing_to_do");
 }
 
 #[tokio::test]
 async fn saved_searches_are_named_on_the_command_line() {
     let (_sim, folder) = world(60).await;
-    let run = async |args: &[&str]| runtail(folder.path(), args).await;
-    let none = run(&["threads", "search", "--saved", "failed"])
+    let run = async |args: &str| runtail(folder.path(), args).await;
+    run("threads search --saved failed")
         .await
-        .expect(2);
-    assert!(
-        none.err
-            .contains("there is no saved search failed: the configuration has none"),
-        "{}",
-        none.err
-    );
+        .expect(2)
+        .says("there is no saved search failed: the configuration has none");
     let path = folder.path().join("runtail/config.toml");
     let config = std::fs::read_to_string(&path).unwrap();
     std::fs::write(
@@ -358,56 +293,31 @@ async fn saved_searches_are_named_on_the_command_line() {
             .map(|row| row["thread_id"].to_string())
             .collect::<Vec<_>>()
     };
-    let named = ids(run(&["threads", "search", "--saved", "failed"])
-        .await
-        .expect(0)
-        .rows());
-    let typed = ids(run(&["threads", "search", "status:error"])
-        .await
-        .expect(0)
-        .rows());
+    let named = ids(run("threads search --saved failed").await.expect(0).rows());
+    let typed = ids(run("threads search status:error").await.expect(0).rows());
     assert_eq!((named.len(), &named), (6, &typed));
     assert_eq!(
-        run(&["threads", "count", "--saved", "failed"])
-            .await
-            .expect(0)
-            .rows()[0]["count"],
+        run("threads count --saved failed").await.expect(0).rows()[0]["count"],
         6
     );
-    let wrong = run(&["threads", "delete", "--saved", "fialed", "--yes"])
+    run("threads delete --saved fialed --yes")
+        .await
+        .expect(2)
+        .says("there is no saved search fialed: the configuration has failed, eu");
+    run("threads count --saved failed status:error")
         .await
         .expect(2);
-    assert!(
-        wrong
-            .err
-            .contains("there is no saved search fialed: the configuration has failed, eu"),
-        "{}",
-        wrong.err
-    );
-    run(&["threads", "count", "--saved", "failed", "status:error"])
+    run("threads delete --saved failed --search status:idle --yes")
         .await
         .expect(2);
-    run(&[
-        "threads",
-        "delete",
-        "--saved",
-        "failed",
-        "--search",
-        "status:idle",
-        "--yes",
-    ])
-    .await
-    .expect(2);
-    run(&["threads", "delete", "--saved", "failed"])
-        .await
-        .expect(2);
-    let rows = run(&["threads", "delete", "--saved", "failed", "--yes"])
+    run("threads delete --saved failed").await.expect(2);
+    let rows = run("threads delete --saved failed --yes")
         .await
         .expect(0)
         .rows();
-    assert_eq!(statuses(&rows), ["deleted"; 6]);
+    assert_eq!(statuses(&rows), ["deleted"; 6].join(" "));
     assert_eq!(
-        run(&["threads", "count", "age>0s"]).await.expect(0).rows()[0]["count"],
+        run("threads count age>0s").await.expect(0).rows()[0]["count"],
         54
     );
 }

@@ -4,12 +4,13 @@ mod editor;
 mod refusals;
 
 use runtail_sim::{Options, Scenario, Sim};
-use runtail_testkit::process::{Done, command, launch};
+use runtail_testkit::process::{Args, Done, run_at};
+use runtail_testkit::server::text;
 use serde_json::{Value, json};
 
 /// The simulator, and its requests.
 pub(crate) struct World {
-    _sim: Sim,
+    pub sim: Sim,
     pub url: String,
     http: reqwest::Client,
 }
@@ -31,26 +32,20 @@ impl World {
             .build()
             .expect("a client");
         let url = sim.agents()[0].url.trim_end_matches('/').to_string();
-        World {
-            _sim: sim,
-            url,
-            http,
-        }
+        World { sim, url, http }
     }
 
     pub async fn post(&self, path: &str, body: Value) -> Value {
+        self.send(reqwest::Method::POST, path, body).await
+    }
+
+    pub async fn send(&self, method: reqwest::Method, path: &str, body: Value) -> Value {
         let request = self
             .http
-            .post(format!("{}{path}", self.url))
+            .request(method, format!("{}{path}", self.url))
             .header("content-type", "application/json");
-        let text = request
-            .body(body.to_string())
-            .send()
-            .await
-            .expect("a response")
-            .text()
-            .await
-            .expect("a body");
+        let response = request.body(body.to_string()).send().await;
+        let text = response.expect("a response").text().await.expect("a body");
         serde_json::from_str(&text).unwrap_or(Value::Null)
     }
 
@@ -65,7 +60,7 @@ impl World {
             .expect("JSON")
     }
 
-    async fn thread(&self) -> String {
+    pub async fn thread(&self) -> String {
         self.post("/threads", json!({})).await["thread_id"]
             .as_str()
             .expect("an id")
@@ -125,16 +120,13 @@ impl World {
         ])
     }
 
-    pub fn runtail(&self, args: &[&str]) -> Done {
-        launch(command(["--url", self.url.as_str()].iter().chain(args)), "").wait()
+    pub fn runtail(&self, args: impl Args) -> Done {
+        run_at(&self.url, args)
     }
 }
 
 fn id(state: &Value) -> String {
-    state["checkpoint"]["checkpoint_id"]
-        .as_str()
-        .expect("an id")
-        .to_owned()
+    text(&state["checkpoint"], "checkpoint_id")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -142,9 +134,9 @@ async fn the_nodes_of_a_checkpoint_run_again() {
     let world = World::start(Scenario::Empty, 1000.0).await;
     let thread = world.released().await;
     let checkpoint = world.before(&thread, "test").await;
-    let args = ["fork", &thread, "--checkpoint", &checkpoint];
+    let args = format!("fork {thread} --checkpoint {checkpoint}");
     let branch = &world
-        .runtail(&[&args[..], &["--dry-run", "-o", "json"]].concat())
+        .runtail(format!("{args} --dry-run -o json"))
         .expect(0)
         .json()["branch"];
     assert_eq!(
@@ -160,7 +152,7 @@ async fn the_nodes_of_a_checkpoint_run_again() {
          "detail": "steps -1 to 1 are reused"},
     ]);
     assert_eq!(branch["steps"], steps);
-    let done = world.runtail(&[&args[..], &["--wait"]].concat()).expect(0);
+    let done = world.runtail(format!("{args} --wait")).expect(0);
     let row = done.json();
     assert_eq!(
         (&row["outcome"], &row["checkpoint_id"]),
@@ -173,7 +165,7 @@ async fn the_nodes_of_a_checkpoint_run_again() {
         "A new branch starts here; the current branch stays in history.",
         "external effects happen twice",
     ] {
-        assert!(done.stderr.contains(says), "{says}: {}", done.stderr);
+        done.says(says);
     }
     assert_eq!(
         world.log(&thread).await,
@@ -214,23 +206,13 @@ async fn previews_say_what_happens_to_given_answers() {
     assert_eq!(asked.len(), 2, "{asked:?}");
     let ((_, left), (_, right)) = (&asked[0], &asked[1]);
     world
-        .runtail(&[
-            "answer",
-            &thread,
-            "--interrupt",
-            left,
-            "--text",
-            "L",
-            "--wait",
-        ])
+        .runtail(format!(
+            "answer {thread} --interrupt {left} --text L --wait"
+        ))
         .expect(0);
-    let done = world.runtail(&["fork", &thread, "--wait"]).expect(0);
+    let done = world.runtail(format!("fork {thread} --wait")).expect(0);
     let says = "The answer given to left is lost: its question is asked again.";
-    assert!(
-        done.stderr.contains(says) && done.stderr.contains("Runs again  left"),
-        "{}",
-        done.stderr
-    );
+    done.says(says).says("Runs again  left");
     let open = questions(&world.get(&path).await);
     assert!(
         open.len() == 2 && open.iter().all(|(_, id)| id != left && id != right),
@@ -245,18 +227,12 @@ async fn a_new_input_begins_at_a_checkpoint() {
     let checkpoint = world.before(&thread, "test").await;
     let input = r#"{"log": ["again"]}"#;
     let done = world
-        .runtail(&[
-            "fork",
-            &thread,
-            "--checkpoint",
-            &checkpoint,
-            "--input",
-            input,
-            "--wait",
-        ])
+        .runtail(format!(
+            "fork {thread} --checkpoint {checkpoint} --input '{input}' --wait"
+        ))
         .expect(0);
     assert_eq!(done.json()["checkpoint_id"], json!(checkpoint));
-    assert!(done.stderr.contains("Next: build."), "{}", done.stderr);
+    done.says("Next: build.");
     assert_eq!(
         world.log(&thread).await,
         json!(["build", "again", "build", "test", "release"])
@@ -310,12 +286,8 @@ async fn an_edit_is_sent_before_its_run() {
         .runtail(&[args.as_slice(), &["--wait"]].concat())
         .expect(0);
     let row = done.json();
-    assert!(
-        done.stderr.contains("Next: test.")
-            && done
-                .stderr
-                .contains("reducers apply the edit on the server")
-    );
+    done.says("Next: test.")
+        .says("reducers apply the edit on the server");
     assert_eq!(
         world.log(&thread).await,
         json!(["build", "edited", "test", "release"])
@@ -337,17 +309,14 @@ async fn a_server_that_reads_no_state_is_named() {
     let world = World::start(Scenario::Contract, 1000.0).await;
     let thread = world.released().await;
     for args in [
-        vec!["fork", &thread],
-        vec!["fork", &thread, "--input", "{}"],
-        vec!["state", "set", &thread, "--values", "{\"log\": []}"],
+        format!("fork {thread}"),
+        format!("fork {thread} --input {{}}"),
+        format!(r#"state set {thread} --values '{{"log": []}}'"#),
     ] {
-        let done = world.runtail(&args).expect(1);
-        assert!(
-            done.stderr
-                .contains("has no call that reads a thread's state"),
-            "{args:?}: {}",
-            done.stderr
-        );
+        world
+            .runtail(&*args)
+            .expect(1)
+            .says("has no call that reads a thread's state");
     }
 }
 
@@ -362,19 +331,12 @@ async fn dry_runs_of_a_read_only_profile_send_nothing() {
     let checkpoint = world.before(&thread, "test").await;
     let before = world.records(&thread).await;
     for args in [
-        vec![
-            "fork",
-            &thread,
-            "--checkpoint",
-            &checkpoint,
-            "--input",
-            "{\"log\": []}",
-        ],
-        vec!["state", "set", &thread, "--values", "{\"log\": [\"x\"]}"],
-        vec!["rerun", &thread, &run],
+        &format!(r#"fork {thread} --checkpoint {checkpoint} --input '{{"log": []}}'"#),
+        &format!(r#"state set {thread} --values '{{"log": ["x"]}}'"#),
+        &format!("rerun {thread} {run}"),
     ] {
         let done = world
-            .runtail(&[args.as_slice(), &["--read-only", "--dry-run"]].concat())
+            .runtail(format!("{args} --read-only --dry-run"))
             .expect(0);
         assert_eq!(done.json()["kind"], "preview", "{args:?}");
     }
@@ -388,88 +350,78 @@ async fn unknown_checkpoints_keys_and_nodes_are_refused() {
     let checkpoint = world.before(&thread, "test").await;
     let end = id(&world.history(&thread).await[0]);
     let before = world.records(&thread).await;
-    let set = |rest: &[&'static str]| [&["state", "set", &thread], rest].concat();
+    let set = |rest: &str| format!("state set {thread} {rest}");
     let other = "1f1e0000-0000-6000-8000-000000000000";
     let cases = [
         (
             1,
-            vec!["fork", &thread, "--checkpoint", other, "--input", "{}"],
+            format!("fork {thread} --checkpoint {other} --input {{}}"),
             "has no checkpoint 1f1e0000",
         ),
         (
             1,
-            vec!["fork", &thread, "--checkpoint", "nope", "--input", "{}"],
+            format!("fork {thread} --checkpoint nope --input {{}}"),
             "has no checkpoint nope",
         ),
         (
             1,
-            set(&["--values", "{\"log\": []}", "--checkpoint", other]),
+            set(&format!(r#"--values '{{"log": []}}' --checkpoint {other}"#)),
             "has no checkpoint",
         ),
         (
             2,
-            set(&["--values", "{\"logs\": [], \"log\": []}"]),
+            set(r#"--values '{"logs": [], "log": []}'"#),
             "the state has no key logs, and the server would ignore it",
         ),
         (
             2,
-            set(&["--values", "{\"log\": []}", "--as-node", "tests"]),
+            set(r#"--values '{"log": []}' --as-node tests"#),
             "the graph has no node tests; it has build, test",
         ),
         (
             2,
-            set(&["--values", "[1]"]),
+            set("--values [1]"),
             "an edit is an object of the keys to write, not a list",
         ),
-        (2, set(&["--values", "{}"]), "the edit has no keys"),
-        (2, set(&["--values", "{bad"]), "--values is not JSON"),
+        (2, set("--values {}"), "the edit has no keys"),
+        (2, set("--values {bad"), "--values is not JSON"),
         (
             1,
-            set(&["--values", "null"]),
+            set("--values null"),
             "The thread is idle, so there is nothing to release.",
         ),
-        (2, vec!["fork", &thread, "--as-node", "build"], "--update"),
+        (2, format!("fork {thread} --as-node build"), "--update"),
         (
             2,
-            vec!["fork", &thread, "--update", "{}", "--input", "{}"],
+            format!("fork {thread} --update {{}} --input {{}}"),
             "cannot be used with",
         ),
-        (1, vec!["rerun", &thread, other], "has no run"),
+        (1, format!("rerun {thread} {other}"), "has no run"),
         (
             1,
-            vec!["fork", &thread],
+            format!("fork {thread}"),
             "Nothing would run: no node is next at step 3",
         ),
         (
             1,
-            vec!["fork", &thread, "--checkpoint", &end],
+            format!("fork {thread} --checkpoint {end}"),
             "Choose an earlier checkpoint",
         ),
         (
             1,
-            vec!["fork", &thread, "--update", "{\"log\": []}"],
+            format!(r#"fork {thread} --update '{{"log": []}}'"#),
             "Name the node in whose name to edit",
         ),
         (
             2,
-            vec![
-                "fork",
-                &thread,
-                "--checkpoint",
-                &checkpoint,
-                "--update",
-                "{\"logs\": []}",
-            ],
+            format!(r#"fork {thread} --checkpoint {checkpoint} --update '{{"logs": []}}'"#),
             "the state has no key logs",
         ),
     ];
     for (code, args, says) in cases {
-        let done = world.runtail(&args).expect(code);
-        assert!(
-            done.stderr.contains(says) && done.stdout.is_empty(),
-            "{args:?}: {}",
-            done.stderr
-        );
+        let done = world.runtail(args).expect(code);
+        done.says(says);
+        assert!(done.stdout.is_empty(), "{}", done.stderr);
     }
     assert_eq!(world.records(&thread).await, before);
 }
@@ -481,21 +433,12 @@ async fn the_state_is_edited_without_a_run() {
         .ran("approval", json!({"amount": 5, "to": "Ana"}))
         .await;
     let done = world
-        .runtail(&[
-            "state",
-            "set",
-            &thread,
-            "--values",
-            r#"{"draft": "send 6 EUR"}"#,
-        ])
+        .runtail(format!(
+            r#"state set {thread} --values '{{"draft": "send 6 EUR"}}'"#
+        ))
         .expect(0);
-    assert!(
-        done.stderr
-            .contains("draft: send 5 EUR to Ana → send 6 EUR"),
-        "{}",
-        done.stderr
-    );
-    assert!(done.stderr.contains("The open question is closed by the edit, and asked again when the thread continues: Approve this payment?"), "{}", done.stderr);
+    done.says("draft: send 5 EUR to Ana → send 6 EUR");
+    done.says("The open question is closed by the edit, and asked again when the thread continues: Approve this payment?");
     let state = world.get(&format!("/threads/{thread}/state")).await;
     assert_eq!(
         (&state["values"]["draft"], &state["next"]),
@@ -504,23 +447,13 @@ async fn the_state_is_edited_without_a_run() {
     assert_eq!(done.json()["checkpoint_id"], json!(id(&state)));
     // An older checkpoint, in the name of another node.
     let first = world.before(&thread, "draft").await;
-    let args = [
-        "state",
-        "set",
-        &thread,
-        "--values",
-        r#"{"draft": "none"}"#,
-        "--as-node",
-        "ask",
-        "--checkpoint",
-        &first,
-    ];
-    let done = world.runtail(&args).expect(0);
-    assert!(
-        done.stderr.contains("Counts as a write of ask. Next: act."),
-        "{}",
-        done.stderr
+    let args = format!(
+        r#"state set {thread} --values '{{"draft": "none"}}' --as-node ask --checkpoint {first}"#
     );
+    world
+        .runtail(args)
+        .expect(0)
+        .says("Counts as a write of ask. Next: act.");
     let state = world.get(&format!("/threads/{thread}/state")).await;
     assert_eq!(
         (&state["values"]["draft"], &state["next"]),
@@ -538,91 +471,25 @@ async fn a_waiting_thread_is_ended_and_asked_again() {
         .await;
     let asking = id(&world.get(&format!("/threads/{thread}/state")).await);
     let done = world
-        .runtail(&[
-            "state",
-            "set",
-            &thread,
-            "--values",
-            "null",
-            "--as-node",
-            "__end__",
-        ])
+        .runtail(format!(
+            "state set {thread} --values null --as-node __end__"
+        ))
         .expect(0);
-    assert!(
-        done.stderr
-            .contains("The open question is dropped without an answer: Approve this payment?")
-    );
+    done.says("The open question is dropped without an answer: Approve this payment?");
     let state = world.get(&format!("/threads/{thread}/state")).await;
     assert_eq!(state["next"], json!([]));
     assert_eq!(done.json()["status"], "idle");
-    let done = world
-        .runtail(&[
-            "state",
-            "set",
-            &thread,
-            "--values",
-            "null",
-            "--as-node",
-            "__end__",
-        ])
-        .expect(1);
-    assert!(
-        done.stderr.contains("No node is left to run"),
-        "{}",
-        done.stderr
-    );
+    world
+        .runtail(format!(
+            "state set {thread} --values null --as-node __end__"
+        ))
+        .expect(1)
+        .says("No node is left to run");
     // The preview named the checkpoint that undoes it.
     let done = world
-        .runtail(&["fork", &thread, "--checkpoint", &asking, "--wait"])
+        .runtail(format!("fork {thread} --checkpoint {asking} --wait"))
         .expect(0);
     assert_eq!(done.json()["outcome"], "interrupted", "{}", done.stderr);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_question_is_answered_in_two_ways() {
-    let world = World::start(Scenario::Empty, 1000.0).await;
-    let thread = world
-        .ran("approval", json!({"amount": 5, "to": "Ana"}))
-        .await;
-    let asking = id(&world.get(&format!("/threads/{thread}/state")).await);
-    world
-        .runtail(&["answer", &thread, "--approve", "--wait"])
-        .expect(0);
-    let decision =
-        async || world.get(&format!("/threads/{thread}/state")).await["values"]["decision"].clone();
-    assert_eq!(decision().await, true);
-    world
-        .runtail(&["fork", &thread, "--checkpoint", &asking, "--wait"])
-        .expect(0);
-    let done = world
-        .runtail(&["answer", &thread, "--reject", "--wait"])
-        .expect(0);
-    assert_eq!(decision().await, false, "{}", done.stderr);
-    // The next answer too, and a run with an input of its own.
-    world
-        .runtail(&["fork", &thread, "--checkpoint", &asking, "--wait"])
-        .expect(0);
-    world
-        .runtail(&["answer", &thread, "--approve", "--wait"])
-        .expect(0);
-    assert_eq!(decision().await, true);
-    let input = r#"{"amount": 7, "to": "Ana"}"#;
-    world
-        .runtail(&[
-            "run", "approval", "--thread", &thread, "--input", input, "-o", "jsonl",
-        ])
-        .expect(0);
-    let state = world.get(&format!("/threads/{thread}/state")).await;
-    assert_eq!(state["values"]["amount"], 7);
-    let parents = world.history(&thread).await;
-    let input = parents
-        .iter()
-        .find(|state| state["metadata"]["source"] == "input")
-        .expect("an input");
-    let parent = input["parent_checkpoint"]["checkpoint_id"]
-        .as_str()
-        .expect("a parent");
-    assert_ne!(parent, asking, "the run follows the newest state");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -634,25 +501,15 @@ async fn an_open_question_is_named_by_a_fork() {
     let asking = id(&world.get(&format!("/threads/{thread}/state")).await);
     let first = world.before(&thread, "draft").await;
     let done = world
-        .runtail(&["fork", &thread, "--checkpoint", &first, "--wait"])
+        .runtail(format!("fork {thread} --checkpoint {first} --wait"))
         .expect(0);
     let later = format!("(checkpoint {asking}) first: Approve this payment?");
-    assert!(
-        done.stderr
-            .contains("leaves the head. To answer it later, run again from step"),
-        "{}",
-        done.stderr
-    );
-    assert!(done.stderr.contains(&later), "{}", done.stderr);
+    done.says("leaves the head. To answer it later, run again from step");
+    done.says(&later);
     assert_eq!(done.json()["outcome"], "interrupted");
     // Without a checkpoint, the newest asks again.
-    let done = world.runtail(&["fork", &thread, "--wait"]).expect(0);
-    assert!(
-        done.stderr
-            .contains("The open question is asked again, perhaps under a new id: Approve"),
-        "{}",
-        done.stderr
-    );
+    let done = world.runtail(format!("fork {thread} --wait")).expect(0);
+    done.says("The open question is asked again, perhaps under a new id: Approve");
     assert_eq!(done.json()["outcome"], "interrupted");
 }
 
@@ -670,7 +527,9 @@ async fn the_input_of_a_given_run_runs_again() {
     world
         .post(&format!("/threads/{thread}/runs/stream"), body)
         .await;
-    let done = world.runtail(&["rerun", &thread, &run, "--wait"]).expect(0);
+    let done = world
+        .runtail(format!("rerun {thread} {run} --wait"))
+        .expect(0);
     let row = done.json();
     assert_eq!(
         (&row["rerun_of"], &row["outcome"]),
@@ -699,18 +558,16 @@ async fn a_busy_thread_is_left_alone_and_a_stuck_one_is_released() {
         .unwrap()
         .to_owned();
     for args in [
-        vec!["fork", &thread],
-        vec!["fork", &thread, "--input", "{}"],
-        vec!["state", "set", &thread, "--values", "{\"log\": []}"],
-        vec!["state", "set", &thread, "--values", "null"],
-        vec!["rerun", &thread, &run],
+        format!("fork {thread}"),
+        format!("fork {thread} --input {{}}"),
+        format!(r#"state set {thread} --values '{{"log": []}}'"#),
+        format!("state set {thread} --values null"),
+        format!("rerun {thread} {run}"),
     ] {
-        let done = world.runtail(&args).expect(1);
-        assert!(
-            done.stderr.contains("A run is active on this thread."),
-            "{args:?}: {}",
-            done.stderr
-        );
+        world
+            .runtail(&*args)
+            .expect(1)
+            .says("A run is active on this thread.");
     }
     // A running run that is deleted runs on, unseen, and its thread stays busy.
     let deleted = world
@@ -725,15 +582,10 @@ async fn a_busy_thread_is_left_alone_and_a_stuck_one_is_released() {
         "busy"
     );
     let done = world
-        .runtail(&["state", "set", &thread, "--values", "null"])
+        .runtail(format!("state set {thread} --values null"))
         .expect(0);
-    assert!(
-        done.stderr
-            .contains("may still be running: it keeps calling models"),
-        "{}",
-        done.stderr
-    );
-    let status = done.json()["status"].as_str().unwrap().to_owned();
+    done.says("may still be running: it keeps calling models");
+    let status = text(&done.json(), "status");
     assert_ne!(status, "busy");
     assert_eq!(
         world.get(&format!("/threads/{thread}")).await["status"],

@@ -1,32 +1,12 @@
 //! `threads history`: the tree of a captured history, and a part of the history on every kind of server.
 
-use crate::ended::{Ended, ended, write_config};
+use crate::ended::{runtail, with_agent};
 use crate::fork::World;
 use runtail_sim::Scenario;
-use runtail_testkit::common::{CANARY, Server, json};
-use runtail_testkit::dispositions;
+use runtail_testkit::common::{Server, json};
 use serde_json::{Value, json as value};
-use std::path::Path;
-use std::process::Stdio;
 
 const CAPTURE: &str = include_str!("../fixtures/history/fork-history.json");
-
-async fn runtail(folder: &Path, args: &[&str]) -> Ended {
-    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
-    command
-        .env_clear()
-        .env("HOME", folder)
-        .env("XDG_CONFIG_HOME", folder)
-        .env("RUNTAIL_TEST_KEY", CANARY);
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .args(args);
-    dispositions::reset(command.as_std_mut());
-    ended(command).await
-}
 
 /// Starts a server that has the captured history, and nothing else.
 async fn server(history: Value) -> Server {
@@ -40,18 +20,11 @@ async fn server(history: Value) -> Server {
     .await
 }
 
-fn configured(server: &Server) -> tempfile::TempDir {
-    write_config(&format!(
-        "[profiles.p]\nagent_server = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n",
-        server.url
-    ))
-}
-
 #[tokio::test]
 async fn the_tree_of_a_history_is_drawn_and_json_is_unchanged() {
     let capture: Value = serde_json::from_str(CAPTURE).unwrap();
     let server = server(capture["response"]["body"].clone()).await;
-    let folder = configured(&server);
+    let folder = with_agent(&server);
     let out = async |args: &[&str]| {
         let ended = runtail(
             folder.path(),
@@ -117,9 +90,10 @@ async fn hostile_histories_are_drawn_as_text() {
         null
     ]))
     .await;
-    let folder = configured(&server);
-    let ended = runtail(folder.path(), &["threads", "history", "t-1", "--tree"]).await;
-    assert_eq!(ended.code, 0, "{}", ended.err);
+    let folder = with_agent(&server);
+    let ended = runtail(folder.path(), "threads history t-1 --tree")
+        .await
+        .expect(0);
     assert!(
         !ended.out.contains(['\u{1b}', '\u{7}', '\u{202e}']) && ended.out.contains("boom"),
         "{:?}",

@@ -1,34 +1,11 @@
 //! `inbox`: against the simulator, and against scripted servers for failures and limits.
 
-use crate::ended::{Ended, ended, write_config};
+use crate::ended::{profile, runtail, write_config};
 use axum::response::Response;
-use runtail_api::{AgentServer, ApiError, Http, InboxMemory, Kind};
-use runtail_core::config::{Config, Profile, Stuck};
 use runtail_sim::{Options, Scenario, Sim};
-use runtail_testkit::common::{CANARY, Seen, Server, json};
-use runtail_testkit::dash::Dash;
+use runtail_testkit::common::{Seen, Server, json};
 
-use runtail_tui::session::msg::{Msg, SubscriptionEvent, SubscriptionId};
 use serde_json::{Value, json as value};
-use std::path::Path;
-use std::process::Stdio;
-use std::time::Duration;
-
-async fn runtail(folder: &Path, args: &[&str]) -> Ended {
-    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
-    command
-        .env_clear()
-        .env("HOME", folder)
-        .env("XDG_CONFIG_HOME", folder)
-        .env("RUNTAIL_TEST_KEY", CANARY);
-    command.stdin(Stdio::null()).args(args);
-    ended(command).await
-}
-
-/// A profile with one agent server.
-fn agent_profile(name: &str, url: impl std::fmt::Display) -> String {
-    format!("[profiles.{name}]\nagent_server = \"{url}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n")
-}
 
 fn causes(rows: &[Value]) -> Vec<&str> {
     rows.iter()
@@ -41,127 +18,12 @@ fn ago(seconds: i64) -> String {
     (jiff::Timestamp::now() - jiff::SignedDuration::from_secs(seconds)).to_string()
 }
 
-#[tokio::test]
-async fn demo_shows_every_cause_with_waiting_threads_first() {
-    let folder = tempfile::tempdir().unwrap();
-    let listed = runtail(folder.path(), &["--demo", "inbox", "-o", "jsonl"])
-        .await
-        .expect(0);
-    // The suggested commands would look into another demo.
-    assert!(listed.err.contains("a demo of its own"), "{}", listed.err);
-    let rows = listed.rows();
-    let causes = causes(&rows);
-    for cause in ["question", "breakpoint", "cancelled", "error", "stuck"] {
-        assert!(causes.contains(&cause), "{cause}: {causes:?}");
-    }
-    let rank = |row: &Value| match row["cause"].as_str() {
-        Some("error" | "stuck") => 1,
-        Some("cancelled" | "edited") => 2,
-        _ => 0,
-    };
-    assert!(rows.is_sorted_by_key(rank), "{causes:?}");
-    for group in rows.chunk_by(|a, b| rank(a) == rank(b)) {
-        assert!(
-            group.is_sorted_by_key(|row| row["since"].as_str().unwrap().to_string()),
-            "{group:#?}"
-        );
-    }
-    for profile in ["prod-us", "prod-eu"] {
-        assert!(
-            rows.iter().any(|row| row["profile"] == profile),
-            "{profile}"
-        );
-    }
-    let failed: Vec<&Value> = rows
-        .iter()
-        .filter(|row| row["kind"] == "revision")
-        .collect();
-    let statuses: Vec<&Value> = failed.iter().map(|row| &row["status"]).collect();
-    assert_eq!(statuses, ["DEPLOY_FAILED", "BUILD_FAILED"]);
-    let command = failed[1]["command"].as_str().unwrap();
-    assert!(
-        command.starts_with("runtail --demo -p prod-us revisions explain invoice-agent "),
-        "{command}"
-    );
-    let asks = rows.iter().find(|row| row["graph"] == "clarify").unwrap();
-    let (thread, interrupt) = (
-        asks["thread_id"].as_str().unwrap(),
-        asks["interrupts"][0]["id"].as_str().unwrap(),
-    );
-    let command = asks["command"].as_str().unwrap();
-    assert!(
-        command.ends_with(&format!(
-            " answer {thread} --interrupt {interrupt} --text <TEXT>"
-        )),
-        "{command}"
-    );
-    assert!(
-        asks["question"]
-            .as_str()
-            .unwrap()
-            .starts_with("Which order do you mean"),
-        "{asks}"
-    );
-
-    // A long-lived thread that failed more than an hour ago is left out, and revisions are not.
-    let recent = runtail(
-        folder.path(),
-        &["--demo", "-p", "prod-us", "inbox", "--failed-since", "2h"],
-    )
-    .await
-    .expect(0);
-    let recent = recent.rows();
-    let errors = |kind: &str| {
-        recent
-            .iter()
-            .filter(|row| row["kind"] == kind && row["cause"] == "error")
-            .count()
-    };
-    assert_eq!(
-        (errors("thread"), errors("revision")),
-        (1, 2),
-        "{recent:#?}"
-    );
-
-    let table = runtail(
-        folder.path(),
-        &["--demo", "-d", "prod-us/triage", "inbox", "-o", "table"],
-    )
-    .await
-    .expect(0);
-    let titles: Vec<&str> = table
-        .out
-        .lines()
-        .next()
-        .unwrap()
-        .split_whitespace()
-        .collect();
-    assert_eq!(
-        titles,
-        [
-            "AGE",
-            "STATE",
-            "DEPLOYMENT",
-            "THREAD",
-            "GRAPH",
-            "CAUSE",
-            "NEEDS"
-        ]
-    );
-    assert!(
-        table.out.contains("prod-us/triage") && !table.out.contains("prod-eu/"),
-        "{}",
-        table.out
-    );
-    assert!(table.out.contains("before release"), "{}", table.out);
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn waiting_and_failed_threads_are_listed() {
     let sim = Sim::start(Options::default()).await.unwrap();
-    let folder = write_config(&agent_profile("lab", &sim.agents()[0].url));
+    let folder = write_config(&profile("lab", "agent_server", &sim.agents()[0].url));
     let run = async |graph: &str, input: &str, code: i32| {
-        runtail(folder.path(), &["run", graph, "--input", input])
+        runtail(folder.path(), format!("run '{graph}' --input '{input}'"))
             .await
             .expect(code);
     };
@@ -197,11 +59,11 @@ async fn copies_of_waiting_threads_are_listed() {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let sim = Sim::start(Options::default()).await.unwrap();
     let url = &sim.agents()[0].url;
-    let folder = write_config(&agent_profile("lab", url));
+    let folder = write_config(&profile("lab", "agent_server", url));
     let inbox = async || runtail(folder.path(), &["inbox"]).await.expect(0).rows();
     runtail(
         folder.path(),
-        &["run", "approval", "--input", r#"{"amount": 5, "to": "x"}"#],
+        r#"run approval --input '{"amount": 5, "to": "x"}'"#,
     )
     .await
     .expect(0);
@@ -230,70 +92,10 @@ async fn copies_of_waiting_threads_are_listed() {
         "Approve this payment?"
     );
     // Once it is answered, it is a thread like others.
-    runtail(folder.path(), &["answer", copy, "--approve"])
+    runtail(folder.path(), format!("answer {copy} --approve"))
         .await
         .expect(0);
     assert!(inbox().await.iter().all(|row| row["thread_id"] != copy));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_dashboard_has_the_same_rows() {
-    rustls::crypto::ring::default_provider()
-        .install_default()
-        .ok();
-    let sim = Sim::start(Options::default()).await.unwrap();
-    let config = agent_profile("lab", &sim.agents()[0].url);
-    let folder = write_config(&config);
-    for (graph, input, code) in [
-        ("approval", r#"{"amount": 5, "to": "x"}"#, 0),
-        ("approval", r#"{"amount": 6, "to": "y"}"#, 0),
-        ("broken", r#"{"error": "ValueError", "message": "no"}"#, 1),
-    ] {
-        runtail(folder.path(), &["run", graph, "--input", input])
-            .await
-            .expect(code);
-    }
-    let mut printed = runtail(folder.path(), &["inbox"]).await.expect(0).rows();
-    // The dashboard polls the server in the same way.
-    let mut dash = Dash::new(&config, (140, 40));
-    let id = SubscriptionId::Inbox("lab".into());
-    let sub = dash
-        .subscriptions()
-        .into_iter()
-        .find(|sub| sub.key == id)
-        .expect("the inbox is polled");
-    let server = sub.params.servers[0].clone();
-    let profile = Config::parse(&config, None)
-        .unwrap()
-        .choose(&[])
-        .unwrap()
-        .remove(0);
-    let profile = Profile {
-        key: None,
-        ..profile
-    };
-    let client = AgentServer::new(Http::new(&profile).unwrap(), server.url.parse().unwrap());
-    let (stuck, mut memory) = (Stuck::default(), InboxMemory::default());
-    let polled = client
-        .poll_inbox(Duration::from_secs(86_400), &stuck, &mut memory)
-        .await;
-    let event = SubscriptionEvent::Inbox {
-        server,
-        began: dash.now,
-        result: Ok(polled),
-    };
-    dash.feed(Msg::Subscription {
-        key: sub.key,
-        epoch: sub.epoch,
-        event,
-    });
-    let mut listed = dash.inbox();
-    assert_eq!(listed.len(), 3);
-    // Only the command line has options that select the server.
-    for row in printed.iter_mut().chain(&mut listed) {
-        row.as_object_mut().unwrap().remove("command");
-    }
-    assert_eq!(printed, listed);
 }
 
 #[tokio::test]
@@ -303,43 +105,12 @@ async fn servers_that_cannot_be_reached_have_no_connection() {
         .unwrap()
         .local_addr()
         .unwrap();
-    let config = agent_profile("lab", format!("http://{free}"));
-    let ended = runtail(write_config(&config).path(), &["inbox"])
+    let config = profile("lab", "agent_server", format!("http://{free}"));
+    runtail(write_config(&config).path(), &["inbox"])
         .await
-        .expect(5);
-    assert!(
-        ended.err.contains("lab") && ended.err.contains("connection"),
-        "{}",
-        ended.err
-    );
-    let mut dash = Dash::new(&config, (140, 40));
-    let id = SubscriptionId::Inbox("lab".into());
-    let sub = dash
-        .subscriptions()
-        .into_iter()
-        .find(|sub| sub.key == id)
-        .expect("the inbox is polled");
-    let error = ApiError {
-        detail: "connection refused".into(),
-        ..dash.error("lab", Kind::NoConnection)
-    };
-    let event = SubscriptionEvent::Inbox {
-        server: sub.params.servers[0].clone(),
-        began: dash.now,
-        result: Err(error),
-    };
-    dash.feed(Msg::Subscription {
-        key: sub.key,
-        epoch: sub.epoch,
-        event,
-    });
-    dash.keys("i");
-    assert!(
-        dash.screen()
-            .contains("lab wasn't checked (connection refused)."),
-        "{}",
-        dash.screen()
-    );
+        .expect(5)
+        .says("lab")
+        .says("connection");
 }
 
 #[tokio::test]
@@ -353,7 +124,7 @@ async fn servers_without_a_search_are_named_and_fail() {
     let url = &sim.agents()[0].url;
     let ended = runtail(
         tempfile::tempdir().unwrap().path(),
-        &["--url", url, "inbox"],
+        format!("--url {url} inbox"),
     )
     .await
     .expect(1);
@@ -418,7 +189,7 @@ async fn one_request_per_status_without_values_and_local_filters() {
         )
     })
     .await;
-    let folder = write_config(&agent_profile("lab", &server.url));
+    let folder = write_config(&profile("lab", "agent_server", &server.url));
     let ended = runtail(folder.path(), &["inbox"]).await.expect(0);
     let rows = ended.rows();
     let ids: Vec<&str> = rows
@@ -455,9 +226,7 @@ async fn one_request_per_status_without_values_and_local_filters() {
         "{}",
         searches[0]
     );
-    let table = runtail(folder.path(), &["inbox", "-o", "table"])
-        .await
-        .expect(0);
+    let table = runtail(folder.path(), "inbox -o table").await.expect(0);
     assert!(
         !table.out.contains('\u{1b}') && table.out.contains("Is *** yours?"),
         "{}",
@@ -470,14 +239,14 @@ async fn rows_that_are_not_records_are_skipped_and_counted() {
     let row = value!({"thread_id": "t", "status": "interrupted", "interrupts": {"t": [{"id": "0a", "value": "Which?"}]}});
     let server = listing(move |_| json(200, value!([null, row, 7]))).await;
     let ended = runtail(
-        write_config(&agent_profile("lab", &server.url)).path(),
+        write_config(&profile("lab", "agent_server", &server.url)).path(),
         &["inbox"],
     )
     .await
     .expect(0);
     assert_eq!(ended.rows()[0]["thread_id"], "t");
     let says = "lab: 2 rows of the list of threads with the status interrupted couldn't be read: a row is not a record";
-    assert!(ended.err.contains(says), "{}", ended.err);
+    ended.says(says);
 }
 
 #[tokio::test]
@@ -499,7 +268,7 @@ async fn questions_that_are_answered_in_the_state_are_not_listed() {
     })
     .await;
     let ended = runtail(
-        write_config(&agent_profile("lab", &server.url)).path(),
+        write_config(&profile("lab", "agent_server", &server.url)).path(),
         &["inbox"],
     )
     .await
@@ -519,11 +288,8 @@ async fn questions_that_are_answered_in_the_state_are_not_listed() {
 async fn the_table_has_the_command_below_each_row() {
     let row = value!({"thread_id": "t", "status": "interrupted", "interrupts": {"t": [{"id": "0a", "value": "Which?"}]}});
     let server = listing(move |_| json(200, value!([row]))).await;
-    let folder = write_config(&agent_profile("lab", &server.url));
-    let out = runtail(folder.path(), &["inbox", "-o", "table"])
-        .await
-        .expect(0)
-        .out;
+    let folder = write_config(&profile("lab", "agent_server", &server.url));
+    let out = runtail(folder.path(), "inbox -o table").await.expect(0).out;
     let lines: Vec<&str> = out.lines().collect();
     assert_eq!(
         (lines.len(), lines[2]),
@@ -540,7 +306,8 @@ async fn failed_servers_do_not_hide_the_rows_of_others() {
     let row = |id: &str| value!({"thread_id": id, "status": "interrupted", "updated_at": ago(60), "interrupts": {"t": [{"id": "0a", "value": "Which?"}]}});
     let good = listing(move |_| json(200, value!([row("here")]))).await;
     let denied = listing(|_| json(401, r#"{"detail":"who?"}"#)).await;
-    let text = agent_profile("denied", &denied.url) + &agent_profile("good", &good.url);
+    let text = profile("denied", "agent_server", &denied.url)
+        + &profile("good", "agent_server", &good.url);
     let folder = write_config(&text);
     let ended = runtail(folder.path(), &["inbox"]).await.expect(3);
     assert_eq!(ended.rows().len(), 1, "{}", ended.out);
@@ -552,7 +319,7 @@ async fn failed_servers_do_not_hide_the_rows_of_others() {
     );
     // The control plane of a region is down.
     let down = "[profiles.down]\ncontrol_plane = \"http://127.0.0.1:1\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n";
-    let folder = write_config(&(down.to_string() + &agent_profile("good", &good.url)));
+    let folder = write_config(&(down.to_string() + &profile("good", "agent_server", &good.url)));
     let ended = runtail(folder.path(), &["inbox"]).await.expect(5);
     assert_eq!(ended.rows()[0]["thread_id"], "here");
     assert!(
@@ -561,7 +328,7 @@ async fn failed_servers_do_not_hide_the_rows_of_others() {
         ended.err
     );
     assert_eq!(
-        runtail(folder.path(), &["-p", "down", "inbox", "-o", "table"])
+        runtail(folder.path(), "-p down inbox -o table")
             .await
             .expect(5)
             .out,
@@ -581,16 +348,10 @@ async fn long_lists_are_cut_and_say_so() {
         json(200, Value::Array(ids.map(row).collect()))
     })
     .await;
-    let folder = write_config(&agent_profile("lab", &server.url));
+    let folder = write_config(&profile("lab", "agent_server", &server.url));
     let ended = runtail(folder.path(), &["inbox"]).await.expect(0);
     assert_eq!(ended.rows().len(), 1000);
-    assert!(
-        ended
-            .err
-            .contains("only the 1000 threads with the status interrupted were read"),
-        "{}",
-        ended.err
-    );
+    ended.says("only the 1000 threads with the status interrupted were read");
 }
 
 #[tokio::test]
@@ -620,20 +381,15 @@ async fn serverless_deployments_are_asked_only_by_name() {
         "[profiles.lab]\ncontrol_plane = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n",
         control.url
     ));
-    let all = runtail(folder.path(), &["inbox"]).await.expect(0);
-    assert!(
-        all.err
-            .contains("lab: not asked, because that would wake them: night-bot"),
-        "{}",
-        all.err
-    );
+    runtail(folder.path(), &["inbox"])
+        .await
+        .expect(0)
+        .says("lab: not asked, because that would wake them: night-bot");
     assert!(
         night.seen().is_empty() && !day.seen().is_empty(),
         "{:?}",
         night.seen()
     );
-    runtail(folder.path(), &["inbox", "-d", "night-bot"])
-        .await
-        .expect(0);
+    runtail(folder.path(), "inbox -d night-bot").await.expect(0);
     assert!(!night.seen().is_empty());
 }

@@ -4,6 +4,8 @@ use crate::ended::{self, Ended, ended, write_config};
 use jiff::{SignedDuration, Timestamp};
 use runtail_sim::{Logs, Options, Rule, Scenario, Sim};
 use runtail_testkit::common::{Seen, Server, json};
+use runtail_testkit::process::Args;
+use runtail_testkit::server::text;
 use serde_json::{Value, json as value};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -16,13 +18,13 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// 2026-11-21T10:00:00Z in milliseconds.
 const TEN: i64 = 1_795_255_200_000;
 
-fn command(home: &Path, args: &[&str]) -> Command {
+fn command(home: &Path, args: impl Args) -> Command {
     let mut command = ended::command(home, args);
     command.env("RUNTAIL_SIM_KEY", runtail_sim::KEY);
     command
 }
 
-async fn runtail(home: &Path, args: &[&str]) -> Ended {
+async fn runtail(home: &Path, args: impl Args) -> Ended {
     ended(command(home, args)).await
 }
 
@@ -31,7 +33,7 @@ fn messages(ended: &Ended) -> Vec<String> {
     ended
         .rows()
         .iter()
-        .map(|row| row["message"].as_str().unwrap().to_string())
+        .map(|row| text(&row, "message"))
         .collect()
 }
 
@@ -135,7 +137,7 @@ impl Running {
     async fn message(&mut self) -> String {
         let line = self.line().await;
         let row: Value = serde_json::from_str(&line).unwrap();
-        row["message"].as_str().unwrap().to_string()
+        text(&row, "message")
     }
 
     /// Waits for its end. Returns the exit code, the unread lines, and stderr.
@@ -180,8 +182,8 @@ async fn several_logs_are_merged_by_time() {
     let (_, one) = log_of([row(TEN, "first"), second, value!("bare")]).await;
     let (_, two) = log_of([row(TEN + 1000, "between"), row(TEN + 9000, "last")]).await;
     let folder = configured(&[("one", one.url.as_str()), ("two", two.url.as_str())]);
-    let both = ["logs", "one/bot", "two/d-1", "one/d-1"];
-    let ended = runtail(folder.path(), &both).await;
+    let both = "logs one/bot two/d-1 one/d-1";
+    let ended = runtail(folder.path(), both).await;
     assert_eq!((ended.code, ended.err.as_str()), (0, ""));
     let region = format!("127.0.0.1:{}", one.url.port().unwrap());
     let head = format!(
@@ -207,7 +209,7 @@ async fn several_logs_are_merged_by_time() {
         (lines.len(), of(1), of(4)),
         (5, value!("between"), value!("last"))
     );
-    let text = runtail(folder.path(), &[&both[..], &["-o", "text"]].concat()).await;
+    let text = runtail(folder.path(), format!("{both} -o text")).await;
     assert_eq!(
         text.out,
         "2026-11-21T10:00:00.000Z one/bot │ INFO     first\n\
@@ -218,9 +220,7 @@ async fn several_logs_are_merged_by_time() {
     );
     let ascii = runtail(
         folder.path(),
-        &[
-            "logs", "one/bot", "two/bot", "--tail", "1", "-o", "text", "--ascii",
-        ],
+        "logs one/bot two/bot --tail 1 -o text --ascii",
     )
     .await;
     assert!(
@@ -230,13 +230,9 @@ async fn several_logs_are_merged_by_time() {
         "{}",
         ascii.out
     );
-    let alone = runtail(
-        folder.path(),
-        &["logs", "two/bot", "-o", "text", "--tail", "1"],
-    )
-    .await;
+    let alone = runtail(folder.path(), "logs two/bot -o text --tail 1").await;
     assert_eq!(alone.out, "2026-11-21T10:00:09.000Z INFO     last\n");
-    let whole = runtail(folder.path(), &["logs", "one/bot", "-o", "json"]).await;
+    let whole = runtail(folder.path(), "logs one/bot -o json").await;
     assert_eq!(
         serde_json::from_str::<Value>(&whole.out)
             .unwrap()
@@ -305,7 +301,7 @@ async fn hostile_and_huge_log_lines_are_sanitized() {
     ])
     .await;
     let folder = configured(&[("p", server.url.as_str())]);
-    let text = runtail(folder.path(), &["logs", "bot", "-o", "text"]).await;
+    let text = runtail(folder.path(), "logs bot -o text").await;
     let lines: Vec<&str> = text.out.lines().collect();
     assert_eq!(
         lines[..4],
@@ -325,7 +321,7 @@ async fn hostile_and_huge_log_lines_are_sanitized() {
         "                         {\"event\":\"no message\"}"
     );
     assert!(!text.out.contains('\x1b'));
-    let rows = runtail(folder.path(), &["logs", "bot"]).await.rows();
+    let rows = runtail(folder.path(), "logs bot").await.rows();
     assert_eq!(
         (rows[2]["message"].as_str(), &rows[3]["event"]),
         (Some(huge.as_str()), &value!("no message"))
@@ -344,53 +340,45 @@ async fn logs_options_limit_what_is_requested() {
             .map(|n| n.to_string())
             .collect::<Vec<_>>()
     };
-    let messages = async |args: &[&str]| {
-        messages(&runtail(folder.path(), &[&["logs", "bot"], args].concat()).await)
-    };
+    let messages =
+        async |args: &str| messages(&runtail(folder.path(), format!("logs bot {args}")).await);
     assert_eq!(
-        messages(&[]).await,
+        messages("").await,
         numbers(150, 1),
         "the default is a hundred lines"
     );
     assert_eq!(
-        messages(&["--tail", "all"]).await,
+        messages("--tail all").await,
         numbers(0, 1),
         "three pages without a cursor"
     );
-    assert_eq!(messages(&["--tail", "3"]).await, numbers(247, 1));
+    assert_eq!(messages("--tail 3").await, numbers(247, 1));
     assert_eq!(
-        messages(&["--since", "2026-11-21T10:02:00Z"]).await,
+        messages("--since 2026-11-21T10:02:00Z").await,
         numbers(120, 1),
         "all lines since then"
     );
     assert_eq!(
-        messages(&["--level", "error"]).await,
+        messages("--level error").await,
         numbers(3, 4),
         "although the server has no filter"
     );
-    let ended = runtail(folder.path(), &["logs", "bot", "--tail", "0"]).await;
+    let ended = runtail(folder.path(), "logs bot --tail 0").await;
     assert_eq!(
         (ended.code, ended.out.as_str(), ended.err.as_str()),
         (0, "", "runtail: no matching lines\n")
     );
-    let asked = |args: &'static [&'static str]| {
-        let (folder, server) = (folder.path(), &server);
-        async move {
-            assert_eq!(
-                runtail(folder, &[&["logs", "bot"], args].concat())
-                    .await
-                    .code,
-                0
-            );
-            server.seen().last().unwrap().json()
-        }
+    let asked = async |args: &str| {
+        let ended = runtail(folder.path(), format!("logs bot {args}")).await;
+        ended.expect(0);
+        server.seen().last().unwrap().json()
     };
-    let body = asked(&["--level", "warn", "--query", "a b", "--tail", "5"]).await;
+    let body = asked("--level warn --query 'a b' --tail 5").await;
     assert_eq!(
         body,
         value!({"order": "desc", "limit": 100, "level": "WARNING", "query": "a b"})
     );
-    let since: Timestamp = asked(&["--since", "1h"]).await["start_time"]
+    let since: Timestamp = asked("--since 1h").await["start_time"]
         .as_str()
         .unwrap()
         .parse()
@@ -422,7 +410,7 @@ async fn logs_usage_errors() {
     ] {
         let ended = runtail(folder.path(), &[&["logs"], args].concat()).await;
         assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{args:?}");
-        assert!(ended.err.contains(says), "{args:?}: {}", ended.err);
+        ended.says(says);
     }
 }
 
@@ -446,7 +434,7 @@ async fn an_unreadable_log_does_not_stop_the_others() {
         ("vanished", vanished.url.as_str()),
         ("refused", refused.url.as_str()),
     ]);
-    let ended = runtail(folder.path(), &["logs", "vanished/gone", "good/bot"]).await;
+    let ended = runtail(folder.path(), "logs vanished/gone good/bot").await;
     assert_eq!(
         (ended.code, messages(&ended)),
         (1, vec!["here".to_string()])
@@ -456,21 +444,13 @@ async fn an_unreadable_log_does_not_stop_the_others() {
         "{}",
         ended.err
     );
-    assert!(
-        ended.err.contains("404: Deployment ID d-9 not found."),
-        "{}",
-        ended.err
-    );
-    let ended = runtail(folder.path(), &["logs", "good/bot", "refused/gone"]).await;
+    ended.says("404: Deployment ID d-9 not found.");
+    let ended = runtail(folder.path(), "logs good/bot refused/gone").await;
     assert_eq!((ended.code, ended.rows().len()), (3, 1));
-    let ended = runtail(folder.path(), &["logs", "good/bot", "good/none"]).await;
+    let ended = runtail(folder.path(), "logs good/bot good/none").await;
     assert_eq!((ended.code, ended.rows().len()), (1, 1));
-    assert!(
-        ended.err.contains("there is no deployment \"good/none\""),
-        "{}",
-        ended.err
-    );
-    let ended = runtail(folder.path(), &["logs", "vanished/gone", "-o", "json"]).await;
+    ended.says("there is no deployment \"good/none\"");
+    let ended = runtail(folder.path(), "logs vanished/gone -o json").await;
     assert_eq!((ended.code, ended.out.as_str()), (1, ""));
     // With --follow: the unreadable log ends, the others continue.
     let args = [&["logs", "vanished/gone", "good/bot"], &FOLLOW[..]].concat();
@@ -483,47 +463,10 @@ async fn an_unreadable_log_does_not_stop_the_others() {
     );
     // Nothing is left to follow.
     for (name, expected) in [("vanished/gone", 1), ("refused/gone", 3)] {
-        let ended = runtail(folder.path(), &[&["logs", name], &FOLLOW[..]].concat()).await;
-        assert_eq!(ended.code, expected, "{}", ended.err);
+        runtail(folder.path(), &[&["logs", name], &FOLLOW[..]].concat())
+            .await
+            .expect(expected);
     }
-}
-
-#[tokio::test]
-async fn logs_follow_uses_the_servers_clock() {
-    // The server's clock is an hour behind; its lines have no ids, and two are equal.
-    let now = Timestamp::now().as_millisecond() - 3_600_000;
-    let (log, server) = log_of((0..3).map(|n| row(now + n, "again"))).await;
-    let folder = configured(&[("p", server.url.as_str())]);
-    let mut running = Running::start(
-        folder.path(),
-        &[&["logs", "bot", "--tail", "2"], &FOLLOW[..]].concat(),
-    );
-    for _ in 0..2 {
-        assert_eq!(running.message().await, "again");
-    }
-    for n in 0..5 {
-        log.add([
-            row(now + 2, "again"),
-            row(now + 2 + n / 2, &format!("line {n}")),
-        ]);
-        let mut both = [running.message().await, running.message().await];
-        both.sort();
-        assert_eq!(both, ["again".to_string(), format!("line {n}")]);
-    }
-    let (code, rest, err) = running.interrupt().await;
-    assert_eq!((code, rest.len(), err.as_str()), (130, 0, ""));
-    let newest = Timestamp::from_millisecond(now + 4).unwrap();
-    let starts = server
-        .seen()
-        .into_iter()
-        .filter(|seen| seen.method == "POST")
-        .filter_map(|seen| {
-            seen.json()["start_time"]
-                .as_str()
-                .map(|at| at.parse::<Timestamp>().unwrap())
-        });
-    let starts: Vec<Timestamp> = starts.collect();
-    assert!(starts.iter().all(|start| *start <= newest), "{starts:?}");
 }
 
 async fn simulated(logs: Logs, speed: f64) -> (Sim, tempfile::TempDir) {
@@ -556,67 +499,6 @@ fn assert_each_once(positions: &[i64], speed: f64) {
         gaps.iter().all(|gap| (pace - 1..=pace + 1).contains(gap)),
         "{gaps:?}"
     );
-}
-
-#[tokio::test]
-async fn both_log_api_generations_work_with_and_without_ids() {
-    for (v1, v2, ids) in [
-        (true, false, true),
-        (true, false, false),
-        (false, true, true),
-        (false, true, false),
-    ] {
-        let (sim, folder) = simulated(Logs { v1, v2, ids }, 100.0).await;
-        let name = "amber-agent-0000";
-        let build = runtail(folder.path(), &["logs", name, "--build"]).await;
-        let messages = messages(&build);
-        assert_eq!(
-            (build.code, messages.last().map(String::as_str)),
-            (0, Some("DONE")),
-            "{}",
-            build.err
-        );
-        assert!(
-            messages[0].starts_with("Starting build of main"),
-            "{messages:?}"
-        );
-        assert_eq!(build.rows()[0].get("id").is_some(), ids);
-        // The log of one revision, and the log of the deployment, which that revision serves.
-        let revision = runtail(folder.path(), &["revisions", "list", name, "--limit", "1"])
-            .await
-            .rows()[0]["id"]
-            .clone();
-        let revision = revision.as_str().unwrap();
-        for scope in [&["--revision", revision][..], &[]] {
-            let mut running = Running::start(
-                folder.path(),
-                &[&["logs", name, "--tail", "150"], scope, &FOLLOW].concat(),
-            );
-            let mut positions = Vec::new();
-            while positions.len() < 160 {
-                positions.push(position(&running.line().await));
-            }
-            let (code, rest, err) = running.interrupt().await;
-            assert_eq!((code, err.as_str()), (130, ""));
-            positions.extend(rest.iter().map(|line| position(line)));
-            assert_each_once(&positions, 100.0);
-        }
-        let asked = |part: &str| {
-            sim.requests()
-                .iter()
-                .filter(|one| one.path.contains(part))
-                .count()
-        };
-        let tried_in_vain = if v1 {
-            asked("/v2/deployment-logs")
-        } else {
-            asked("/v1/projects")
-        };
-        assert!(
-            tried_in_vain <= if v1 { 0 } else { 3 },
-            "each command detects the generation once: {tried_in_vain}"
-        );
-    }
 }
 
 #[tokio::test]

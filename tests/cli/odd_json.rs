@@ -4,10 +4,11 @@
 use crate::ended::{self, Ended, write_config};
 use axum::response::Response;
 use runtail_testkit::common::{Seen, Server, json, response};
+use runtail_testkit::process::Args;
 use serde_json::json as value;
 
 /// Runs a command on the server of a case.
-async fn runtail(server: &Server, args: &[&str]) -> Ended {
+async fn runtail(server: &Server, args: impl Args) -> Ended {
     let folder = write_config(&format!(
         "default_profiles = [\"case\"]\n[profiles.case]\nagent_server = \"{0}\"\n[profiles.both]\nagent_server = \"{0}\"\ncontrol_plane = \"{0}\"\n",
         server.url
@@ -180,7 +181,7 @@ async fn received_values_are_printed_and_sent_exactly() {
             },
         )
         .await;
-    let text = runtail(&server, &["threads", "state", THREAD, "-o", "jsonl"])
+    let text = runtail(&server, format!("threads state {THREAD} -o jsonl"))
         .await
         .expect(0)
         .out;
@@ -193,51 +194,25 @@ async fn received_values_are_printed_and_sent_exactly() {
 async fn half_an_emoji_is_not_sent() {
     for (args, said) in [
         (
-            vec![
-                "run",
-                "agent",
-                "--thread",
-                THREAD,
-                "--input",
-                r#"{"messages":[{"content":"Ship \ud83d!"}]}"#,
-            ],
+            format!(
+                r#"run agent --thread {THREAD} --input '{{"messages":[{{"content":"Ship \ud83d!"}}]}}'"#
+            ),
             "--input: half of a character in messages.0.content (",
         ),
         (
-            vec![
-                "run",
-                "agent",
-                "--stateless",
-                "--input",
-                r#"{"a":{"\ude00":1}}"#,
-            ],
+            r#"run agent --stateless --input {"a":{"\ude00":1}}"#.to_owned(),
             "--input: half of a character in a.\u{fffd} (",
         ),
         (
-            vec![
-                "run",
-                "agent",
-                "--thread",
-                THREAD,
-                "--input",
-                "{}",
-                "--metadata",
-                r#"{"a":["\ud83d"]}"#,
-            ],
+            format!(r#"run agent --thread {THREAD} --input {{}} --metadata {{"a":["\ud83d"]}}"#),
             "--metadata: half of a character in a.0 (",
         ),
         (
-            vec![
-                "state",
-                "set",
-                THREAD,
-                "--values",
-                r#"{"a":"Ship \ud83d!"}"#,
-            ],
+            format!(r#"state set {THREAD} --values '{{"a":"Ship \ud83d!"}}'"#),
             "--values: half of a character in a (",
         ),
         (
-            vec!["run", "agent", "--input", r#"{"a":"\ud83d"}"#],
+            r#"run agent --input {"a":"\ud83d"}"#.to_owned(),
             "--input: half of a character in a (",
         ),
     ] {
@@ -247,18 +222,11 @@ async fn half_an_emoji_is_not_sent() {
             false => answer("", seen),
         })
         .await;
-        let done = runtail(&server, &args).await;
-        assert!(
-            done.code == 2 && done.err.contains(said),
-            "{args:?}: {}",
-            done.err
-        );
-        assert!(
-            done.err
-                .contains("an emoji was cut in two: complete or remove it"),
-            "{}",
-            done.err
-        );
+        runtail(&server, &*args)
+            .await
+            .expect(2)
+            .says(said)
+            .says("an emoji was cut in two: complete or remove it");
         // Not even a thread for the run was created.
         assert!(
             !server
@@ -292,28 +260,28 @@ async fn half_an_emoji_in_a_question_or_a_description_hides_nothing() {
     .await;
     for (args, text) in [
         (
-            vec!["assistants", "list", "-o", "jsonl"],
+            "assistants list -o jsonl".to_owned(),
             r#""description":"Ship \ud83d","score":null"#,
         ),
         (
-            vec!["assistants", "get", ID, "-o", "json"],
+            format!("assistants get '{ID}' -o json"),
             r#""description": "Ship \ud83d""#,
         ),
         (
-            vec!["threads", "list", "-o", "jsonl"],
+            "threads list -o jsonl".to_owned(),
             r#"{"question":"Send \ud83d?","amount":null}"#,
         ),
         (
-            vec!["threads", "get", THREAD, "-o", "jsonl"],
+            format!("threads get {THREAD} -o jsonl"),
             r#"{"question":"Send \ud83d?","amount":null}"#,
         ),
         (
-            vec!["threads", "state", THREAD, "-o", "jsonl"],
+            format!("threads state {THREAD} -o jsonl"),
             r#"{"question":"Send \ud83d?","amount":null}"#,
         ),
-        (vec!["inbox", "-o", "table"], "Send \u{fffd}?"),
+        ("inbox -o table".to_owned(), "Send \u{fffd}?"),
     ] {
-        let out = runtail(&server, &args).await.expect(0).out;
+        let out = runtail(&server, &*args).await.expect(0).out;
         assert!(out.contains(text), "{args:?}: {out}");
     }
 }
@@ -367,12 +335,8 @@ async fn a_row_of_any_list_costs_only_itself() {
         let why = format!(
             "{place}: 2 rows of the list of {list} couldn't be read: a row is not a record: 7"
         );
-        assert!(
-            done.rows().len() == 1 && done.err.contains(&why),
-            "{args:?}: {} {}",
-            done.out,
-            done.err
-        );
+        done.says(&why);
+        assert!(done.rows().len() == 1, "{}", done.err);
     }
 }
 
@@ -386,12 +350,9 @@ async fn a_row_that_is_no_record_costs_only_itself() {
         _ => answer("", seen),
     })
     .await;
-    let done = runtail(
-        &server,
-        &["threads", "search", "status:idle", "-o", "jsonl"],
-    )
-    .await
-    .expect(0);
+    let done = runtail(&server, "threads search status:idle -o jsonl")
+        .await
+        .expect(0);
     assert_eq!(
         (done.rows().len(), done.err.lines().count()),
         (1, 1),
@@ -415,23 +376,13 @@ async fn a_lookup_that_finds_nothing_says_which_rows_it_could_not_read() {
     })
     .await;
     let rows = "warning: 2 rows of the list of";
-    let done = runtail(&server, &["assistants", "get", "desk"])
-        .await
-        .expect(1);
+    let done = runtail(&server, "assistants get desk").await.expect(1);
     let why = format!("{rows} assistants couldn't be read: a row is not a record: 7");
-    assert!(
-        done.err.contains(&why) && done.err.contains("there is no assistant \"desk\""),
-        "{}",
-        done.err
-    );
-    let done = runtail(&server, &["store", "namespaces", "-o", "jsonl"])
+    done.says(&why).says("there is no assistant \"desk\"");
+    let done = runtail(&server, "store namespaces -o jsonl")
         .await
         .expect(0);
     let why = format!("{rows} namespaces couldn't be read: a row is not a namespace: 7");
-    assert!(
-        done.rows().len() == 1 && done.err.contains(&why),
-        "{} {}",
-        done.out,
-        done.err
-    );
+    done.says(&why);
+    assert!(done.rows().len() == 1, "{}", done.err);
 }

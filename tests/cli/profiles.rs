@@ -2,6 +2,7 @@
 
 use crate::ended::{Ended, ended};
 use runtail_testkit::common::{CANARY, Server, json};
+use runtail_testkit::process::Args;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -44,7 +45,7 @@ impl Home {
     }
 
     /// Runs the binary in the folder `agent`, with only the programs in `bin`.
-    async fn runtail(&self, args: &[&str]) -> Ended {
+    async fn runtail(&self, args: impl Args) -> Ended {
         std::fs::create_dir_all(self.path().join("agent")).unwrap();
         let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
         command
@@ -54,7 +55,7 @@ impl Home {
         command
             .env("PATH", self.path().join("bin"))
             .current_dir(self.path().join("agent"));
-        command.stdin(Stdio::null()).args(args);
+        command.stdin(Stdio::null()).args(args.words());
         ended(command).await
     }
 }
@@ -98,14 +99,14 @@ mod keychain {
             ),
         );
         install(&home, &format!("echo {CANARY}"));
-        home.runtail(&["deployments", "list"]).await.expect(0);
+        home.runtail("deployments list").await.expect(0);
         let arguments = home.read("arguments");
         let expected = match cfg!(target_os = "macos") {
             true => "find-generic-password -s lang smith -a prod -w\n",
             false => "lookup service lang smith account prod\n",
         };
         assert_eq!(arguments, expected, "the key is no argument");
-        let shown = home.runtail(&["config", "show"]).await.expect(0);
+        let shown = home.runtail("config show").await.expect(0);
         assert!(
             shown.out.contains("api_key_keyring = \"lang smith\""),
             "{}",
@@ -141,7 +142,7 @@ mod keychain {
             let all = format!("{} {}", ended.out, ended.err);
             all.split_whitespace().collect::<Vec<_>>().join(" ")
         };
-        let list = said(home.runtail(&["deployments", "list"]).await);
+        let list = said(home.runtail("deployments list").await);
         for part in [
             &*format!("the program {PROGRAM}, which reads the keychain, is not installed"),
             "use …_file or …_command",
@@ -156,7 +157,7 @@ mod keychain {
                 "exit 1"
             },
         );
-        let list = said(home.runtail(&["deployments", "list"]).await);
+        let list = said(home.runtail("deployments list").await);
         assert!(
             list.contains("the keychain has no entry langsmith/team; store it with: "),
             "{list}"
@@ -172,7 +173,7 @@ mod keychain {
         );
         // Another failure shows its reason, except in the doctor's report, because it may contain anything.
         install(&home, "echo 'locked' >&2; exit 7");
-        let list = said(home.runtail(&["deployments", "list"]).await);
+        let list = said(home.runtail("deployments list").await);
         assert!(
             list.contains(&format!(
                 "the command \"{PROGRAM}\" failed with exit code 7: locked"
@@ -188,7 +189,7 @@ mod keychain {
         install(&home, "exit 0");
         std::fs::remove_file(home.path().join("arguments")).unwrap();
         home.write("runtail/config.toml", &with(CANARY));
-        let list = said(home.runtail(&["deployments", "list"]).await.expect(2));
+        let list = said(home.runtail("deployments list").await.expect(2));
         assert!(
             list.contains("this is a key, not the name of a keychain entry"),
             "{list}"
@@ -215,16 +216,12 @@ async fn import_shows_the_changes_and_writes_only_when_confirmed() {
     let own = "# mine\n[profiles.mine]\nregion = \"aws\"\n";
     home.write("runtail/config.toml", own);
     // A script has to confirm.
-    let asked = home.runtail(&["config", "import"]).await.expect(2);
-    assert!(
-        asked.err.contains(
-            "Add 2 profiles to ~/runtail/config.toml: not confirmed; nothing was written"
-        ),
-        "{}",
-        asked.err
-    );
+    home.runtail("config import")
+        .await
+        .expect(2)
+        .says("Add 2 profiles to ~/runtail/config.toml: not confirmed; nothing was written");
     let dry = home
-        .runtail(&["config", "import", "--dry-run", "-o", "table"])
+        .runtail("config import --dry-run -o table")
         .await
         .expect(0);
     for line in [
@@ -242,14 +239,14 @@ async fn import_shows_the_changes_and_writes_only_when_confirmed() {
         "/.langsmith/config.json#/profiles/us/api_key\"\n",
         "/agent/.env#LANGSMITH_API_KEY\"\n",
     ] {
-        assert!(dry.err.contains(line), "{line}\n{}", dry.err);
+        dry.says(line);
     }
     assert_eq!(
         home.read("runtail/config.toml"),
         own,
         "nothing is written before --yes"
     );
-    let done = home.runtail(&["config", "import", "--yes"]).await.expect(0);
+    let done = home.runtail("config import --yes").await.expect(0);
     let rows: Vec<(String, String)> = done
         .rows()
         .iter()
@@ -278,15 +275,17 @@ async fn import_shows_the_changes_and_writes_only_when_confirmed() {
         "the other tool's file is only read"
     );
     // The imported profile has its key.
-    let shown = home.runtail(&["config", "show"]).await.expect(0);
+    let shown = home.runtail("config show").await.expect(0);
     assert!(
         shown.out.contains("[profiles.us]") && shown.err.is_empty(),
         "{}{}",
         shown.out,
         shown.err
     );
-    let again = home.runtail(&["config", "import", "--yes"]).await.expect(0);
-    assert!(again.err.contains("Nothing to import."), "{}", again.err);
+    home.runtail("config import --yes")
+        .await
+        .expect(0)
+        .says("Nothing to import.");
     assert_eq!(home.read("runtail/config.toml"), text);
 }
 
@@ -299,38 +298,19 @@ async fn import_adds_only_the_named_profiles_and_says_that_they_are_not_in_use()
         "runtail/config.toml",
         "default_profiles = [\"x\"]\n[profiles.x]\nregion = \"us\"\n",
     );
-    let unknown = home
-        .runtail(&["config", "import", "none", "--yes"])
+    home.runtail("config import none --yes")
         .await
-        .expect(2);
-    assert!(
-        unknown
-            .err
-            .contains("no profile named none can be imported"),
-        "{}",
-        unknown.err
-    );
-    assert!(
-        unknown.err.contains("there are: us, mine, agent"),
-        "{}",
-        unknown.err
-    );
-    let bad = home
-        .runtail(&["config", "import", "agent", "bad", "--yes"])
+        .expect(2)
+        .says("no profile named none can be imported")
+        .says("there are: us, mine, agent");
+    home.runtail("config import agent bad --yes")
         .await
-        .expect(2);
-    assert!(
-        bad.err.contains("plain http to another machine"),
-        "{}",
-        bad.err
-    );
-    let done = home
-        .runtail(&["config", "import", "agent", "--yes"])
-        .await
-        .expect(0);
+        .expect(2)
+        .says("plain http to another machine");
+    let done = home.runtail("config import agent --yes").await.expect(0);
     assert_eq!(done.rows().len(), 1, "{}", done.out);
     let said = "agent is not in use, because default_profiles doesn't name it: add it there, or use --profile.";
-    assert!(done.err.contains(said), "{}", done.err);
+    done.says(said);
     let text = home.read("runtail/config.toml");
     assert!(
         text.contains("[profiles.agent]") && !text.contains("[profiles.us]"),
@@ -351,14 +331,7 @@ async fn import_uses_the_key_and_reports_what_is_missing() {
         )
         .await;
     let home = Home::new();
-    let nothing = home.runtail(&["config", "import", "--yes"]).await.expect(0);
-    assert!(
-        nothing.err.contains(
-            "Nothing to import: there is no ~/.langsmith/config.json, ~/agent/.env or ~/agent/langgraph.json."
-        ),
-        "{}",
-        nothing.err
-    );
+    home.runtail("config import --yes").await.expect(0).says("Nothing to import: there is no ~/.langsmith/config.json, ~/agent/.env or ~/agent/langgraph.json.");
     assert!(!home.path().join("runtail/config.toml").exists());
     home.write(
         "agent/prod.env",
@@ -371,34 +344,22 @@ async fn import_uses_the_key_and_reports_what_is_missing() {
     #[cfg(unix)]
     {
         home.mode("agent/prod.env", 0o644);
-        let open = home
-            .runtail(&["config", "import", "--dry-run"])
+        home.runtail("config import --dry-run")
             .await
-            .expect(0);
-        assert!(
-            open.err
-                .contains("agent: others can read the file with the key"),
-            "{}",
-            open.err
-        );
+            .expect(0)
+            .says("agent: others can read the file with the key");
         home.mode("agent/prod.env", 0o600);
     }
-    let added = home.runtail(&["config", "import", "--yes"]).await.expect(0);
-    assert!(
-        added.err.contains("will be created, readable only by you"),
-        "{}",
-        added.err
-    );
-    home.runtail(&["-p", "agent", "deployments", "list"])
+    home.runtail("config import --yes")
         .await
-        .expect(0);
+        .expect(0)
+        .says("will be created, readable only by you");
+    home.runtail("-p agent deployments list").await.expect(0);
     // An invalid configuration is not touched.
     home.write("runtail/config.toml", "[profiles.x]\n");
-    let invalid = home.runtail(&["config", "import", "--yes"]).await.expect(2);
-    assert!(
-        invalid.err.contains("the profile \"x\" has no server"),
-        "{}",
-        invalid.err
-    );
+    home.runtail("config import --yes")
+        .await
+        .expect(2)
+        .says("the profile \"x\" has no server");
     assert_eq!(home.read("runtail/config.toml"), "[profiles.x]\n");
 }

@@ -4,13 +4,14 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use runtail_testkit::fake_keys::Keys;
+use runtail_testkit::process::Args;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, Output};
 
 /// Runs the binary with a configuration of one profile that has this key.
-fn runtail(folder: &Path, key: &str, args: &[&str]) -> Output {
+fn runtail(folder: &Path, key: &str, args: impl Args) -> Output {
     let config = folder.join("config.toml");
     std::fs::write(
         &config,
@@ -25,7 +26,7 @@ fn runtail(folder: &Path, key: &str, args: &[&str]) -> Output {
         .current_dir(folder);
     command
         .args(["--config", config.to_str().unwrap()])
-        .args(args)
+        .args(args.words())
         .output()
         .unwrap()
 }
@@ -121,7 +122,7 @@ fn redacted_recordings_contain_no_part_of_any_key() {
     let folder = tempfile::tempdir().unwrap();
     let (events, secrets) = full_of_keys();
     std::fs::write(folder.path().join("a.jsonl"), recording(&events)).unwrap();
-    let ended = runtail(folder.path(), "", &["redact", "a.jsonl"]);
+    let ended = runtail(folder.path(), "", "redact a.jsonl");
     assert!(ended.status.success(), "{}", text(&ended.stderr));
     let left = std::fs::read_to_string(folder.path().join("a.redacted.jsonl")).unwrap();
     let all = left.clone() + &joined(&left).into_values().collect::<String>();
@@ -137,18 +138,14 @@ fn redacted_recordings_contain_no_part_of_any_key() {
         "{:?}",
         joined(&left)
     );
-    let ended = runtail(folder.path(), "", &["verify", "a.redacted.jsonl"]);
+    let ended = runtail(folder.path(), "", "verify a.redacted.jsonl");
     assert!(
         ended.status.success() && text(&ended.stdout).contains("sound"),
         "{}",
         text(&ended.stderr)
     );
     // A second run removes nothing.
-    let ended = runtail(
-        folder.path(),
-        "",
-        &["redact", "a.redacted.jsonl", "--dry-run"],
-    );
+    let ended = runtail(folder.path(), "", "redact a.redacted.jsonl --dry-run");
     assert_eq!(text(&ended.stdout), "nothing to remove\n");
 }
 
@@ -164,7 +161,7 @@ fn redact_removes_configured_keys_in_any_encoding() {
         .into();
     events.extend(tokens("m-1", &format!("it is {key}, really"), 1));
     std::fs::write(folder.path().join("a.jsonl"), recording(&events)).unwrap();
-    let preview = runtail(folder.path(), &key, &["redact", "a.jsonl", "--dry-run"]);
+    let preview = runtail(folder.path(), &key, "redact a.jsonl --dry-run");
     let preview = text(&preview.stdout);
     assert!(
         preview.contains("event 1  a  24 B  configured keys  …\n"),
@@ -174,11 +171,7 @@ fn redact_removes_configured_keys_in_any_encoding() {
         preview.ends_with("6 places, 244 B: configured keys\n"),
         "{preview}"
     );
-    let ended = runtail(
-        folder.path(),
-        &key,
-        &["redact", "a.jsonl", "--to", "b.jsonl"],
-    );
+    let ended = runtail(folder.path(), &key, "redact a.jsonl --to b.jsonl");
     assert!(
         ended.status.success() && ended.stderr.is_empty(),
         "{}",
@@ -198,7 +191,7 @@ fn redact_removes_configured_keys_in_any_encoding() {
         "{left}"
     );
     // Keys that can't be searched for are reported.
-    let ended = runtail(folder.path(), "", &["redact", "a.jsonl", "--to", "c.jsonl"]);
+    let ended = runtail(folder.path(), "", "redact a.jsonl --to c.jsonl");
     let said = text(&ended.stderr);
     assert!(
         said.contains(
@@ -225,13 +218,13 @@ fn a_redacted_recording_shows_no_key_that_colors_divide() {
     events.extend(tokens("m-1", &format!("it is {colored} end"), 1));
     std::fs::write(folder.path().join("a.jsonl"), recording(&events)).unwrap();
     assert!(
-        runtail(folder.path(), "", &["redact", "a.jsonl", "--to", "b.jsonl"])
+        runtail(folder.path(), "", "redact a.jsonl --to b.jsonl")
             .status
             .success()
     );
     for format in ["text", "jsonl", "json"] {
         let replayed = |name| {
-            let ended = runtail(folder.path(), "", &["replay", name, "-o", format]);
+            let ended = runtail(folder.path(), "", format!("replay {name} -o '{format}'"));
             text(&ended.stdout) + &text(&ended.stderr)
         };
         let shown = replayed("b.jsonl");
@@ -246,7 +239,7 @@ fn a_redacted_recording_shows_no_key_that_colors_divide() {
 fn an_input_without_records_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("a.jsonl"), "no recording\n").unwrap();
-    let ended = runtail(folder.path(), "", &["redact", "a.jsonl"]);
+    let ended = runtail(folder.path(), "", "redact a.jsonl");
     assert!(
         !ended.status.success() && text(&ended.stderr).contains("not a recording"),
         "{}",
@@ -325,7 +318,7 @@ fn detect_secrets_finds_nothing_in_a_redacted_recording() {
     let (events, _) = full_of_keys();
     std::fs::write(folder.path().join("a.jsonl"), recording(&events)).unwrap();
     assert!(
-        runtail(folder.path(), "", &["redact", "a.jsonl"])
+        runtail(folder.path(), "", "redact a.jsonl")
             .status
             .success()
     );

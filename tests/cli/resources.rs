@@ -1,60 +1,16 @@
 //! `assistants`, `crons` and `store` against the simulator.
 
-use runtail_sim::{Options, Scenario, Sim};
-use runtail_testkit::process::{Done, command, launch};
+use crate::fork::World;
+use runtail_sim::Scenario;
+use runtail_testkit::server::text;
 use serde_json::{Value, json};
 
-struct World {
-    sim: Sim,
-    url: String,
-    http: reqwest::Client,
-}
-
 impl World {
-    async fn start(scenario: Scenario) -> World {
-        rustls::crypto::ring::default_provider()
-            .install_default()
-            .ok();
-        let sim = Sim::start(Options {
-            speed: 1000.0,
-            scenario,
-            ..Options::default()
-        })
-        .await
-        .expect("servers on loopback");
-        let http = reqwest::Client::builder()
-            .no_proxy()
-            .build()
-            .expect("a client");
-        let url = sim.agents()[0].url.trim_end_matches('/').to_string();
-        World { sim, url, http }
-    }
-
-    async fn send(&self, method: reqwest::Method, path: &str, body: Value) -> Value {
-        let request = self
-            .http
-            .request(method, format!("{}{path}", self.url))
-            .header("content-type", "application/json");
-        let text = request
-            .body(body.to_string())
-            .send()
-            .await
-            .expect("a response")
-            .text()
-            .await
-            .expect("a body");
-        serde_json::from_str(&text).unwrap_or(Value::Null)
-    }
-
-    async fn post(&self, path: &str, body: Value) -> Value {
-        self.send(reqwest::Method::POST, path, body).await
-    }
-
     /// Creates an assistant with three versions: large, small, and small with another team.
     async fn assistant(&self) -> String {
         let body = json!({"graph_id": "approval", "name": "mine", "context": {"model": "large"}, "metadata": {"team": "x"}});
         let row = self.post("/assistants", body).await;
-        let id = row["assistant_id"].as_str().expect("an id").to_owned();
+        let id = text(&row, "assistant_id");
         let path = format!("/assistants/{id}");
         self.send(
             reqwest::Method::PATCH,
@@ -69,10 +25,6 @@ impl World {
         )
         .await;
         id
-    }
-
-    fn runtail(&self, args: &[&str]) -> Done {
-        launch(command(["--url", self.url.as_str()].iter().chain(args)), "").wait()
     }
 
     /// The write requests so far: method and path.
@@ -90,11 +42,11 @@ impl World {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn versions_are_listed_compared_and_restored() {
-    let world = World::start(Scenario::Empty).await;
+    let world = World::start(Scenario::Empty, 1000.0).await;
     let id = world.assistant().await;
     world.sim.forget_requests();
     let rows = world
-        .runtail(&["assistants", "versions", "mine small"])
+        .runtail("assistants versions 'mine small'")
         .expect(0)
         .json_lines();
     let numbers: Vec<&Value> = rows.iter().map(|row| &row["version"]).collect();
@@ -103,7 +55,7 @@ async fn versions_are_listed_compared_and_restored() {
         (vec![&json!(3), &json!(2), &json!(1)], &json!(true))
     );
     let changes = world
-        .runtail(&["assistants", "diff", &id, "1", "2"])
+        .runtail(format!("assistants diff {id} 1 2"))
         .expect(0)
         .json_lines();
     let paths: Vec<&str> = changes
@@ -115,23 +67,19 @@ async fn versions_are_listed_compared_and_restored() {
         "{paths:?}"
     );
     let preview = world
-        .runtail(&["assistants", "restore", &id, "1", "--dry-run"])
+        .runtail(format!("assistants restore {id} 1 --dry-run"))
         .expect(0);
     assert_eq!(world.writes(), [""; 0], "a dry run sends nothing");
     let warns = preview
         .stdout
         .contains("`context` is probably not restored");
     assert!(warns, "{}", preview.stdout);
-    let refused = world
-        .runtail(&["assistants", "restore", &id, "1"])
-        .expect(2);
-    assert!(
-        refused.stderr.contains("add --yes to confirm"),
-        "{}",
-        refused.stderr
-    );
+    world
+        .runtail(format!("assistants restore {id} 1"))
+        .expect(2)
+        .says("add --yes to confirm");
     let done = world
-        .runtail(&["assistants", "restore", &id, "1", "--yes"])
+        .runtail(format!("assistants restore {id} 1 --yes"))
         .expect(0);
     assert_eq!(world.writes(), [format!("POST /assistants/{id}/latest")]);
     let row = done.json();
@@ -140,21 +88,15 @@ async fn versions_are_listed_compared_and_restored() {
             .stderr
             .contains("warning: not restored: context is {\"model\":\"small\"}, version 1 has {\"model\":\"large\"}");
     assert!(says, "{}", done.stderr);
-    let missing = world
-        .runtail(&["assistants", "restore", &id, "9", "--yes"])
-        .expect(1);
-    assert!(
-        missing
-            .stderr
-            .contains("There is no version 9. The versions are 3, 2, 1."),
-        "{}",
-        missing.stderr
-    );
+    world
+        .runtail(format!("assistants restore {id} 9 --yes"))
+        .expect(1)
+        .says("There is no version 9. The versions are 3, 2, 1.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_assistant_that_was_deleted_is_reported() {
-    let world = World::start(Scenario::Empty).await;
+    let world = World::start(Scenario::Empty, 1000.0).await;
     let id = world.assistant().await;
     world
         .send(
@@ -164,22 +106,20 @@ async fn an_assistant_that_was_deleted_is_reported() {
         )
         .await;
     for args in [
-        ["assistants", "get", &id].as_slice(),
-        &["assistants", "restore", &id, "1", "--yes"],
+        format!("assistants get {id}"),
+        format!("assistants restore {id} 1 --yes"),
     ] {
-        let done = world.runtail(args).expect(1);
-        assert!(
-            done.stderr.contains(&format!("there is no assistant {id}")),
-            "{args:?}: {}",
-            done.stderr
-        );
+        world
+            .runtail(&*args)
+            .expect(1)
+            .says(&format!("there is no assistant {id}"));
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn schemas_are_shown() {
-    let world = World::start(Scenario::Empty).await;
-    let done = world.runtail(&["assistants", "schemas", "approval"]);
+    let world = World::start(Scenario::Empty, 1000.0).await;
+    let done = world.runtail("assistants schemas approval");
     let row = done.expect(0).json();
     assert_eq!(row["graph_id"], "approval");
     assert_eq!(row["state_schema"]["properties"]["log"]["type"], "array");
@@ -187,7 +127,7 @@ async fn schemas_are_shown() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cron_is_created_changed_paused_and_deleted() {
-    let world = World::start(Scenario::Empty).await;
+    let world = World::start(Scenario::Empty, 1000.0).await;
     world.sim.forget_requests();
     let create = [
         "crons",
@@ -225,27 +165,17 @@ async fn a_cron_is_created_changed_paused_and_deleted() {
             .is_some_and(|at| at.contains("-01-01T08:00:00")),
         "{row}"
     );
-    let listed = world.runtail(&["crons", "list", "-o", "table"]).expect(0);
+    let listed = world.runtail("crons list -o table").expect(0);
     assert!(
         listed.stdout.contains("0 9 1 1 *  Europe/Warsaw"),
         "{}",
         listed.stdout
     );
-    let row = world.runtail(&[
-        "crons",
-        "update",
-        cron,
-        "--schedule",
-        "30 8 * * 1-5",
-        "--input",
-        r#"{"amount": 6}"#,
-    ]);
+    let row = world.runtail(format!(
+        r#"crons update {cron} --schedule '30 8 * * 1-5' --input '{{"amount": 6}}'"#
+    ));
     let done = row.expect(0);
-    assert!(
-        done.stderr.contains("input.amount: 5 → 6"),
-        "{}",
-        done.stderr
-    );
+    done.says("input.amount: 5 → 6");
     assert_eq!(
         (
             &done.json()["schedule"],
@@ -253,29 +183,35 @@ async fn a_cron_is_created_changed_paused_and_deleted() {
         ),
         (&json!("30 8 * * 1-5"), &json!(6))
     );
-    assert!(world.runtail(&["crons", "pause", cron]).expect(0).json()["enabled"] == false);
-    let again = world.runtail(&["crons", "pause", cron]).expect(0);
-    assert!(
-        again.stderr.contains("is already paused"),
-        "{}",
-        again.stderr
-    );
-    assert!(world.runtail(&["crons", "resume", cron]).expect(0).json()["enabled"] == true);
     assert!(
         world
-            .runtail(&["crons", "delete", cron])
+            .runtail(format!("crons pause {cron}"))
+            .expect(0)
+            .json()["enabled"]
+            == false
+    );
+    world
+        .runtail(format!("crons pause {cron}"))
+        .expect(0)
+        .says("is already paused");
+    assert!(
+        world
+            .runtail(format!("crons resume {cron}"))
+            .expect(0)
+            .json()["enabled"]
+            == true
+    );
+    assert!(
+        world
+            .runtail(format!("crons delete {cron}"))
             .expect(2)
             .stderr
             .contains("--yes")
     );
-    let deleted = world.runtail(&["crons", "delete", cron, "--yes"]).expect(0);
-    assert!(
-        deleted
-            .stderr
-            .contains("their threads are deleted when they end"),
-        "{}",
-        deleted.stderr
-    );
+    world
+        .runtail(format!("crons delete {cron} --yes"))
+        .expect(0)
+        .says("their threads are deleted when they end");
     let path = format!("/runs/crons/{cron}");
     let patch = format!("PATCH {path}");
     let expected = [
@@ -287,57 +223,31 @@ async fn a_cron_is_created_changed_paused_and_deleted() {
     ];
     assert_eq!(world.writes(), expected);
     for args in [
-        ["crons", "get", cron].as_slice(),
-        &["crons", "resume", cron],
-        &["crons", "delete", cron, "--yes"],
+        format!("crons get {cron}"),
+        format!("crons resume {cron}"),
+        format!("crons delete {cron} --yes"),
     ] {
-        let done = world.runtail(args).expect(1);
-        assert!(
-            done.stderr.contains(&format!("there is no cron {cron}")),
-            "{args:?}: {}",
-            done.stderr
-        );
+        world
+            .runtail(&*args)
+            .expect(1)
+            .says(&format!("there is no cron {cron}"));
     }
-    let bad = world
-        .runtail(&["crons", "create", "approval", "--schedule", "bad"])
-        .expect(1);
-    assert!(
-        bad.stderr.contains("Invalid cron schedule: 'bad'"),
-        "{}",
-        bad.stderr
-    );
-    let bad = world
-        .runtail(&[
-            "crons",
-            "create",
-            "approval",
-            "--schedule",
-            "0 9 * * 1",
-            "--timezone",
-            "Mars/X",
-        ])
-        .expect(1);
-    assert!(
-        bad.stderr.contains("Invalid timezone: 'Mars/X'"),
-        "{}",
-        bad.stderr
-    );
+    world
+        .runtail("crons create approval --schedule bad")
+        .expect(1)
+        .says("Invalid cron schedule: 'bad'");
+    world
+        .runtail("crons create approval --schedule '0 9 * * 1' --timezone Mars/X")
+        .expect(1)
+        .says("Invalid timezone: 'Mars/X'");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_next_run_of_a_cron_is_the_servers() {
-    let world = World::start(Scenario::Empty).await;
-    let create = [
-        "crons",
-        "create",
-        "release",
-        "--schedule",
-        "* * * * *",
-        "--input",
-        r#"{"seconds": 0}"#,
-    ];
+    let world = World::start(Scenario::Empty, 1000.0).await;
+    let create = r#"crons create release --schedule '* * * * *' --input '{"seconds": 0}'"#;
     let row = world
-        .runtail(&[create.as_slice(), &["--on-run-completed", "keep"]].concat())
+        .runtail(format!("{create} --on-run-completed keep"))
         .expect(0)
         .json();
     let next = row["next_run_date"]
@@ -350,107 +260,65 @@ async fn the_next_run_of_a_cron_is_the_servers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn crons_and_a_store_are_not_offered_by_servers_without_them() {
-    let world = World::start(Scenario::Contract).await;
-    let done = world.runtail(&["crons", "list"]).expect(1);
-    assert!(
-        done.stderr.contains("this server doesn't offer crons"),
-        "{}",
-        done.stderr
-    );
-    let done = world
-        .runtail(&[
-            "crons",
-            "delete",
-            "01a20131-4b8d-7343-b7cc-753049e47444",
-            "--yes",
-        ])
-        .expect(1);
-    assert!(
-        done.stderr.contains("this server doesn't offer crons"),
-        "{}",
-        done.stderr
-    );
-    let done = world.runtail(&["store", "search"]).expect(1);
-    assert!(
-        done.stderr.contains("this server doesn't offer a store"),
-        "{}",
-        done.stderr
-    );
+    let world = World::start(Scenario::Contract, 1000.0).await;
+    world
+        .runtail("crons list")
+        .expect(1)
+        .says("this server doesn't offer crons");
+    world
+        .runtail("crons delete 01a20131-4b8d-7343-b7cc-753049e47444 --yes")
+        .expect(1)
+        .says("this server doesn't offer crons");
+    world
+        .runtail("store search")
+        .expect(1)
+        .says("this server doesn't offer a store");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn store_items_are_written_found_and_deleted() {
-    let world = World::start(Scenario::Empty).await;
+    let world = World::start(Scenario::Empty, 1000.0).await;
     world.sim.forget_requests();
     let done = world
-        .runtail(&[
-            "store",
-            "put",
-            "memo.u1",
-            "k",
-            r#"{"n": 1, "tags": ["a"], "deep": {"x": null}}"#,
-        ])
+        .runtail(r#"store put memo.u1 k '{"n": 1, "tags": ["a"], "deep": {"x": null}}'"#)
         .expect(0);
-    assert!(
-        done.stderr.contains("Create item memo.u1 k"),
-        "{}",
-        done.stderr
-    );
+    done.says("Create item memo.u1 k");
     assert_eq!(
         done.json()["value"],
         json!({"n": 1, "tags": ["a"], "deep": {"x": null}})
     );
-    let done = world
-        .runtail(&["store", "put", "memo.u1", "k", r#"{"n": 2}"#])
-        .expect(0);
+    let done = world.runtail(r#"store put memo.u1 k '{"n": 2}'"#).expect(0);
     for says in ["n: 1 → 2", "tags: no longer set", "can't be restored"] {
-        assert!(done.stderr.contains(says), "{says}: {}", done.stderr);
+        done.says(says);
     }
-    let same = world
-        .runtail(&["store", "put", "memo.u1", "k", r#"{"n": 2}"#])
-        .expect(0);
-    assert!(
-        same.stderr.contains("already has this value"),
-        "{}",
-        same.stderr
-    );
+    world
+        .runtail(r#"store put memo.u1 k '{"n": 2}'"#)
+        .expect(0)
+        .says("already has this value");
     assert_eq!(world.writes(), ["PUT /store/items"; 2]);
     assert_eq!(
-        world
-            .runtail(&["store", "get", "memo.u1", "k"])
-            .expect(0)
-            .json()["value"],
+        world.runtail("store get memo.u1 k").expect(0).json()["value"],
         json!({"n": 2})
     );
     let nowhere = world.runtail(&["store", "get", "", "k"]).expect(2);
     assert!(nowhere.stderr.contains("the namespace is empty"));
     let found = world
-        .runtail(&["store", "search", "memo", "--filter", "n=2"])
+        .runtail("store search memo --filter n=2")
         .expect(0)
         .json_lines();
     assert_eq!((found.len(), &found[0]["key"]), (1, &json!("k")));
     assert!(
         world
-            .runtail(&["store", "search", "memo", "--filter", "n=3"])
+            .runtail("store search memo --filter n=3")
             .expect(0)
             .json_lines()
             .is_empty()
     );
-    let namespaces = world
-        .runtail(&["store", "namespaces"])
-        .expect(0)
-        .json_lines();
+    let namespaces = world.runtail("store namespaces").expect(0).json_lines();
     assert_eq!(namespaces, [json!({"namespace": ["memo", "u1"]})]);
-    world
-        .runtail(&["store", "delete", "memo.u1", "k"])
-        .expect(2);
-    world
-        .runtail(&["store", "delete", "memo.u1", "k", "--yes"])
-        .expect(0);
-    for args in [
-        ["store", "get", "memo.u1", "k"].as_slice(),
-        &["store", "delete", "memo.u1", "k", "--yes"],
-    ] {
+    world.runtail("store delete memo.u1 k").expect(2);
+    world.runtail("store delete memo.u1 k --yes").expect(0);
+    for args in ["store get memo.u1 k", "store delete memo.u1 k --yes"] {
         let done = world.runtail(args).expect(1);
         assert!(
             done.stderr
@@ -461,14 +329,14 @@ async fn store_items_are_written_found_and_deleted() {
         );
     }
     for (value, says) in [(r#""text""#, "must be a JSON object"), ("{", "not JSON")] {
-        let done = world
-            .runtail(&["store", "put", "memo.u1", "k", value])
-            .expect(2);
-        assert!(done.stderr.contains(says), "{}", done.stderr);
+        world
+            .runtail(format!("store put memo.u1 k '{value}'"))
+            .expect(2)
+            .says(says);
     }
     assert!(
         world
-            .runtail(&["store", "put", "memo..u1", "k", "{}"])
+            .runtail("store put memo..u1 k {}")
             .expect(2)
             .stderr
             .contains("must not be empty")

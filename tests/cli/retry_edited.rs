@@ -1,7 +1,7 @@
 //! `threads retry --values`: one edit of several failed threads, each of which then runs again.
 
 use runtail_testkit::common::{Server, json as respond};
-use runtail_testkit::process::{Done, command, launch};
+use runtail_testkit::process::{Done, command, launch, run_at};
 use serde_json::{Value, json};
 
 const ASSISTANT: &str = "e234584d-b7bf-527f-9d06-ba77f8f5172d";
@@ -58,12 +58,12 @@ async fn serve() -> Server {
     .await
 }
 
-fn retry(server: &Server, threads: &[usize], options: &[&str]) -> Done {
+fn retry(server: &Server, threads: &[usize], options: &str) -> Done {
     let ids: Vec<String> = threads.iter().map(|n| id(*n)).collect();
-    let args = ["--url", server.url.as_str(), "threads", "retry"]
-        .into_iter()
-        .chain(ids.iter().map(String::as_str));
-    launch(command(args.chain(options.iter().copied())), "").wait()
+    run_at(
+        server.url.as_str(),
+        format!("threads retry {} {options}", ids.join(" ")),
+    )
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -137,7 +137,12 @@ fn writes(server: &Server) -> Vec<String> {
 async fn each_edited_thread_has_its_own_result() {
     let server = serve().await;
     let log = r#"{"log": ["b"]}"#;
-    let done = retry(&server, &[1, 2, 3, 4, 5, 6], &["--values", log, "--yes"]).expect(5);
+    let done = retry(
+        &server,
+        &[1, 2, 3, 4, 5, 6],
+        &format!("--values '{log}' --yes"),
+    )
+    .expect(5);
     let rows = done.json_lines();
     let statuses: Vec<&str> = rows
         .iter()
@@ -197,7 +202,7 @@ async fn each_edited_thread_has_its_own_result() {
         told.contains("! 5 threads: "),
         "the warnings are counted: {told}"
     );
-    let done = retry(&server, &[3], &["--values", log, "--yes"]).expect(1);
+    let done = retry(&server, &[3], &format!("--values '{log}' --yes")).expect(1);
     assert_eq!(done.json()["status"], "edited");
 }
 
@@ -205,32 +210,21 @@ async fn each_edited_thread_has_its_own_result() {
 async fn an_edit_of_several_threads_is_not_sent_without_a_yes_or_with_wrong_values() {
     let server = serve().await;
     let log = r#"{"log": ["b"]}"#;
-    let done = retry(&server, &[1, 2], &["--values", log]).expect(2);
-    assert!(
-        done.stderr
-            .contains("Edit and retry 2 threads: not confirmed"),
-        "{}",
-        done.stderr
-    );
-    let done = retry(&server, &[1, 6], &["--values", log, "--dry-run"]).expect(1);
+    retry(&server, &[1, 2], &format!("--values '{log}'"))
+        .expect(2)
+        .says("Edit and retry 2 threads: not confirmed");
+    let done = retry(&server, &[1, 6], &format!("--values '{log}' --dry-run")).expect(1);
     assert_eq!(done.json_lines()[0]["status"], "planned");
     for wrong in ["[1]", "null", "{}"] {
-        let done = retry(&server, &[1], &["--values", wrong, "--yes"]).expect(2);
-        assert!(
-            done.stderr
-                .contains("--values must be a JSON object with the keys to write"),
-            "{}",
-            done.stderr
-        );
+        retry(&server, &[1], &format!("--values '{wrong}' --yes"))
+            .expect(2)
+            .says("--values must be a JSON object with the keys to write");
     }
-    let done = retry(&server, &[1], &["--as-node", "act", "--yes"]).expect(2);
-    assert!(
-        done.stderr.contains("--as-node needs --values or --editor"),
-        "{}",
-        done.stderr
-    );
+    retry(&server, &[1], "--as-node act --yes")
+        .expect(2)
+        .says("--as-node needs --values or --editor");
     // A misspelled key, and a node after which nothing runs.
-    let done = retry(&server, &[1, 2], &["--values", r#"{"lgo": 1}"#, "--yes"]).expect(1);
+    let done = retry(&server, &[1, 2], r#"--values '{"lgo": 1}' --yes"#).expect(1);
     assert!(
         done.json_lines()
             .iter()
@@ -241,7 +235,7 @@ async fn an_edit_of_several_threads_is_not_sent_without_a_yes_or_with_wrong_valu
     let done = retry(
         &server,
         &[1],
-        &["--values", log, "--as-node", "act", "--yes"],
+        &format!("--values '{log}' --as-node act --yes"),
     )
     .expect(1);
     assert!(
@@ -278,14 +272,9 @@ async fn keys_for_several_threads_are_typed_in_the_editor() {
             .env("TMPDIR", std::env::temp_dir());
         launch(command, "").wait()
     };
-    let nothing = run("true").expect(0);
-    assert!(
-        nothing
-            .stderr
-            .contains("no key was written; nothing was sent"),
-        "{}",
-        nothing.stderr
-    );
+    run("true")
+        .expect(0)
+        .says("no key was written; nothing was sent");
     let refused = run(r#"echo "{\"lgo\": 1}" > "$1""#).expect(1);
     let (_, path) = refused
         .stderr

@@ -1,12 +1,12 @@
 //! `revisions list`, `diff` and `explain`, and the newest revisions in `deployments list`.
 
-use runtail_testkit::process::{Done, run};
+use runtail_testkit::process::{Args, Done, run};
 use runtail_testkit::scripted::{Reply, Scripted, config, refuse, status};
 use serde_json::{Value, json};
 
-fn runtail(server: &Scripted, args: &[&str]) -> Done {
+fn runtail(server: &Scripted, args: impl Args) -> Done {
     let (_folder, path) = config(&[("one", server)]);
-    let done = run(["--config", &path].iter().chain(args));
+    let done = run(["--config".into(), path].into_iter().chain(args.words()));
     let all = format!("{}{}", done.stdout, done.stderr);
     assert!(!all.contains("canary"), "{all}");
     done
@@ -51,9 +51,7 @@ fn history(active: Option<&str>) -> Scripted {
 #[test]
 fn revisions_list_shows_the_role_of_each_revision() {
     let roles = |server: &Scripted| -> Vec<String> {
-        let rows = runtail(server, &["revisions", "list", "bot"])
-            .expect(0)
-            .json_lines();
+        let rows = runtail(server, "revisions list bot").expect(0).json_lines();
         assert!(
             rows.iter()
                 .all(|row| row["profile"] == "one" && row["novel"] == json!({"b": 1, "a": 2}))
@@ -90,7 +88,7 @@ fn revisions_list_shows_the_role_of_each_revision() {
             "superseded?"
         ]
     );
-    let table = runtail(&history(None), &["revisions", "list", "bot", "-o", "table"])
+    let table = runtail(&history(None), "revisions list bot -o table")
         .expect(0)
         .stdout;
     let lines: Vec<Vec<&str>> = table
@@ -126,15 +124,12 @@ fn no_revision_of_an_unused_deployment_is_said_to_serve() {
                             "active_revision_id": "r3"});
     server.reply("/bot", &[answer(deployment.clone())]);
     server.reply("", &[answer(json!({"resources": [deployment]}))]);
-    let done = runtail(&server, &["revisions", "list", "bot", "-o", "table"]).expect(0);
+    let done = runtail(&server, "revisions list bot -o table").expect(0);
     let sentence = "Unused: the control plane counts the deployment as idle, and doesn't report whether its server runs.";
-    assert!(
-        done.stdout.contains("serving (derived)") && done.stderr.contains(sentence),
-        "{}",
-        done.stderr
-    );
+    done.says(sentence);
+    assert!(done.stdout.contains("serving (derived)"), "{}", done.stderr);
     for revision in ["r3", "r5"] {
-        let card = runtail(&server, &["revisions", "explain", "bot", revision])
+        let card = runtail(&server, format!("revisions explain bot '{revision}'"))
             .expect(0)
             .stdout;
         assert!(
@@ -143,7 +138,7 @@ fn no_revision_of_an_unused_deployment_is_said_to_serve() {
         );
         assert!(!card.contains("serving"), "{card}");
     }
-    let card = runtail(&server, &["revisions", "explain", "bot", "r1"])
+    let card = runtail(&server, "revisions explain bot r1")
         .expect(0)
         .stdout;
     assert!(
@@ -165,7 +160,7 @@ fn ages_are_computed_with_the_servers_clock() {
         server.set_clock(at(ahead));
         let row = json!({"id": "r6", "status": "QUEUED", "created_at": at(made).to_string()});
         server.reply("/bot/revisions", &[answer(json!({"resources": [row]}))]);
-        let table = runtail(&server, &["revisions", "list", "bot", "-o", "table"])
+        let table = runtail(&server, "revisions list bot -o table")
             .expect(0)
             .stdout;
         let age = cells(&table, "AGE").remove(0);
@@ -190,39 +185,28 @@ fn ages_are_computed_with_the_servers_clock() {
 fn revisions_diff_lists_changed_fields() {
     let server = history(None);
     // By default, the newest revision is compared with the last good one before it.
-    let done = runtail(&server, &["revisions", "diff", "bot"]).expect(0);
+    let done = runtail(&server, "revisions diff bot").expect(0);
     assert_eq!(done.stderr, "one/bot: r3 (DEPLOYED) → r6 (BUILDING)\n");
     let path = "source_revision_config.repo_commit_sha";
     assert_eq!(
         done.json_lines(),
         [json!({"path": path, "before": "cccccccccc", "after": "ffffffffff"})]
     );
-    let done = runtail(
-        &server,
-        &["revisions", "diff", "bot", "r1", "r5", "-o", "table"],
-    )
-    .expect(0);
+    let done = runtail(&server, "revisions diff bot r1 r5 -o table").expect(0);
     let expected = format!(
         "{:38}  BEFORE      AFTER\n{path}  aaaaaaaaaa  eeeeeeeeee\n",
         "FIELD"
     );
     assert_eq!(done.stdout, expected);
-    let done = runtail(&server, &["revisions", "diff", "bot", "r1"]).expect(0);
-    assert!(
-        done.stderr.contains("r1 (DEPLOYED) → r6 (BUILDING)"),
-        "{}",
-        done.stderr
-    );
-    let done = runtail(
-        &server,
-        &["revisions", "diff", "bot", "r1", "r1", "-o", "json"],
-    )
-    .expect(0);
+    runtail(&server, "revisions diff bot r1")
+        .expect(0)
+        .says("r1 (DEPLOYED) → r6 (BUILDING)");
+    let done = runtail(&server, "revisions diff bot r1 r1 -o json").expect(0);
     assert_eq!(
         (done.json(), done.stderr.contains("no differences")),
         (json!([]), true)
     );
-    runtail(&server, &["revisions", "diff", "bot", "r1", "none"]).expect(1);
+    runtail(&server, "revisions diff bot r1 none").expect(1);
     server.reply(
         "",
         &[answer(json!({"resources": [{"id": "bot", "name": "bot"}]}))],
@@ -233,20 +217,13 @@ fn revisions_diff_lists_changed_fields() {
             json!({"resources": [row("r2", "BUILDING", 2, "b"), row("r1", "SKIPPED", 1, "a")]}),
         )],
     );
-    let done = runtail(&server, &["revisions", "diff", "bot"]).expect(1);
-    assert!(
-        done.stderr
-            .contains("one/bot: no revision before the newest, r2, was deployed"),
-        "{}",
-        done.stderr
-    );
+    runtail(&server, "revisions diff bot")
+        .expect(1)
+        .says("one/bot: no revision before the newest, r2, was deployed");
     server.reply("/bot/revisions", &[answer(json!({}))]);
-    let done = runtail(&server, &["revisions", "diff", "bot"]).expect(1);
-    assert!(
-        done.stderr.contains("one/bot has no revision"),
-        "{}",
-        done.stderr
-    );
+    runtail(&server, "revisions diff bot")
+        .expect(1)
+        .says("one/bot has no revision");
 }
 
 #[test]
@@ -319,7 +296,7 @@ fn explain_shows_which_revision_serves_after_a_rollback() {
         let record = json!({"id": "bot", "name": "bot", "latest_revision_id": "r3", "active_revision_id": active});
         server.reply("", &[answer(json!({"resources": [record]}))]);
         server.reply("/bot", &[answer(record)]);
-        let done = runtail(&server, &["revisions", "explain", "bot"]).expect(0);
+        let done = runtail(&server, "revisions explain bot").expect(0);
         for part in [
             "one/bot r3 (main@ccccccc): DEPLOYED\n  Deployed, but not serving: an older revision is.\n",
             &format!("  The serving revision is {active}, created "),
@@ -335,14 +312,14 @@ fn explain_shows_which_revision_serves_after_a_rollback() {
 fn explain_reports_parts_that_could_not_be_read() {
     // Four cases: the newest revision is in progress, an older one is named, the log calls are missing, the list fails.
     let server = history(Some("r3"));
-    let done = runtail(&server, &["revisions", "explain", "bot"]).expect(0);
+    let done = runtail(&server, "revisions explain bot").expect(0);
     assert!(
         done.stdout.contains("Still in progress.")
             && done.stdout.contains("revisions wait one/bot --revision r6"),
         "{}",
         done.stdout
     );
-    let done = runtail(&server, &["revisions", "explain", "bot", "r5"]).expect(0);
+    let done = runtail(&server, "revisions explain bot r5").expect(0);
     assert!(
         done.stdout
             .contains("The build log could not be read: one: "),
@@ -357,16 +334,12 @@ fn explain_reports_parts_that_could_not_be_read() {
         done.stdout
     );
     server.reply("/bot/revisions", &[refuse(403)]);
-    let done = runtail(&server, &["revisions", "explain", "bot", "r5"]).expect(0);
-    assert!(
-        done.stderr
-            .contains("warning: the revisions could not be listed: one: "),
-        "{}",
-        done.stderr
-    );
+    runtail(&server, "revisions explain bot r5")
+        .expect(0)
+        .says("warning: the revisions could not be listed: one: ");
     server.reply("/bot/revisions/r6", &[refuse(403)]);
-    runtail(&server, &["revisions", "explain", "bot"]).expect(3);
-    runtail(&server, &["revisions", "explain", "bot", "none"]).expect(1);
+    runtail(&server, "revisions explain bot").expect(3);
+    runtail(&server, "revisions explain bot none").expect(1);
 }
 
 #[test]
@@ -380,12 +353,10 @@ fn deployments_list_adds_newest_revisions_on_request() {
     ]);
     server.reply("/b/revisions", &[answer(json!({"resources": []}))]);
     // Newest revisions cost requests, so they are not read by default.
-    let rows = runtail(&server, &["deployments", "list"])
-        .expect(0)
-        .json_lines();
+    let rows = runtail(&server, "deployments list").expect(0).json_lines();
     assert!(rows.iter().all(|row| row.get("latest_revision").is_none()));
     assert_eq!(server.requests().len(), 1);
-    let rows = runtail(&server, &["deployments", "list", "--revisions"])
+    let rows = runtail(&server, "deployments list --revisions")
         .expect(0)
         .json_lines();
     assert_eq!(
@@ -409,17 +380,8 @@ fn deployments_list_adds_newest_revisions_on_request() {
     assert_eq!(rows[1].get("latest_revision"), Some(&json!(null)));
     // A failure is reported and counted; the other rows have their revisions.
     server.reply("/c/revisions/r-c", &[refuse(403)]);
-    let done = runtail(
-        &server,
-        &["deployments", "list", "--revisions", "-o", "table"],
-    )
-    .expect(3);
-    assert!(
-        done.stderr
-            .contains("/v2/deployments/c/revisions/r-c: 403: status 403"),
-        "{}",
-        done.stderr
-    );
+    let done = runtail(&server, "deployments list --revisions -o table").expect(3);
+    done.says("/v2/deployments/c/revisions/r-c: 403: status 403");
     let lines: Vec<Vec<&str>> = done
         .stdout
         .lines()
@@ -450,7 +412,7 @@ fn newest_revisions_are_not_requested_after_a_final_error() {
         names[from..]
             .iter()
             .for_each(|name| server.reply(&newest(name), std::slice::from_ref(&reply)));
-        let done = runtail(&server, &["deployments", "list", "--revisions"]).expect(code);
+        let done = runtail(&server, "deployments list --revisions").expect(code);
         let rows = done.json_lines();
         assert_eq!(rows.len(), 12);
         let read = rows
@@ -481,7 +443,7 @@ fn newest_revisions_are_not_requested_after_a_final_error() {
     let server = Scripted::control_plane(&deployments);
     server.reply("/d03/revisions/r-d03", &[refuse(500)]);
     server.reply("/d07/revisions/r-d07", &[refuse(403)]);
-    let done = runtail(&server, &["deployments", "list", "--revisions"]).expect(5);
+    let done = runtail(&server, "deployments list --revisions").expect(5);
     assert_eq!(
         done.json_lines()
             .iter()
@@ -535,11 +497,7 @@ fn deployments_table_explains_a_missing_newest_revision() {
     server.reply("/empty/revisions", &[answer(json!({}))]);
     server.reply("/empty/revisions/r-empty", &[refuse(404)]);
     server.reply("/closed/revisions", &[answer(json!({"resources": []}))]);
-    let done = runtail(
-        &server,
-        &["deployments", "list", "--revisions", "-o", "table"],
-    )
-    .expect(0);
+    let done = runtail(&server, "deployments list --revisions -o table").expect(0);
     assert_eq!(
         cells(&done.stdout, "NEWEST"),
         ["BUILDING", "gone", "gone", "none", "none"],
@@ -549,7 +507,7 @@ fn deployments_table_explains_a_missing_newest_revision() {
     let notes = ["gone", "leaving"]
         .map(|name| format!("note: one/{name} was deleted after the list was read\n"));
     assert_eq!(done.stderr, notes.concat());
-    let rows = runtail(&server, &["deployments", "list", "--revisions"])
+    let rows = runtail(&server, "deployments list --revisions")
         .expect(0)
         .json_lines();
     assert!(
@@ -559,16 +517,10 @@ fn deployments_table_explains_a_missing_newest_revision() {
     );
     // This deployment exists, but the call is missing.
     server.reply("/closed/revisions", &[refuse(404)]);
-    let done = runtail(
-        &server,
-        &["deployments", "list", "--revisions", "-o", "table"],
-    )
-    .expect(1);
+    let done = runtail(&server, "deployments list --revisions -o table").expect(1);
     assert_eq!(cells(&done.stdout, "NEWEST")[4], "unread");
-    assert!(
-        done.stderr.contains("runtail: one: GET ")
-            && done.stderr.contains("/closed/revisions: 404: status 404")
-    );
+    done.says("runtail: one: GET ")
+        .says("/closed/revisions: 404: status 404");
     assert!(
         done.stderr
             .ends_with("one: 1 of 5 newest revisions could not be read\n"),
@@ -599,21 +551,15 @@ fn tables_show_a_missing_status() {
         "no status (7)",
         "READY",
     ];
-    let done = runtail(
-        &server,
-        &["deployments", "list", "--revisions", "-o", "table"],
-    )
-    .expect(0);
+    let done = runtail(&server, "deployments list --revisions -o table").expect(0);
     assert_eq!(cells(&done.stdout, "STATUS"), expected, "{}", done.stdout);
     assert_eq!(cells(&done.stdout, "NEWEST"), expected, "{}", done.stdout);
-    let table = runtail(&server, &["revisions", "list", "0", "-o", "table"])
+    let table = runtail(&server, "revisions list 0 -o table")
         .expect(0)
         .stdout;
     assert_eq!(cells(&table, "STATUS"), expected, "{table}");
     // JSON is passed through as the server sent it.
-    let rows = runtail(&server, &["deployments", "list"])
-        .expect(0)
-        .json_lines();
+    let rows = runtail(&server, "deployments list").expect(0).json_lines();
     assert!(rows.iter().map(|row| &row["status"]).eq(&odd));
 }
 
@@ -625,7 +571,7 @@ fn records_without_an_id_are_skipped_and_reported() {
     server.reply("/d/revisions", &[answer(odd)]);
     let told = "runtail: one: 5 rows of the list of deployments couldn't be read: a row is not a record: null\n";
     for format in ["json", "jsonl", "table"] {
-        let done = runtail(&server, &["deployments", "list", "-o", format]).expect(1);
+        let done = runtail(&server, format!("deployments list -o '{format}'")).expect(1);
         assert_eq!(done.stderr, told);
         let lines: Vec<&str> = done
             .stdout
@@ -639,16 +585,16 @@ fn records_without_an_id_are_skipped_and_reported() {
             done.stdout
         );
     }
-    let done = runtail(&server, &["deployments", "list", "--revisions"]).expect(1);
+    let done = runtail(&server, "deployments list --revisions").expect(1);
     assert_eq!(done.json_lines()[0]["latest_revision"]["id"], "d");
     // A record without an id does not make a name ambiguous.
-    let done = runtail(&server, &["revisions", "list", "bot"]).expect(1);
+    let done = runtail(&server, "revisions list bot").expect(1);
     assert_eq!(
         (done.json_lines().len(), done.stderr.as_str()),
         (1, &*told.replace("deployments", "revisions"))
     );
     server.reply("", &[answer(json!([{}, {"id": "d", "name": "bot"}]))]);
-    let done = runtail(&server, &["deployments", "list"]).expect(1);
+    let done = runtail(&server, "deployments list").expect(1);
     assert_eq!(
         done.stderr,
         "runtail: one: 1 row of the list of deployments couldn't be read: it has no id\n"
@@ -721,13 +667,9 @@ fn newest_revision_does_not_depend_on_list_order() {
                 done.stderr
             );
         }
-        let done = runtail(&server, &["revisions", "diff", "bot"]).expect(0);
-        assert!(
-            done.stderr
-                .contains(&format!("one/bot: r1 (DEPLOYED) → {newest} (")),
-            "{}",
-            done.stderr
-        );
+        runtail(&server, "revisions diff bot")
+            .expect(0)
+            .says(&format!("one/bot: r1 (DEPLOYED) → {newest} ("));
     }
     // The newest revision is beyond the limit.
     let record = json!({"id": "bot", "name": "bot", "latest_revision_id": "r3"});
@@ -738,19 +680,16 @@ fn newest_revision_does_not_depend_on_list_order() {
             json!({"resources": [row("r2", "SKIPPED", 12, "b")]}),
         )],
     );
-    let done = runtail(&server, &["revisions", "list", "bot", "--limit", "1"]).expect(0);
+    let done = runtail(&server, "revisions list bot --limit 1").expect(0);
     assert_eq!(
         done.stderr,
         "warning: the newest revision, r3, is not in this list\n"
     );
     // A limit of zero is refused.
     let asked = server.requests().len();
-    let done = runtail(&server, &["revisions", "list", "bot", "--limit", "0"]).expect(2);
-    assert!(
-        done.stderr.contains("'0' for '--limit <LIMIT>'") && server.requests().len() == asked,
-        "{}",
-        done.stderr
-    );
+    let done = runtail(&server, "revisions list bot --limit 0").expect(2);
+    done.says("'0' for '--limit <LIMIT>'");
+    assert!(server.requests().len() == asked, "{}", done.stderr);
 }
 
 #[test]
@@ -769,7 +708,7 @@ fn deployments_table_shows_the_live_revision() {
         silent,
     ];
     server.reply("", &[answer(json!({"resources": all}))]);
-    let done = runtail(&server, &["deployments", "list", "-o", "table"]).expect(0);
+    let done = runtail(&server, "deployments list -o table").expect(0);
     assert_eq!(
         cells(&done.stdout, "LIVE"),
         ["newest", "r1", "none", ""],

@@ -1,102 +1,31 @@
 //! The options of `run`: what is sent, what is refused before anything is sent, and what a strategy ends.
 
-use runtail_sim::{Options, Sim};
+use crate::fork::World;
+use runtail_sim::Scenario;
 use runtail_testkit::common::{Server, json as respond};
-use runtail_testkit::process::{Done, command, launch};
+use runtail_testkit::process::{Done, run_at};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-struct World {
-    _sim: Sim,
-    url: String,
-    http: reqwest::Client,
+/// Returns a thread with a run that takes long, and its queue.
+async fn busy(world: &World) -> String {
+    let thread = world.thread().await;
+    for seconds in [600, 601] {
+        let body = json!({"assistant_id": "slow", "input": {"seconds": seconds}, "multitask_strategy": "enqueue"});
+        world.post(&format!("/threads/{thread}/runs"), body).await;
+    }
+    thread
 }
 
-impl World {
-    async fn start() -> World {
-        rustls::crypto::ring::default_provider()
-            .install_default()
-            .ok();
-        let sim = Sim::start(Options {
-            speed: 20.0,
-            ..Options::default()
-        })
-        .await
-        .expect("servers on loopback");
-        let http = reqwest::Client::builder()
-            .no_proxy()
-            .build()
-            .expect("a client");
-        let url = sim.agents()[0].url.trim_end_matches('/').to_string();
-        World {
-            _sim: sim,
-            url,
-            http,
-        }
-    }
-
-    async fn post(&self, path: &str, body: Value) -> Value {
-        let request = self
-            .http
-            .post(format!("{}{path}", self.url))
-            .header("content-type", "application/json");
-        request
-            .body(body.to_string())
-            .send()
-            .await
-            .expect("a response")
-            .json()
-            .await
-            .unwrap_or_default()
-    }
-
-    async fn get(&self, path: &str) -> Value {
-        self.http
-            .get(format!("{}{path}", self.url))
-            .send()
-            .await
-            .expect("a response")
-            .json()
-            .await
-            .expect("JSON")
-    }
-
-    async fn thread(&self) -> String {
-        self.post("/threads", json!({})).await["thread_id"]
-            .as_str()
-            .expect("an id")
-            .to_owned()
-    }
-
-    async fn runs(&self, thread: &str) -> Vec<Value> {
-        self.get(&format!("/threads/{thread}/runs?limit=50"))
-            .await
-            .as_array()
-            .expect("runs")
-            .clone()
-    }
-
-    /// Returns a thread with a run that takes long, and its queue.
-    async fn busy(&self) -> String {
-        let thread = self.thread().await;
-        for seconds in [600, 601] {
-            let body = json!({"assistant_id": "slow", "input": {"seconds": seconds}, "multitask_strategy": "enqueue"});
-            self.post(&format!("/threads/{thread}/runs"), body).await;
-        }
-        thread
-    }
-
-    fn run(&self, args: &[&str]) -> Done {
-        let start = ["--url", self.url.as_str(), "run"];
-        launch(command(start.iter().chain(args)), "").wait()
-    }
+fn run(world: &World, args: &[&str]) -> Done {
+    world.runtail(&[&["run"], args].concat())
 }
 
 const INPUT: &str = r#"{"log": [], "seconds": 0}"#;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn options_reach_the_server() {
-    let world = World::start().await;
+    let world = World::start(Scenario::Empty, 20.0).await;
     let thread = world.thread().await;
     let args = [
         "release",
@@ -120,7 +49,7 @@ async fn options_reach_the_server() {
         "jsonl",
     ];
     // A run that stopped at a breakpoint has not failed.
-    world.run(&[&args[..], &more].concat());
+    run(&world, &[&args[..], &more].concat());
     let state = world.get(&format!("/threads/{thread}/state")).await;
     assert_eq!(state["next"], json!(["release"]), "{state}");
     let run = &world.runs(&thread).await[0];
@@ -136,7 +65,7 @@ async fn options_reach_the_server() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_options_are_refused_before_anything_is_sent() {
-    let world = World::start().await;
+    let world = World::start(Scenario::Empty, 20.0).await;
     for (args, expected) in [
         (
             vec!["--break-after", "tset"],
@@ -166,33 +95,31 @@ async fn wrong_options_are_refused_before_anything_is_sent() {
         ),
     ] {
         let thread = world.thread().await;
-        let done = world
-            .run(
-                &[
-                    &["release", "--thread", &thread, "--input", INPUT][..],
-                    &args,
-                ]
-                .concat(),
-            )
-            .expect(2);
-        assert!(
-            done.stderr.contains(expected),
-            "{expected}: {}",
-            done.stderr
-        );
+        run(
+            &world,
+            &[
+                &["release", "--thread", &thread, "--input", INPUT][..],
+                &args,
+            ]
+            .concat(),
+        )
+        .expect(2)
+        .says(expected);
         assert_eq!(world.runs(&thread).await, Vec::<Value>::new());
     }
-    let done = world
-        .run(&["release", "--input", INPUT, "--on-conflict", "reject"])
-        .expect(2);
-    assert!(done.stderr.contains("--thread"), "{}", done.stderr);
+    run(
+        &world,
+        &["release", "--input", INPUT, "--on-conflict", "reject"],
+    )
+    .expect(2)
+    .says("--thread");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_strategy_that_ends_runs_needs_consent() {
     for strategy in ["interrupt", "rollback"] {
-        let world = World::start().await;
-        let thread = world.busy().await;
+        let world = World::start(Scenario::Empty, 20.0).await;
+        let thread = busy(&world).await;
         let args = [
             "slow",
             "--thread",
@@ -202,23 +129,19 @@ async fn a_strategy_that_ends_runs_needs_consent() {
             "--on-conflict",
             strategy,
         ];
-        let shown = world.run(&[&args[..], &["--dry-run"]].concat()).expect(0);
+        let shown = run(&world, &[&args[..], &["--dry-run"]].concat()).expect(0);
         let preview = shown.json();
         assert_eq!(preview["request"]["body"]["multitask_strategy"], strategy);
         assert!(preview["notes"].to_string().contains("2 runs"), "{preview}");
-        let done = world.run(&args).expect(2);
+        let done = run(&world, &args).expect(2);
         let verb = if strategy == "rollback" {
             "Deletes 2 runs"
         } else {
             "Cancels 2 runs"
         };
-        assert!(
-            done.stderr.contains(verb) && done.stderr.contains("add --yes"),
-            "{}",
-            done.stderr
-        );
+        done.says(verb).says("add --yes");
         assert_eq!(world.runs(&thread).await.len(), 2);
-        world.run(&[&args[..], &["--yes"]].concat()).expect(0);
+        run(&world, &[&args[..], &["--yes"]].concat()).expect(0);
         tokio::time::sleep(Duration::from_millis(100)).await;
         let runs = world.runs(&thread).await;
         let active = |run: &&Value| matches!(run["status"].as_str(), Some("pending" | "running"));
@@ -228,8 +151,8 @@ async fn a_strategy_that_ends_runs_needs_consent() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_busy_thread_refuses_or_queues_a_run() {
-    let world = World::start().await;
-    let thread = world.busy().await;
+    let world = World::start(Scenario::Empty, 20.0).await;
+    let thread = busy(&world).await;
     let args = [
         "slow",
         "--thread",
@@ -239,12 +162,9 @@ async fn a_busy_thread_refuses_or_queues_a_run() {
         "--on-conflict",
         "reject",
     ];
-    let done = world.run(&args);
-    assert!(
-        done.code != Some(0) && done.stderr.contains("already running"),
-        "{}",
-        done.stderr
-    );
+    let done = run(&world, &args);
+    done.says("already running");
+    assert!(done.code != Some(0), "{}", done.stderr);
     assert_eq!(world.runs(&thread).await.len(), 2);
 }
 
@@ -257,26 +177,10 @@ async fn a_strategy_that_the_server_ignores_is_refused() {
         _ => respond(404, r#"{"detail":"Not Found"}"#),
     })
     .await;
-    let args = [
-        "--url",
-        server.url.as_str(),
-        "run",
-        "slow",
-        "--thread",
-        "t",
-        "--input",
-        "{}",
-        "--on-conflict",
-        "rollback",
-        "--yes",
-    ];
-    let done = launch(command(args), "").wait().expect(1);
-    assert!(
-        done.stderr
-            .contains("This server ignores the strategy rollback"),
-        "{}",
-        done.stderr
-    );
+    let args = "run slow --thread t --input {} --on-conflict rollback --yes";
+    run_at(server.url.as_str(), args)
+        .expect(1)
+        .says("This server ignores the strategy rollback");
     assert!(
         server
             .seen()

@@ -5,11 +5,13 @@ use crate::ended::{self, Ended, ended, with_planes, write_config};
 use runtail_sim::{Options, Scenario, Sim};
 use runtail_testkit::common;
 use runtail_testkit::common::{Server, json};
+use runtail_testkit::process::Args;
+use runtail_testkit::server::text;
 use serde_json::{Value, json as value};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-fn command(home: &Path, args: &[&str]) -> tokio::process::Command {
+fn command(home: &Path, args: impl Args) -> tokio::process::Command {
     let mut command = ended::command(home, args);
     command
         .env("PATH", home)
@@ -19,7 +21,7 @@ fn command(home: &Path, args: &[&str]) -> tokio::process::Command {
 }
 
 /// Runs the binary and checks that its output contains no key, token or client secret.
-async fn runtail(folder: &Path, args: &[&str]) -> Ended {
+async fn runtail(folder: &Path, args: impl Args) -> Ended {
     let ended = ended(command(folder, args)).await;
     let all = format!("{}{}", ended.out, ended.err);
     assert!(!all.contains("simulated-"), "{all}");
@@ -54,7 +56,7 @@ fn texts<'v>(rows: &'v [Value], field: &str) -> Vec<&'v str> {
 async fn integrations_and_their_repositories_are_listed() {
     let (sim, folder) = world(Options::demo()).await;
     let first = sim.regions()[0].name.clone();
-    let rows = runtail(folder.path(), &["integrations", "list"])
+    let rows = runtail(folder.path(), "integrations list")
         .await
         .expect(0)
         .rows();
@@ -63,14 +65,14 @@ async fn integrations_and_their_repositories_are_listed() {
         (&rows[0]["profile"], &rows[0]["name"]),
         (&value!(first), &value!("acme"))
     );
-    let id = rows[0]["id"].as_str().unwrap().to_string();
+    let id = text(&rows[0], "id");
     // Every region has this id, so the region is named.
     let of = format!("{first}/{id}");
-    let old = runtail(folder.path(), &["integrations", "repos", &of])
+    let old = runtail(folder.path(), format!("integrations repos '{of}'"))
         .await
         .expect(0)
         .rows();
-    let new = runtail(folder.path(), &["integrations", "repos", &of, "--v2"])
+    let new = runtail(folder.path(), format!("integrations repos '{of}' --v2"))
         .await
         .expect(0)
         .rows();
@@ -90,13 +92,10 @@ async fn integrations_and_their_repositories_are_listed() {
             .any(|path| path.ends_with(&format!("/installations/{id}/repositories"))),
         "{calls:?}"
     );
-    let table = runtail(
-        folder.path(),
-        &["integrations", "repos", &of, "-o", "table"],
-    )
-    .await
-    .expect(0)
-    .out;
+    let table = runtail(folder.path(), format!("integrations repos '{of}' -o table"))
+        .await
+        .expect(0)
+        .out;
     let titles: Vec<&str> = table.lines().next().unwrap().split_whitespace().collect();
     assert_eq!(
         titles,
@@ -104,7 +103,7 @@ async fn integrations_and_their_repositories_are_listed() {
     );
     let forge = runtail(
         folder.path(),
-        &["-p", &first, "integrations", "list", "--forge"],
+        format!("-p {first} integrations list --forge"),
     )
     .await
     .expect(0)
@@ -124,43 +123,31 @@ async fn integrations_and_their_repositories_are_listed() {
             .rows()
             .is_empty()
     );
-    let gone = [
-        "integrations",
-        "repos",
-        "00000000-0000-4000-8000-000000000000",
-        "-p",
-        &first,
-    ];
-    let ended = runtail(folder.path(), &gone).await.expect(1);
-    assert!(
-        ended.out.is_empty() && ended.err.contains("404"),
-        "{}",
-        ended.err
-    );
+    let gone = format!("integrations repos 00000000-0000-4000-8000-000000000000 -p {first}");
+    let ended = runtail(folder.path(), gone).await.expect(1);
+    ended.says("404");
+    assert!(ended.out.is_empty(), "{}", ended.err);
 }
 
 #[tokio::test]
 async fn listeners_are_listed_and_refusals_reported() {
     let (sim, folder) = world(Options::demo()).await;
     let first = sim.regions()[0].name.clone();
-    let rows = runtail(folder.path(), &["listeners", "list"])
+    let rows = runtail(folder.path(), "listeners list")
         .await
         .expect(0)
         .rows();
     assert_eq!(rows.len(), 2 * sim.regions().len());
-    let table = runtail(
-        folder.path(),
-        &["listeners", "list", "-o", "table", "-p", &first],
-    )
-    .await
-    .expect(0)
-    .out;
+    let table = runtail(folder.path(), format!("listeners list -o table -p {first}"))
+        .await
+        .expect(0)
+        .out;
     assert!(
         table.contains("k8s-prod  k8s   agents, batch  0.3.1    2026-11-01 09:00Z"),
         "{table}"
     );
     let id = rows[0]["id"].as_str().unwrap();
-    let row = &runtail(folder.path(), &["listeners", "get", id])
+    let row = &runtail(folder.path(), format!("listeners get {id}"))
         .await
         .expect(0)
         .rows()[0];
@@ -170,30 +157,30 @@ async fn listeners_are_listed_and_refusals_reported() {
     );
     // 404 for an unknown id and 422 for an invalid one: both mean that it does not exist.
     for wanted in ["00000000-0000-4000-8000-000000000000", "k8s-prod"] {
-        let ended = runtail(folder.path(), &["listeners", "get", wanted, "-p", &first])
-            .await
-            .expect(1);
-        assert!(ended.err.contains("not found"), "{}", ended.err);
+        runtail(
+            folder.path(),
+            format!("listeners get '{wanted}' -p {first}"),
+        )
+        .await
+        .expect(1)
+        .says("not found");
     }
     let (_sim, folder) = world(Options {
         no_listeners: true,
         ..Options::default()
     })
     .await;
-    let ended = runtail(folder.path(), &["listeners", "get", id])
+    runtail(folder.path(), format!("listeners get {id}"))
         .await
-        .expect(3);
-    assert!(
-        ended.err.contains("403") && ended.err.contains("(enterprise plan)"),
-        "{}",
-        ended.err
-    );
+        .expect(3)
+        .says("403")
+        .says("(enterprise plan)");
 }
 
 #[tokio::test]
 async fn auth_providers_and_tokens_are_listed() {
     let (_sim, folder) = world(Options::default()).await;
-    let rows = runtail(folder.path(), &["auth", "providers", "list"])
+    let rows = runtail(folder.path(), "auth providers list")
         .await
         .expect(0)
         .rows();
@@ -201,27 +188,24 @@ async fn auth_providers_and_tokens_are_listed() {
         texts(&rows, "provider_id"),
         ["github", "google", "slack", "linear"]
     );
-    let row = &runtail(folder.path(), &["auth", "providers", "get", "google"])
+    let row = &runtail(folder.path(), "auth providers get google")
         .await
         .expect(0)
         .rows()[0];
     assert_eq!(row["uses_pkce"], true);
-    let ended = runtail(folder.path(), &["auth", "providers", "get", "nobody"])
+    runtail(folder.path(), "auth providers get nobody")
         .await
-        .expect(1);
-    assert!(ended.err.contains("'nobody' not found"), "{}", ended.err);
-    let rows = runtail(
-        folder.path(),
-        &["auth", "tokens", "list", "--provider", "github"],
-    )
-    .await
-    .expect(0)
-    .rows();
+        .expect(1)
+        .says("'nobody' not found");
+    let rows = runtail(folder.path(), "auth tokens list --provider github")
+        .await
+        .expect(0)
+        .rows();
     assert_eq!(
         (rows.len(), &rows[0]["provider_account_label"]),
         (1, &value!("octo-lea"))
     );
-    let all = runtail(folder.path(), &["auth", "tokens", "list", "-o", "table"])
+    let all = runtail(folder.path(), "auth tokens list -o table")
         .await
         .expect(0)
         .out;
@@ -283,7 +267,7 @@ async fn lists_with_offset_or_cursor_pages_are_read_to_the_end() {
     })
     .await;
     let folder = with_planes(&[("one", &server)]);
-    let rows = runtail(folder.path(), &["listeners", "list"])
+    let rows = runtail(folder.path(), "listeners list")
         .await
         .expect(0)
         .rows();
@@ -292,7 +276,7 @@ async fn lists_with_offset_or_cursor_pages_are_read_to_the_end() {
         (130, &value!([129])),
         "unknown fields are kept"
     );
-    let rows = runtail(folder.path(), &["integrations", "repos", "whole"])
+    let rows = runtail(folder.path(), "integrations repos whole")
         .await
         .expect(0)
         .rows();
@@ -301,31 +285,22 @@ async fn lists_with_offset_or_cursor_pages_are_read_to_the_end() {
         (30, &value!("r29")),
         "the newer call replaces the older one"
     );
-    let ended = runtail(folder.path(), &["integrations", "repos", "round", "--v2"])
+    let ended = runtail(folder.path(), "integrations repos round --v2")
         .await
         .expect(1);
-    assert!(
-        ended.rows().len() == 1 && ended.err.contains("repeats its pages"),
-        "{}",
-        ended.err
-    );
-    let ended = runtail(folder.path(), &["integrations", "repos", "torn", "--v2"])
+    ended.says("repeats its pages");
+    assert!(ended.rows().len() == 1, "{}", ended.err);
+    let ended = runtail(folder.path(), "integrations repos torn --v2")
         .await
         .expect(5);
     assert_eq!(ended.rows().len(), 1, "rows before the failure are printed");
-    assert!(
-        ended.err.contains("500: oh") && ended.err.contains("1 row of the list of repositories"),
-        "{}",
-        ended.err
-    );
-    let ended = runtail(folder.path(), &["auth", "providers", "list"])
+    ended
+        .says("500: oh")
+        .says("1 row of the list of repositories");
+    runtail(folder.path(), "auth providers list")
         .await
-        .expect(1);
-    assert!(
-        ended.err.contains("may not support providers"),
-        "{}",
-        ended.err
-    );
+        .expect(1)
+        .says("may not support providers");
 }
 
 #[tokio::test]
@@ -335,30 +310,16 @@ async fn a_failed_profile_does_not_hide_the_others() {
     let page =
         Server::start(|_| common::response(200, "text/html", "<html><title>Sign in</title>")).await;
     let folder = with_planes(&[("bad", &bad), ("good", &good), ("page", &page)]);
-    let ended = runtail(folder.path(), &["auth", "providers", "list"])
+    let ended = runtail(folder.path(), "auth providers list")
         .await
         .expect(3);
     assert_eq!(texts(&ended.rows(), "profile"), ["good"]);
-    assert!(
-        ended.err.contains("bad: GET") && ended.err.contains("HTML instead of JSON (“Sign in”)"),
-        "{}",
-        ended.err
-    );
-    let ended = runtail(
-        folder.path(),
-        &[
-            "auth",
-            "providers",
-            "get",
-            "github",
-            "-p",
-            "bad",
-            "-p",
-            "good",
-        ],
-    )
-    .await
-    .expect(0);
+    ended
+        .says("bad: GET")
+        .says("HTML instead of JSON (“Sign in”)");
+    let ended = runtail(folder.path(), "auth providers get github -p bad -p good")
+        .await
+        .expect(0);
     assert_eq!(ended.rows()[0]["profile"], "good");
 }
 
@@ -388,14 +349,7 @@ async fn authenticate_explains_every_status() {
     ] {
         let ended = runtail(
             folder.path(),
-            &[
-                "auth",
-                "authenticate",
-                "--provider",
-                provider,
-                "--scope",
-                "repo",
-            ],
+            format!("auth authenticate --provider '{provider}' --scope repo"),
         )
         .await;
         let ended = ended.expect(code);
@@ -409,11 +363,8 @@ async fn authenticate_explains_every_status() {
                 Value::Null
             }
         );
-        assert!(
-            ended.err.starts_with(&format!("{word}: ")) && ended.err.contains(said),
-            "{}",
-            ended.err
-        );
+        ended.says(said);
+        assert!(ended.err.starts_with(&format!("{word}: ")), "{}", ended.err);
         assert_eq!(
             row["url"]
                 .as_str()
@@ -423,13 +374,7 @@ async fn authenticate_explains_every_status() {
     }
     let ended = runtail(
         folder.path(),
-        &[
-            "auth",
-            "authenticate",
-            "--provider",
-            "nobody",
-            "--read-only",
-        ],
+        "auth authenticate --provider nobody --read-only",
     )
     .await;
     assert!(ended.expect(3).err.contains("read-only"));
@@ -445,34 +390,16 @@ async fn authenticate_sends_exactly_the_given_fields() {
     let server = Server::start(|_| json(200, r#"{"status":"novel","url":null}"#)).await;
     let folder = with_planes(&[("one", &server)]);
     let id = "11111111-1111-4111-8111-111111111111";
-    let ask = ["auth", "authenticate", "--provider", "p"];
-    let ended = runtail(folder.path(), &ask).await.expect(1);
-    assert!(
-        ended.err.contains("novel: Unknown status."),
-        "{}",
-        ended.err
+    let ask = "auth authenticate --provider p";
+    runtail(folder.path(), ask)
+        .await
+        .expect(1)
+        .says("novel: Unknown status.");
+    let options = format!(
+        "--scope a --scope 'b c' --user-id u --ls-user-id l --agent-id g --force-new --token-id {id} --redirect-uri https://r \
+         --is-default=false --use-agent-builder-public-oauth --check-only"
     );
-    let options = [
-        "--scope",
-        "a",
-        "--scope",
-        "b c",
-        "--user-id",
-        "u",
-        "--ls-user-id",
-        "l",
-        "--agent-id",
-        "g",
-        "--force-new",
-        "--token-id",
-        id,
-        "--redirect-uri",
-        "https://r",
-        "--is-default=false",
-        "--use-agent-builder-public-oauth",
-        "--check-only",
-    ];
-    runtail(folder.path(), &[&ask[..], &options].concat())
+    runtail(folder.path(), format!("{ask} {options}"))
         .await
         .expect(1);
     let bodies: Vec<Value> = server.seen().iter().map(common::Seen::json).collect();
@@ -481,7 +408,7 @@ async fn authenticate_sends_exactly_the_given_fields() {
         "force_new": true, "token_id": id, "redirect_uri": "https://r", "is_default": false,
         "use_agent_builder_public_oauth": true, "check_only": true});
     assert_eq!(bodies[1], all);
-    runtail(folder.path(), &[&ask[..], &["--token-id", "7"]].concat())
+    runtail(folder.path(), format!("{ask} --token-id 7"))
         .await
         .expect(2);
 }
@@ -498,19 +425,15 @@ async fn rejected_fields_are_named() {
     })
     .await;
     let folder = with_planes(&[("one", &server)]);
-    let ended = runtail(folder.path(), &["auth", "authenticate", "--provider", "p"])
+    let ended = runtail(folder.path(), "auth authenticate --provider p")
         .await
         .expect(1);
     let said = "\n  body.scopes.0: Input should be a valid string\n  body.token_id: bad\n";
-    assert!(ended.err.contains(said), "{}", ended.err);
-    let ended = runtail(folder.path(), &["auth", "providers", "get", "p"])
+    ended.says(said);
+    runtail(folder.path(), "auth providers get p")
         .await
-        .expect(1);
-    assert!(
-        ended.err.contains("provider_id is malformed"),
-        "{}",
-        ended.err
-    );
+        .expect(1)
+        .says("provider_id is malformed");
 }
 
 #[tokio::test]
@@ -524,16 +447,7 @@ async fn auth_wait_ends_after_consent() {
     )
     .unwrap();
     std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let args = [
-        "auth",
-        "authenticate",
-        "--provider",
-        "google",
-        "--scope",
-        "mail",
-        "--wait",
-        "--open",
-    ];
+    let args = "auth authenticate --provider google --scope mail --wait --open";
     let folder_path = folder.path().to_path_buf();
     let visitor = tokio::spawn(async move {
         let file = folder_path.join("visited");
@@ -544,20 +458,10 @@ async fn auth_wait_ends_after_consent() {
         visit(&link).await;
         link
     });
-    let ended = runtail(folder.path(), &args).await.expect(0);
+    let ended = runtail(folder.path(), args).await.expect(0);
     let link = visitor.await.unwrap();
-    assert!(
-        ended
-            .err
-            .contains(&format!("open this link to authorize:\n  {link}\n")),
-        "{}",
-        ended.err
-    );
-    assert!(
-        ended.err.contains("completed: The connection is ready"),
-        "{}",
-        ended.err
-    );
+    ended.says(&format!("open this link to authorize:\n  {link}\n"));
+    ended.says("completed: The connection is ready");
     let row = &ended.rows()[0];
     assert_eq!(
         (ended.rows().len(), &row["status"], &row["token"]),
@@ -572,13 +476,13 @@ async fn auth_wait_ends_after_consent() {
     assert!(waits.iter().all(|r| r.query == "timeout=30"), "{waits:?}");
     // Waiting again works; an unknown id fails.
     let id = row["auth_id"].as_str().unwrap();
-    runtail(folder.path(), &["auth", "wait", id])
+    runtail(folder.path(), format!("auth wait {id}"))
         .await
         .expect(0);
-    let ended = runtail(folder.path(), &["auth", "wait", "nothing"])
+    runtail(folder.path(), "auth wait nothing")
         .await
-        .expect(1);
-    assert!(ended.err.contains("returns a new link"), "{}", ended.err);
+        .expect(1)
+        .says("returns a new link");
 }
 
 /// Sends a GET request for a page of the simulator.
@@ -628,27 +532,15 @@ async fn auth_wait_survives_temporary_errors_until_its_deadline() {
     })
     .await;
     let folder = with_planes(&[("one", &server)]);
-    let ended = runtail(folder.path(), &["auth", "wait", "a1"])
-        .await
-        .expect(0);
+    let ended = runtail(folder.path(), "auth wait a1").await.expect(0);
     assert_eq!(ended.rows()[0]["status"], "completed");
-    assert!(
-        ended.err.contains("still waiting") && ended.err.contains("busy"),
-        "{}",
-        ended.err
-    );
+    ended.says("still waiting").says("busy");
     assert_eq!(server.seen().len(), 5);
-    let ended = runtail(
-        folder.path(),
-        &["auth", "wait", "pending-for-ever", "--timeout", "1s"],
-    )
-    .await
-    .expect(4);
-    assert!(
-        ended.out.is_empty() && ended.err.contains("not authorized within 1s"),
-        "{}",
-        ended.err
-    );
+    let ended = runtail(folder.path(), "auth wait pending-for-ever --timeout 1s")
+        .await
+        .expect(4);
+    ended.says("not authorized within 1s");
+    assert!(ended.out.is_empty(), "{}", ended.err);
     assert_eq!(server.seen().last().unwrap().query, "timeout=1");
 }
 
@@ -659,25 +551,18 @@ async fn authenticate_requires_one_profile() {
         ..Options::demo()
     })
     .await;
-    let ended = runtail(
-        folder.path(),
-        &["auth", "authenticate", "--provider", "github"],
-    )
-    .await
-    .expect(2);
+    let ended = runtail(folder.path(), "auth authenticate --provider github")
+        .await
+        .expect(2);
     let names: Vec<&str> = sim
         .regions()
         .iter()
         .map(|region| region.name.as_str())
         .collect();
-    assert!(
-        ended.err.contains(&format!(
-            "which profile? Choose one with -p: {}",
-            names.join(", ")
-        )),
-        "{}",
-        ended.err
-    );
+    ended.says(&format!(
+        "which profile? Choose one with -p: {}",
+        names.join(", ")
+    ));
     assert!(sim.requests().is_empty());
 }
 
@@ -693,17 +578,8 @@ fn writes(sim: &Sim) -> Vec<String> {
 #[tokio::test]
 async fn listeners_are_created_updated_and_deleted() {
     let (sim, folder) = world(Options::default()).await;
-    let create = [
-        "listeners",
-        "create",
-        "--compute-id",
-        "k8s-new",
-        "--namespace",
-        "a",
-        "--namespace",
-        "b",
-    ];
-    let ended = runtail(folder.path(), &[&create[..], &["--dry-run"]].concat())
+    let create = "listeners create --compute-id k8s-new --namespace a --namespace b";
+    let ended = runtail(folder.path(), format!("{create} --dry-run"))
         .await
         .expect(0);
     let shown = &ended.rows()[0];
@@ -713,19 +589,13 @@ async fn listeners_are_created_updated_and_deleted() {
         (&value!("POST"), &body)
     );
     assert_eq!(writes(&sim), [""; 0]);
-    let made = runtail(folder.path(), &create).await.expect(0);
+    let made = runtail(folder.path(), create).await.expect(0);
     let id = made.rows()[0]["id"].as_str().unwrap().to_string();
-    assert!(
-        made.err.contains("done: Create the listener k8s-new"),
-        "{}",
-        made.err
-    );
-    let ended = runtail(folder.path(), &create).await.expect(1);
-    assert!(
-        ended.err.contains("the listener k8s-new already exists"),
-        "{}",
-        ended.err
-    );
+    made.says("done: Create the listener k8s-new");
+    runtail(folder.path(), create)
+        .await
+        .expect(1)
+        .says("the listener k8s-new already exists");
     // From a file; the preview lists what is removed.
     let file = folder.path().join("listener.json");
     std::fs::write(
@@ -733,13 +603,10 @@ async fn listeners_are_created_updated_and_deleted() {
         r#"{"compute_config": {"k8s_namespaces": ["b", "c"]}, "version": "0.4.0"}"#,
     )
     .unwrap();
-    let update = ["listeners", "update", &id, "-f", file.to_str().unwrap()];
-    let ended = runtail(
-        folder.path(),
-        &[&update[..], &["--dry-run", "-o", "table"]].concat(),
-    )
-    .await
-    .expect(0);
+    let update = format!("listeners update {id} -f {}", file.display());
+    let ended = runtail(folder.path(), format!("{update} --dry-run -o table"))
+        .await
+        .expect(0);
     for line in [
         "! The list is replaced: it no longer serves a.",
         "  version: 0.4.0, was not set",
@@ -747,48 +614,30 @@ async fn listeners_are_created_updated_and_deleted() {
     ] {
         assert!(ended.out.contains(line), "{line}: {}", ended.out);
     }
-    runtail(folder.path(), &update).await.expect(0);
-    let ended = runtail(folder.path(), &update).await.expect(0);
-    assert!(
-        ended.out.is_empty()
-            && ended
-                .err
-                .contains("nothing to do: it already has these settings"),
-        "{}",
-        ended.err
-    );
+    runtail(folder.path(), &*update).await.expect(0);
+    let ended = runtail(folder.path(), &*update).await.expect(0);
+    ended.says("nothing to do: it already has these settings");
+    assert!(ended.out.is_empty(), "{}", ended.err);
     // Deleting requires the name.
-    let delete = ["listeners", "delete", &id];
+    let delete = format!("listeners delete {id}");
     for wrong in [
-        &[][..],
-        &["--confirm", "k8s"],
-        &["--confirm", "K8S-NEW"],
-        &["--confirm", &id],
+        "",
+        "--confirm k8s",
+        "--confirm K8S-NEW",
+        &format!("--confirm {id}"),
     ] {
-        let ended = runtail(folder.path(), &[&delete[..], wrong].concat())
+        runtail(folder.path(), format!("{delete} {wrong}"))
             .await
-            .expect(2);
-        assert!(
-            ended
-                .err
-                .contains("nothing was sent\n  add --confirm k8s-new"),
-            "{}",
-            ended.err
-        );
+            .expect(2)
+            .says("nothing was sent\n  add --confirm k8s-new");
     }
-    runtail(
-        folder.path(),
-        &[&delete[..], &["--confirm", "k8s-new"]].concat(),
-    )
-    .await
-    .expect(0);
-    let ended = runtail(
-        folder.path(),
-        &[&delete[..], &["--confirm", "k8s-new"]].concat(),
-    )
-    .await
-    .expect(1);
-    assert!(ended.err.contains("not found"), "{}", ended.err);
+    runtail(folder.path(), format!("{delete} --confirm k8s-new"))
+        .await
+        .expect(0);
+    runtail(folder.path(), format!("{delete} --confirm k8s-new"))
+        .await
+        .expect(1)
+        .says("not found");
     let expected = [
         "POST /api-host/v2/listeners".to_string(),
         format!("PATCH /api-host/v2/listeners/{id}"),
@@ -805,114 +654,62 @@ async fn listeners_are_created_updated_and_deleted() {
 #[tokio::test]
 async fn auth_providers_take_their_secret_by_reference_only() {
     let (sim, folder) = world(Options::default()).await;
-    let create = [
-        "auth",
-        "providers",
-        "create",
-        "--provider-id",
-        "notion",
-        "--name",
-        "Notion",
-        "--client-id",
-        "c",
-        "--auth-url",
-        "https://n/a",
-        "--token-url",
-        "https://n/t",
-        "--uses-pkce",
-        "--client-secret",
-    ];
+    let create = "auth providers create --provider-id notion --name Notion --client-id c --auth-url https://n/a \
+        --token-url https://n/t --uses-pkce --client-secret";
     let dry = runtail(
         folder.path(),
-        &[&create[..], &["env:CLIENT_SECRET", "--dry-run"]].concat(),
+        format!("{create} env:CLIENT_SECRET --dry-run"),
     )
     .await
     .expect(0);
     assert_eq!(dry.rows()[0]["request"]["body"]["client_secret"], "***");
     // A literal secret, a missing file, and a file that others can read.
-    let ended = runtail(
-        folder.path(),
-        &[&create[..], &["canary-as-an-argument"]].concat(),
-    )
-    .await
-    .expect(2);
-    assert!(ended.err.contains("env:VARIABLE"), "{}", ended.err);
-    let ended = runtail(
-        folder.path(),
-        &[&create[..], &["env:NOT_SET_ANYWHERE"]].concat(),
-    )
-    .await
-    .expect(2);
-    assert!(
-        ended.err.contains("NOT_SET_ANYWHERE is not set"),
-        "{}",
-        ended.err
-    );
+    runtail(folder.path(), format!("{create} canary-as-an-argument"))
+        .await
+        .expect(2)
+        .says("env:VARIABLE");
+    runtail(folder.path(), format!("{create} env:NOT_SET_ANYWHERE"))
+        .await
+        .expect(2)
+        .says("NOT_SET_ANYWHERE is not set");
     let open = folder.path().join("open");
     std::fs::write(&open, "canary-file").unwrap();
     std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o644)).unwrap();
-    let ended = runtail(
-        folder.path(),
-        &[&create[..], &[&format!("file:{}", open.display())]].concat(),
-    )
-    .await
-    .expect(2);
-    assert!(ended.err.contains("can be read by others"), "{}", ended.err);
+    runtail(folder.path(), format!("{create} file:{}", open.display()))
+        .await
+        .expect(2)
+        .says("can be read by others");
     assert_eq!(writes(&sim), [""; 0]);
-    let made = runtail(
-        folder.path(),
-        &[&create[..], &["env:CLIENT_SECRET"]].concat(),
-    )
-    .await
-    .expect(0);
+    let made = runtail(folder.path(), format!("{create} env:CLIENT_SECRET"))
+        .await
+        .expect(0);
     assert_eq!(
         (&made.rows()[0]["provider_id"], &made.rows()[0]["uses_pkce"]),
         (&value!("notion"), &value!(true))
     );
-    let ended = runtail(
-        folder.path(),
-        &[&create[..], &["env:CLIENT_SECRET"]].concat(),
-    )
-    .await
-    .expect(1);
-    assert!(
-        ended.err.contains("the provider notion already exists"),
-        "{}",
-        ended.err
-    );
+    runtail(folder.path(), format!("{create} env:CLIENT_SECRET"))
+        .await
+        .expect(1)
+        .says("the provider notion already exists");
     let file = folder.path().join("provider.toml");
     std::fs::write(
         &file,
         "name = \"Notion 2\"\nclient_secret = \"env:CLIENT_SECRET\"\nclient_idd = \"x\"\n",
     )
     .unwrap();
-    let update = [
-        "auth",
-        "providers",
-        "update",
-        "notion",
-        "-f",
-        file.to_str().unwrap(),
-    ];
-    let ended = runtail(folder.path(), &update).await.expect(2);
-    assert!(
-        ended
-            .err
-            .contains("provider.toml:3:1: unknown field `client_idd`"),
-        "{}",
-        ended.err
-    );
+    let update = format!("auth providers update notion -f {}", file.display());
+    runtail(folder.path(), &*update)
+        .await
+        .expect(2)
+        .says("provider.toml:3:1: unknown field `client_idd`");
     std::fs::write(
         &file,
         "name = \"Notion 2\"\nclient_secret = \"env:CLIENT_SECRET\"\n",
     )
     .unwrap();
-    let dry = runtail(
-        folder.path(),
-        &[&update[..], &["--dry-run", "-o", "table"]].concat(),
-    )
-    .await
-    .expect(0);
+    let dry = runtail(folder.path(), format!("{update} --dry-run -o table"))
+        .await
+        .expect(0);
     for line in [
         "  name: Notion → Notion 2",
         "  client_secret: changed",
@@ -920,32 +717,22 @@ async fn auth_providers_take_their_secret_by_reference_only() {
     ] {
         assert!(dry.out.contains(line), "{line}: {}", dry.out);
     }
-    let made = runtail(folder.path(), &update).await.expect(0);
+    let made = runtail(folder.path(), &*update).await.expect(0);
     assert_eq!(made.rows()[0]["name"], "Notion 2");
-    runtail(folder.path(), &[&update[..], &["--name", "x"]].concat())
+    runtail(folder.path(), format!("{update} --name x"))
         .await
         .expect(2);
     runtail(
         folder.path(),
-        &[
-            "auth",
-            "providers",
-            "discover",
-            "--provider-id",
-            "mcp",
-            "--name",
-            "M",
-            "--mcp-server-url",
-            "https://m.example/sse",
-        ],
+        "auth providers discover --provider-id mcp --name M --mcp-server-url https://m.example/sse",
     )
     .await
     .expect(0);
-    let delete = ["auth", "providers", "delete", "mcp", "--confirm"];
-    runtail(folder.path(), &[&delete[..], &["mcp2"]].concat())
+    let delete = "auth providers delete mcp --confirm";
+    runtail(folder.path(), format!("{delete} mcp2"))
         .await
         .expect(2);
-    runtail(folder.path(), &[&delete[..], &["mcp"]].concat())
+    runtail(folder.path(), format!("{delete} mcp"))
         .await
         .expect(0);
     assert_eq!(writes(&sim).len(), 4);
@@ -954,7 +741,7 @@ async fn auth_providers_take_their_secret_by_reference_only() {
 #[tokio::test]
 async fn auth_tokens_are_deleted() {
     let (sim, folder) = world(Options::default()).await;
-    let rows = runtail(folder.path(), &["auth", "tokens", "list"])
+    let rows = runtail(folder.path(), "auth tokens list")
         .await
         .expect(0)
         .rows();
@@ -969,27 +756,19 @@ async fn auth_tokens_are_deleted() {
     let linear = of("linear");
     runtail(
         folder.path(),
-        &["auth", "tokens", "delete", &linear, "--confirm", "lea"],
+        format!("auth tokens delete '{linear}' --confirm lea"),
     )
     .await
     .expect(0);
     runtail(
         folder.path(),
-        &["auth", "tokens", "delete", &linear, "--confirm", "lea"],
+        format!("auth tokens delete '{linear}' --confirm lea"),
     )
     .await
     .expect(1);
     let ended = runtail(
         folder.path(),
-        &[
-            "auth",
-            "tokens",
-            "delete",
-            "--provider",
-            "linear",
-            "--confirm",
-            "linear",
-        ],
+        "auth tokens delete --provider linear --confirm linear",
     )
     .await;
     assert!(
@@ -1000,20 +779,12 @@ async fn auth_tokens_are_deleted() {
     );
     runtail(
         folder.path(),
-        &[
-            "auth",
-            "tokens",
-            "delete",
-            "--provider",
-            "github",
-            "--confirm",
-            "github",
-        ],
+        "auth tokens delete --provider github --confirm github",
     )
     .await
     .expect(0);
     assert!(
-        runtail(folder.path(), &["auth", "tokens", "list"])
+        runtail(folder.path(), "auth tokens list")
             .await
             .expect(0)
             .rows()

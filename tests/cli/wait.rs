@@ -1,6 +1,6 @@
 //! `revisions wait` as a CI job sees it: exit codes, rows, stderr and the summary under every kind of server and network fault.
 
-use runtail_testkit::process::{Done, run, spawn};
+use runtail_testkit::process::{Args, Done, run};
 use runtail_testkit::scripted::{CANARY, Reply, Scripted, config, refuse, revision, status};
 use runtail_testkit::wait::{kinds, results, wait};
 use serde_json::{Value, json};
@@ -21,22 +21,9 @@ fn wait_survives_temporary_errors() {
         status("DEPLOYED"),
     ];
     let server = Scripted::control_plane(&[("bot", &replies)]);
-    let done = wait(&[("one", &server)], &["bot"]).expect(0);
+    let done = wait(&[("one", &server)], "bot").expect(0);
     let rows = done.json_lines();
-    let expected = [
-        "status",
-        "trouble",
-        "trouble",
-        "trouble",
-        "trouble",
-        "trouble",
-        "trouble",
-        "trouble",
-        "recovered",
-        "status",
-        "status",
-        "result",
-    ];
+    let expected = "status trouble trouble trouble trouble trouble trouble trouble recovered status status result";
     assert_eq!(kinds(&rows), expected, "{}", done.stdout);
     let codes: Vec<&Value> = rows[1..8].iter().map(|row| &row["http_status"]).collect();
     assert_eq!(
@@ -85,7 +72,7 @@ fn wait_survives_temporary_errors() {
         "s BUILDING)\n",
         "one/bot r-bot: done after ",
     ] {
-        assert!(done.stderr.contains(line), "{line:?}: {}", done.stderr);
+        done.says(line);
     }
 }
 
@@ -100,17 +87,14 @@ fn wait_survives_errors_while_it_looks_up_the_revision() {
         "/bot/revisions",
         &[refuse(502), Reply::Http(200, "", newest)],
     );
-    let done = wait(&[("one", &server)], &["bot"]).expect(0);
+    let done = wait(&[("one", &server)], "bot").expect(0);
     assert_eq!(results(&done.json_lines())[0]["revision_id"], "r-bot");
     // The deployment has no revisions.
     let empty = Reply::Http(200, "", json!({"resources": []}).to_string());
     server.reply("/bot/revisions", &[empty]);
-    let done = wait(&[("one", &server)], &["bot"]).expect(1);
-    assert!(
-        done.stderr.contains("one/bot: one/bot has no revision"),
-        "{}",
-        done.stderr
-    );
+    wait(&[("one", &server)], "bot")
+        .expect(1)
+        .says("one/bot: one/bot has no revision");
 }
 
 #[test]
@@ -127,7 +111,7 @@ fn wait_maps_every_status_to_an_exit_code() {
     ];
     for (word, outcome, code) in ends {
         let server = Scripted::control_plane(&[("bot", &[status("CREATING"), status(word)])]);
-        let done = wait(&[("one", &server)], &["bot"]).expect(code);
+        let done = wait(&[("one", &server)], "bot").expect(code);
         let rows = done.json_lines();
         let result = results(&rows)[0];
         assert_eq!(
@@ -169,8 +153,7 @@ fn wait_maps_every_status_to_an_exit_code() {
         .zip(replies.iter().map(|r| &r[..]))
         .collect();
     let server = Scripted::control_plane(&deployments);
-    let mut args = vec!["--timeout", "2s", "--interval", "60s"];
-    args.extend(names.iter().map(String::as_str));
+    let args = format!("--timeout 2s --interval 60s {}", names.join(" "));
     let done = wait(&[("one", &server)], &args).expect(4);
     let rows = done.json_lines();
     assert_eq!(results(&rows).len(), others.len());
@@ -181,16 +164,8 @@ fn wait_maps_every_status_to_an_exit_code() {
             "{result}"
         );
     }
-    assert!(
-        done.stderr.contains("r-bot-08: UNDEPLOYED; unknown status"),
-        "{}",
-        done.stderr
-    );
-    assert!(
-        done.stderr.contains("the deadline was reached at QUEUED"),
-        "{}",
-        done.stderr
-    );
+    done.says("r-bot-08: UNDEPLOYED; unknown status");
+    done.says("the deadline was reached at QUEUED");
 }
 
 #[test]
@@ -204,7 +179,7 @@ fn wait_continues_on_a_status_that_is_not_a_string() {
     ];
     let replies: Vec<Reply> = odd.iter().cloned().map(Reply::Status).collect();
     let server = Scripted::control_plane(&[("bot", &replies)]);
-    let done = wait(&[("one", &server)], &["bot"]).expect(0);
+    let done = wait(&[("one", &server)], "bot").expect(0);
     let rows = done.json_lines();
     let told: Vec<&Value> = rows
         .iter()
@@ -212,17 +187,8 @@ fn wait_continues_on_a_status_that_is_not_a_string() {
         .map(|r| &r["status"])
         .collect();
     assert_eq!(told, odd.iter().collect::<Vec<_>>());
-    assert!(
-        done.stderr.contains("r-bot: no status; still waiting\n"),
-        "{}",
-        done.stderr
-    );
-    assert!(
-        done.stderr
-            .contains("no status ({\"word\":\"BUILD_FAILED\"}) (after "),
-        "{}",
-        done.stderr
-    );
+    done.says("r-bot: no status; still waiting\n");
+    done.says("no status ({\"word\":\"BUILD_FAILED\"}) (after ");
 }
 
 #[test]
@@ -236,7 +202,7 @@ fn wait_stops_at_permanent_errors() {
         // From the first request.
         let server = Scripted::control_plane(&[("bot", &[status("BUILDING")])]);
         server.reply("", &[refuse(code)]);
-        let done = wait(&[("one", &server)], &["bot"]).expect(exit);
+        let done = wait(&[("one", &server)], "bot").expect(exit);
         assert_eq!(results(&done.json_lines())[0]["outcome"], outcome);
         assert!(
             done.stderr.starts_with("bot: one: GET http://127.0.0.1"),
@@ -246,23 +212,19 @@ fn wait_stops_at_permanent_errors() {
         assert_eq!(server.requests().len(), 1);
         // Later, when a key expires.
         let server = Scripted::control_plane(&[("bot", &[status("BUILDING"), refuse(code)])]);
-        let done = wait(&[("one", &server)], &["bot"]).expect(exit);
+        let done = wait(&[("one", &server)], "bot").expect(exit);
         let rows = done.json_lines();
         let result = results(&rows)[0];
         assert_eq!(
             (&result["outcome"], &result["status"]),
             (&json!(outcome), &json!("BUILDING"))
         );
-        assert!(
-            done.stderr.contains("; the last status was BUILDING"),
-            "{}",
-            done.stderr
-        );
+        done.says("; the last status was BUILDING");
     }
     // HTML at the first request means a wrong address.
     let server = Scripted::control_plane(&[("bot", &[])]);
     server.reply("", &[Reply::Page]);
-    wait(&[("one", &server)], &["bot"]).expect(1);
+    wait(&[("one", &server)], "bot").expect(1);
     // A failing key command is run only once.
     let (folder, path) = config(&[]);
     let count = folder.path().join("count");
@@ -272,42 +234,27 @@ fn wait_stops_at_permanent_errors() {
         count.display()
     );
     std::fs::write(&path, text).expect("written");
-    run(["--config", &path, "revisions", "wait", "a", "b"]).expect(2);
+    run(format!("--config {path} revisions wait a b").words()).expect(2);
     assert_eq!(std::fs::read_to_string(count).expect("it ran"), "x\n");
 }
 
 #[test]
 fn wait_reports_missing_and_deleted_revisions() {
     let server = Scripted::control_plane(&[("bot", &[status("BUILDING"), refuse(404)])]);
-    let done = wait(&[("one", &server)], &["none"]).expect(1);
-    assert!(
-        done.stderr
-            .contains("none: there is no deployment \"none\""),
-        "{}",
-        done.stderr
-    );
-    let done = wait(&[("one", &server)], &["bot", "--revision", "r-other"]).expect(1);
-    assert!(
-        done.stderr
-            .contains("there is no revision r-other of one/bot"),
-        "{}",
-        done.stderr
-    );
+    wait(&[("one", &server)], "none")
+        .expect(1)
+        .says("none: there is no deployment \"none\"");
+    let done = wait(&[("one", &server)], "bot --revision r-other").expect(1);
+    done.says("there is no revision r-other of one/bot");
     assert_eq!(results(&done.json_lines())[0]["outcome"], "error");
     // The revision disappears, and then the deployment too.
-    let done = wait(&[("one", &server)], &["bot"]).expect(1);
+    let done = wait(&[("one", &server)], "bot").expect(1);
     let said = "r-bot: the revision is gone: its deployment no longer has r-bot; the last status was BUILDING (status 404)";
-    assert!(done.stderr.contains(said), "{}", done.stderr);
+    done.says(said);
     let server = Scripted::control_plane(&[("bot", &[status("BUILDING"), refuse(404)])]);
     server.reply("/bot", &[refuse(404)]);
-    let done = wait(&[("one", &server)], &["bot"]).expect(1);
-    assert!(
-        done.stderr.contains(
-            "r-bot: the deployment is gone: it was deleted; the last status was BUILDING"
-        ),
-        "{}",
-        done.stderr
-    );
+    let done = wait(&[("one", &server)], "bot").expect(1);
+    done.says("r-bot: the deployment is gone: it was deleted; the last status was BUILDING");
     assert_eq!(results(&done.json_lines())[0]["outcome"], "vanished");
 }
 
@@ -345,9 +292,9 @@ fn wait_continues_when_a_newer_revision_supersedes() {
         revision("bot", &json!("BUILDING"))
     ]);
     server.reply("/bot/revisions", &[answer(json!({"resources": unsorted}))]);
-    let done = wait(&[("one", &server)], &["bot"]).expect(0);
+    let done = wait(&[("one", &server)], "bot").expect(0);
     let rows = done.json_lines();
-    assert_eq!(kinds(&rows), ["status", "overtaken", "status", "result"]);
+    assert_eq!(kinds(&rows), "status overtaken status result");
     assert_eq!(
         (&rows[1]["newer_revision_id"], &rows[1]["newer_status"]),
         (&json!("r-newer"), &json!("QUEUED"))
@@ -356,13 +303,7 @@ fn wait_continues_when_a_newer_revision_supersedes() {
         (&rows[3]["overtaken_by"], &rows[3]["id"]),
         (&json!("r-newer"), &json!("r-bot"))
     );
-    assert!(
-        done.stderr.contains(
-            "r-bot: a newer revision exists, r-newer (QUEUED); still waiting for the older one"
-        ),
-        "{}",
-        done.stderr
-    );
+    done.says("r-bot: a newer revision exists, r-newer (QUEUED); still waiting for the older one");
     let looks = server
         .requests()
         .iter()
@@ -379,7 +320,7 @@ fn wait_continues_when_a_newer_revision_supersedes() {
             revision("mine", &json!("DEPLOYED")).to_string(),
         )],
     );
-    let done = wait(&[("one", &server)], &["bot", "--revision", "r-mine"]).expect(0);
+    let done = wait(&[("one", &server)], "bot --revision r-mine").expect(0);
     assert_eq!(results(&done.json_lines())[0]["id"], "r-mine");
 }
 
@@ -392,7 +333,7 @@ fn wait_handles_several_deployments_of_two_profiles() {
     let bad = Scripted::control_plane(&[("bot", &[status("DEPLOY_FAILED")])]);
     let both = [("good", &good), ("bad", &bad)];
     // The worst outcome sets the exit code: failure, then deadline, then success.
-    let outcomes = |done: &Done| -> Vec<String> {
+    let outcomes = |done: &Done| -> String {
         let all: Vec<Value> = serde_json::from_str(&done.stdout).expect("a document");
         all.iter()
             .map(|r| {
@@ -403,74 +344,39 @@ fn wait_handles_several_deployments_of_two_profiles() {
                     r["outcome"].as_str().unwrap_or("-")
                 )
             })
-            .collect()
+            .collect::<Vec<_>>()
+            .join(", ")
     };
-    let done = wait(&both, &["slow", "quick", "--timeout", "2s", "-o", "json"]).expect(4);
+    let done = wait(&both, "slow quick --timeout 2s -o json").expect(4);
     assert_eq!(
         outcomes(&done),
-        ["good/slow deadline", "good/quick deployed"],
+        "good/slow deadline, good/quick deployed",
         "in the order of the arguments"
     );
-    let done = wait(
-        &both,
-        &["bad/bot", "slow", "quick", "--timeout", "2s", "-o", "json"],
-    )
-    .expect(1);
+    let done = wait(&both, "bad/bot slow quick --timeout 2s -o json").expect(1);
     assert_eq!(
         outcomes(&done),
-        [
-            "bad/bot failed",
-            "good/slow deadline",
-            "good/quick deployed"
-        ]
+        "bad/bot failed, good/slow deadline, good/quick deployed"
     );
-    let done = wait(&both, &["quick", "nowhere", "bot", "quick", "-o", "json"]).expect(1);
+    let done = wait(&both, "quick nowhere bot quick -o json").expect(1);
     assert_eq!(
         outcomes(&done),
-        ["good/quick deployed", "-/nowhere error", "bad/bot failed"],
+        "good/quick deployed, -/nowhere error, bad/bot failed",
         "duplicates are dropped"
     );
     // One profile's key is rejected: deployments of the other profile are still found and waited for.
     bad.reply("", &[refuse(401)]);
-    let done = wait(&both, &["quick", "-o", "json"]).expect(0);
-    assert!(done.stderr.contains("warning: bad: GET"), "{}", done.stderr);
-    let done = wait(
-        &both,
-        &["quick", "bad/bot", "slow", "--timeout", "2s", "-o", "json"],
-    )
-    .expect(3);
+    wait(&both, "quick -o json")
+        .expect(0)
+        .says("warning: bad: GET");
+    let done = wait(&both, "quick bad/bot slow --timeout 2s -o json").expect(3);
     assert_eq!(
         outcomes(&done),
-        [
-            "good/quick deployed",
-            "-/bad/bot unauthorized",
-            "good/slow deadline"
-        ]
+        "good/quick deployed, -/bad/bot unauthorized, good/slow deadline"
     );
-    let done = wait(&both, &["quick", "-o", "table"]).expect(0);
-    let titles: Vec<&str> = done
-        .stdout
-        .lines()
-        .next()
-        .expect("titles")
-        .split_whitespace()
-        .collect();
-    assert_eq!(
-        titles,
-        [
-            "PROFILE",
-            "DEPLOYMENT",
-            "REVISION",
-            "OUTCOME",
-            "STATUS",
-            "WAITED"
-        ]
-    );
+    let done = wait(&both, "quick -o table").expect(0);
     assert!(
-        done.stdout
-            .lines()
-            .nth(1)
-            .is_some_and(|row| row.starts_with("good     quick       r-quick   deployed  DEPLOYED")),
+        done.stdout.starts_with("PROFILE  DEPLOYMENT  REVISION  OUTCOME   STATUS    WAITED\ngood     quick       r-quick   deployed  DEPLOYED"),
         "{}",
         done.stdout
     );
@@ -492,7 +398,7 @@ fn wait_result_contains_the_servers_record() {
             json!({"resources": history}).to_string(),
         )],
     );
-    let done = wait(&[("one", &server)], &["bot"]).expect(1);
+    let done = wait(&[("one", &server)], "bot").expect(1);
     let rows = done.json_lines();
     let result = results(&rows)[0];
     let expected = json!({"kind": "result", "profile": "one", "deployment": "bot", "deployment_id": "bot", "revision_id": "r-bot",
@@ -511,12 +417,7 @@ fn wait_result_contains_the_servers_record() {
         result["card"]["last_good"]["changes"][0]["path"],
         "source_revision_config.repo_commit_sha"
     );
-    assert!(
-        done.stderr
-            .contains("    source_revision_config.repo_commit_sha: 0123456 → 9fceb02"),
-        "{}",
-        done.stderr
-    );
+    done.says("    source_revision_config.repo_commit_sha: 0123456 → 9fceb02");
     assert!(
         done.stderr.contains("runtail --config '") || done.stderr.contains("runtail --config /"),
         "{}",
@@ -536,18 +437,10 @@ fn wait_appends_to_the_summary_file() {
         ("wild", &[Reply::Http(200, "", wild.to_string())]),
         ("slow", &[status("QUEUED")]),
     ]);
-    wait(&[("one", &server)], &["fine", "--summary-file", &path]).expect(0);
+    wait(&[("one", &server)], &format!("fine --summary-file {path}")).expect(0);
     wait(
         &[("one", &server)],
-        &[
-            "fine",
-            "wild",
-            "slow",
-            "--timeout",
-            "2s",
-            "--summary-file",
-            &path,
-        ],
+        &format!("fine wild slow --timeout 2s --summary-file {path}"),
     )
     .expect(1);
     let text = std::fs::read_to_string(&file).expect("a summary");
@@ -573,17 +466,12 @@ fn wait_appends_to_the_summary_file() {
     }
     // An unwritable file is reported before any request.
     let asked = server.requests().len();
-    let done = wait(
+    wait(
         &[("one", &server)],
-        &["fine", "--summary-file", "/nowhere/at/all.md"],
+        "fine --summary-file /nowhere/at/all.md",
     )
-    .expect(2);
-    assert!(
-        done.stderr
-            .contains("the summary file /nowhere/at/all.md cannot be written"),
-        "{}",
-        done.stderr
-    );
+    .expect(2)
+    .says("the summary file /nowhere/at/all.md cannot be written");
     assert_eq!(server.requests().len(), asked);
 }
 
@@ -591,110 +479,19 @@ fn wait_appends_to_the_summary_file() {
 fn wait_usage_errors() {
     let server = Scripted::control_plane(&[("bot", &[status("DEPLOYED")])]);
     for args in [
-        &["bot", "other", "--revision", "r"][..],
-        &["bot", "--interval", "10ms"],
-        &["bot", "--timeout", "soon"],
-        &[],
+        "bot other --revision r",
+        "bot --interval 10ms",
+        "bot --timeout soon",
+        "",
     ] {
         let done = wait(&[("one", &server)], args).expect(2);
         assert!(!done.stderr.contains("multiple times"), "{}", done.stderr);
     }
     assert!(server.requests().is_empty());
-    let help = run(["revisions", "wait", "--help"]).expect(0).stdout;
+    let help = run("revisions wait --help".words()).expect(0).stdout;
     assert!(
         help.contains("Append a summary as Markdown")
             && help.contains("4 the deadline was reached"),
         "{help}"
-    );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn wait_works_against_the_simulator() {
-    use runtail_sim::{Options, Rule, Scenario, Sim};
-    // The demo has many revisions in progress; here they change faster than they are polled.
-    let sim = Sim::start(Options {
-        scenario: Scenario::Demo,
-        speed: 20.0,
-        ..Options::default()
-    })
-    .await
-    .expect("it listens");
-    let once = |skip: usize| Rule::on("GET", "/revisions/").skip(skip).times(1);
-    sim.rule(once(1).status(503));
-    sim.rule(once(3).status(429).header("retry-after", "1"));
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("config.toml");
-    let profile = |region: &runtail_sim::Region| {
-        format!(
-            "[profiles.{}]\nurl = \"{}\"\napi_key_command = [\"printf\", \"{}\"]\n",
-            region.name, region.url, region.api_key
-        )
-    };
-    std::fs::write(&path, sim.regions().iter().map(profile).collect::<String>()).expect("written");
-    let path = path.to_string_lossy();
-    let args = [
-        "--config",
-        &path,
-        "revisions",
-        "wait",
-        "--interval",
-        "100ms",
-        "prod-us/research-desk",
-        "prod-us/invoice-agent",
-        "prod-eu/kyc-checker",
-    ];
-    let done = run(args).expect(1);
-    let rows = done.json_lines();
-    let outcomes: std::collections::BTreeMap<&str, &str> = results(&rows)
-        .iter()
-        .map(|r| {
-            (
-                r["deployment"].as_str().expect("a name"),
-                r["outcome"].as_str().expect("a word"),
-            )
-        })
-        .collect();
-    assert_eq!(
-        outcomes.into_iter().collect::<Vec<_>>(),
-        [
-            ("invoice-agent", "failed"),
-            ("kyc-checker", "interrupted"),
-            ("research-desk", "deployed")
-        ]
-    );
-    assert!(
-        done.stderr
-            .contains("× No solution found when resolving dependencies:"),
-        "{}",
-        done.stderr
-    );
-    // An unknown status is waited on.
-    let find = |rows: &[Value], name: &str| {
-        results(rows)
-            .into_iter()
-            .find(|r| r["deployment"] == name)
-            .cloned()
-            .expect("a row")
-    };
-    let revision = find(&rows, "research-desk")["revision_id"]
-        .as_str()
-        .expect("an id")
-        .to_string();
-    sim.force_status(&revision, "UNDEPLOYED");
-    let mut running = spawn([
-        "--config",
-        &path,
-        "revisions",
-        "wait",
-        "--interval",
-        "100ms",
-        "prod-us/research-desk",
-    ]);
-    running.line_where("the unknown status", |line| line.contains("UNDEPLOYED"));
-    sim.force_status(&revision, "DEPLOY_FAILED");
-    let done = running.wait().expect(1);
-    assert_eq!(
-        find(&done.json_lines(), "research-desk")["status"],
-        "DEPLOY_FAILED"
     );
 }

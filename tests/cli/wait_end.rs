@@ -1,6 +1,6 @@
 //! How `revisions wait` ends before the revision does: at its deadline, by a signal, or when its output is closed.
 
-use runtail_testkit::process::{command, run, spawn};
+use runtail_testkit::process::{Args, command, run, spawn};
 use runtail_testkit::scripted::{Reply, Scripted, config, refuse, status};
 use runtail_testkit::wait::{kinds, results, wait};
 use serde_json::json;
@@ -10,11 +10,7 @@ use std::io::BufRead;
 fn wait_table_shows_a_missing_status() {
     for odd in [json!(null), json!(""), json!(" ")] {
         let server = Scripted::control_plane(&[("bot", &[Reply::Status(odd)])]);
-        let done = wait(
-            &[("one", &server)],
-            &["bot", "--timeout", "300ms", "-o", "table"],
-        )
-        .expect(4);
+        let done = wait(&[("one", &server)], "bot --timeout 300ms -o table").expect(4);
         let row = done.stdout.lines().nth(1).expect("a row");
         assert!(
             row.starts_with("one      bot         r-bot     deadline  no status  "),
@@ -33,9 +29,9 @@ fn wait_table_shows_a_missing_status() {
 #[test]
 fn wait_deadline_without_any_response() {
     let server = Scripted::control_plane(&[("bot", &[refuse(503)])]);
-    let done = wait(&[("one", &server)], &["bot", "--timeout", "300ms"]).expect(4);
+    let done = wait(&[("one", &server)], "bot --timeout 300ms").expect(4);
     let rows = done.json_lines();
-    assert_eq!(kinds(&rows), ["trouble", "result"]);
+    assert_eq!(kinds(&rows), "trouble result");
     assert_eq!(
         (&rows[1]["revision_id"], &rows[1]["status"], &rows[1]["id"]),
         (&json!("r-bot"), &json!(null), &json!(null))
@@ -49,23 +45,10 @@ fn wait_deadline_without_any_response() {
         "[profiles.gone]\nurl = \"http://127.0.0.1:1\"\napi_key_command = [\"printf\", \"k\"]\n",
     )
     .expect("written");
-    let args = [
-        "--config",
-        &path,
-        "revisions",
-        "wait",
-        "bot",
-        "--interval",
-        "100ms",
-        "--timeout",
-        "300ms",
-    ];
+    let args =
+        format!("--config {path} revisions wait bot --interval 100ms --timeout 300ms").words();
     let done = run(args).expect(4);
-    assert!(
-        done.stderr.contains("bot: connection refused; retrying"),
-        "{}",
-        done.stderr
-    );
+    done.says("bot: connection refused; retrying");
     assert_eq!(
         done.json_lines().last().expect("a result")["deployment"],
         "bot"
@@ -74,10 +57,10 @@ fn wait_deadline_without_any_response() {
 
 #[test]
 fn wait_deadline_ends_pending_requests_and_commands() {
-    let timeout = ["bot", "--timeout", "1s"];
+    let timeout = "bot --timeout 1s";
     // One request after the other never gets a response: the list, the record, the revision, and those for the failure card.
     let server = Scripted::control_plane(&[("bot", &[status("BUILDING"), Reply::Hang])]);
-    let done = wait(&[("one", &server)], &timeout).expect(4);
+    let done = wait(&[("one", &server)], timeout).expect(4);
     assert!(
         done.stderr
             .ends_with("one/bot r-bot: the deadline was reached at BUILDING\n"),
@@ -89,19 +72,16 @@ fn wait_deadline_ends_pending_requests_and_commands() {
         &[status("BUILDING"), Reply::Status(json!(null))],
     );
     server.reply("/bot", &[Reply::Hang]);
-    let done = wait(&[("one", &server)], &timeout).expect(4);
-    assert!(
-        done.stderr.contains("r-bot: the deadline was reached"),
-        "{}",
-        done.stderr
-    );
+    wait(&[("one", &server)], timeout)
+        .expect(4)
+        .says("r-bot: the deadline was reached");
     server.reply("/bot/revisions/r-bot", &[status("BUILD_FAILED")]);
-    let done = wait(&[("one", &server)], &timeout).expect(1);
+    let done = wait(&[("one", &server)], timeout).expect(1);
     let said =
         "one/bot: no time left to read the cause; run: runtail revisions explain one/bot r-bot\n";
-    assert!(done.stderr.contains(said), "{}", done.stderr);
+    done.says(said);
     server.reply("", &[Reply::Hang]);
-    let done = wait(&[("one", &server)], &timeout).expect(4);
+    let done = wait(&[("one", &server)], timeout).expect(4);
     assert_eq!(
         done.stderr,
         "bot: the deadline was reached before it had any status\n"
@@ -113,16 +93,7 @@ fn wait_deadline_ends_pending_requests_and_commands() {
         server.url()
     );
     std::fs::write(&path, text).expect("written");
-    let done = run([
-        "--config",
-        &path,
-        "revisions",
-        "wait",
-        "bot",
-        "--timeout",
-        "100ms",
-    ])
-    .expect(4);
+    let done = run(format!("--config {path} revisions wait bot --timeout 100ms").words()).expect(4);
     assert_eq!(
         done.stderr,
         "bot: the deadline was reached before it had any status\n"
@@ -136,9 +107,9 @@ fn wait_ends_when_retry_after_is_past_the_deadline() {
         "bot",
         &[status("BUILDING"), busy.clone(), status("DEPLOYED")],
     )]);
-    let done = wait(&[("one", &server)], &["bot"]).expect(4);
+    let done = wait(&[("one", &server)], "bot").expect(4);
     let rows = done.json_lines();
-    assert_eq!(kinds(&rows), ["status", "trouble", "result"]);
+    assert_eq!(kinds(&rows), "status trouble result");
     assert_eq!(
         (&rows[1]["retry_after_seconds"], &rows[2]["outcome"]),
         (&json!(3600.0), &json!("deadline"))
@@ -152,7 +123,7 @@ one/bot r-bot: the server asked to wait 1h00m, which is past the deadline; the w
     // If only the check for a newer revision is rate-limited, the wait continues.
     let server = Scripted::control_plane(&[("bot", &[status("BUILDING"), status("DEPLOYED")])]);
     server.reply("/bot", &[busy]);
-    wait(&[("one", &server)], &["bot"]).expect(0);
+    wait(&[("one", &server)], "bot").expect(0);
     // A short delay is respected and reported.
     let server = Scripted::control_plane(&[("bot", &[status("BUILDING"), status("DEPLOYED")])]);
     server.reply(
@@ -163,27 +134,20 @@ one/bot r-bot: the server asked to wait 1h00m, which is past the deadline; the w
             json!({"detail": "slow down"}).to_string(),
         )],
     );
-    let done = wait(&[("one", &server)], &["bot"]).expect(0);
-    assert!(
-        done.stderr.contains("asked to wait 1s; retrying then\n"),
-        "{}",
-        done.stderr
-    );
+    wait(&[("one", &server)], "bot")
+        .expect(0)
+        .says("asked to wait 1s; retrying then\n");
 }
 
 #[test]
 fn wait_reports_a_status_that_disappeared() {
     let replies = [status("BUILDING"), Reply::Status(json!(null))];
     let server = Scripted::control_plane(&[("bot", &replies)]);
-    let done = wait(&[("one", &server)], &["bot", "--timeout", "1s"]).expect(4);
-    assert!(
-        done.stderr
-            .contains("deadline was reached without a status; the last was BUILDING\n"),
-        "{}",
-        done.stderr
-    );
+    wait(&[("one", &server)], "bot --timeout 1s")
+        .expect(4)
+        .says("deadline was reached without a status; the last was BUILDING\n");
     let server = Scripted::control_plane(&[("bot", &[Reply::Status(json!(null)), refuse(401)])]);
-    let done = wait(&[("one", &server)], &["bot"]).expect(3);
+    let done = wait(&[("one", &server)], "bot").expect(3);
     assert!(!done.stderr.contains("the last status"), "{}", done.stderr);
 }
 
@@ -198,18 +162,9 @@ fn signals_end_wait_with_results_and_a_summary() {
         ]);
         let (_folder, config) = config(&[("one", &server)]);
         let summary = file.to_string_lossy();
-        let mut running = spawn([
-            "--config",
-            &config,
-            "revisions",
-            "wait",
-            "bot",
-            "done",
-            "--interval",
-            "60s",
-            "--summary-file",
-            &summary,
-        ]);
+        let mut running = spawn(format!(
+            "--config '{config}' revisions wait bot done --interval 60s --summary-file '{summary}'"
+        ).words());
         let (mut building, mut deployed) = (false, false);
         running.line_where("both told", |line| {
             building |= line.contains("\"BUILDING\"");
@@ -228,12 +183,7 @@ fn signals_end_wait_with_results_and_a_summary() {
             (&result["outcome"], &result["exit"], &result["status"]),
             (&json!("stopped"), &json!(code), &json!("BUILDING"))
         );
-        assert!(
-            done.stderr
-                .contains("one/bot r-bot: the wait was stopped at BUILDING"),
-            "{}",
-            done.stderr
-        );
+        done.says("one/bot r-bot: the wait was stopped at BUILDING");
         let text = std::fs::read_to_string(&file).expect("a summary");
         assert!(
             text.contains("| ❌ | one/bot | `r-bot` | stopped | `BUILDING` |")
@@ -248,19 +198,9 @@ fn a_pipe_closed_during_wait_ends_it_quietly() {
     let server = Scripted::control_plane(&[("bot", &[status("BUILDING")])]);
     let (_folder, config) = config(&[("one", &server)]);
     let (reader, writer) = std::io::pipe().expect("a pipe");
-    let args = [
-        "--config",
-        &config,
-        "revisions",
-        "wait",
-        "bot",
-        "--interval",
-        "60s",
-        "--timeout",
-        "80s",
-        "-o",
-        "jsonl",
-    ];
+    let args =
+        format!("--config '{config}' revisions wait bot --interval 60s --timeout 80s -o jsonl")
+            .words();
     let child = command(args)
         .stdout(writer)
         .stderr(std::process::Stdio::piped())
@@ -286,17 +226,7 @@ fn wait_with_a_closed_pipe_fails() {
     let (_folder, config) = config(&[("one", &server)]);
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
-    let args = [
-        "--config",
-        &config,
-        "revisions",
-        "wait",
-        "bot",
-        "--interval",
-        "60s",
-        "-o",
-        "jsonl",
-    ];
+    let args = format!("--config '{config}' revisions wait bot --interval 60s -o jsonl").words();
     let output = command(args).stdout(writer).output().expect("it runs");
     assert_eq!(
         output.status.code(),

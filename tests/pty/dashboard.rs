@@ -27,26 +27,6 @@ fn assert_restored(term: &Term) {
 }
 
 #[test]
-fn demo_shows_deployments() {
-    let term = demo(140, 40);
-    term.wait_for("Deployments");
-    term.wait_for("support-bot");
-    assert!(
-        term.screen().contains("DEMO"),
-        "DEMO is always shown: {}",
-        term.screen()
-    );
-    assert!(
-        term.unrestored_modes().contains(&"the alternate screen"),
-        "the harness detects changed modes"
-    );
-    assert!(
-        term.unrestored_modes().contains(&"raw mode"),
-        "the harness detects changed modes"
-    );
-}
-
-#[test]
 fn selected_row_has_a_background_near_the_terminals_own() {
     use vt100::Color;
     for (env, color) in [
@@ -251,20 +231,6 @@ fn ctrl_z_restores_the_terminal_and_fg_redraws() {
     );
     term.keys("q");
     term.wait_for("job ended 0");
-    assert_restored(&term);
-}
-
-#[test]
-fn small_terminal_shows_a_message() {
-    let mut term = Term::spawn(&["--demo"], 50, 10);
-    term.wait_for("too small");
-    term.resize(120, 36);
-    term.wait_for("Deployments");
-    assert!(!term.screen().contains("too small"), "{}", term.screen());
-    term.resize(50, 10);
-    term.wait_for("too small");
-    term.keys("q");
-    assert_eq!(term.exit_status().exit_code(), 0);
     assert_restored(&term);
 }
 

@@ -2,7 +2,6 @@
 
 use runtail_sim::{Options, Rule, Scenario, Sim};
 use runtail_testkit::term::Term;
-use std::time::Duration;
 
 /// A simulator, and a configuration with profiles for it.
 struct TestServer {
@@ -83,64 +82,6 @@ impl TestServer {
         rows.sort_by_key(|row| row["name"].to_string());
         rows
     }
-
-    /// Counts the requests that contain this text.
-    fn count_requests(&self, part: &str) -> usize {
-        self.sim
-            .requests()
-            .iter()
-            .filter(|r| format!("{} {}?{}", r.method, r.path, r.query).contains(part))
-            .count()
-    }
-}
-
-#[test]
-fn all_pages_of_all_profiles_form_one_list() {
-    let options = Options {
-        scenario: Scenario::Fleet { deployments: 250 },
-        speed: 1.0,
-        ..Options::default()
-    };
-    let server = TestServer::new(options, &["one", "two"], "");
-    let term = server.open(140, 40);
-    term.wait_for("Deployments · 500");
-    assert!(
-        server.count_requests("limit=100&offset=200") >= 2,
-        "the last page, in each profile"
-    );
-    // Newest revisions are loaded, visible rows first, and each final one is requested once.
-    term.wait_until("every newest revision", |term| {
-        !term.screen().contains(" …  ")
-    });
-    term.keys("/newest:failed !two\r");
-    // The revisions of the selected deployment, below the list, may have been deployed.
-    let is_good = |line: &str| line.contains(" one ") && line.contains("DEPLOYED  ");
-    term.wait_until("the filter", |term| {
-        let screen = term.screen();
-        screen.contains(" of 500")
-            && screen.contains("BUILD_FAILED")
-            && !screen.lines().any(is_good)
-    });
-    let newest = |server: &TestServer| {
-        let mut paths: Vec<String> = server
-            .sim
-            .requests()
-            .iter()
-            .map(|r| r.path.clone())
-            .collect();
-        paths.retain(|path| path.contains("/revisions/"));
-        paths.sort();
-        paths
-    };
-    let all = newest(&server);
-    let mut once = all.clone();
-    once.dedup_by(|a, b| a == b);
-    assert!(
-        all.len() <= 2 * once.len(),
-        "two profiles request each once: {} of {}",
-        all.len(),
-        once.len()
-    );
 }
 
 #[test]
@@ -291,85 +232,4 @@ fn rate_limits_are_honored_and_shown() {
     term.wait_for("here ? 429");
     // All requests of the profile wait, then continue automatically.
     term.wait_for("here ●");
-}
-
-#[test]
-fn rejected_key_stops_the_profile_and_r_retries() {
-    let server = TestServer::with_deployments(3);
-    let term = server.open(140, 40);
-    term.wait_for("here ●");
-    server
-        .sim
-        .rule(Rule::on("GET", "/v2/deployments?").times(1).status(401));
-    term.wait_for("✗ 401, r retries");
-    // The outdated rows stay.
-    assert!(term.screen().contains("DEPLOYED"), "{}", term.screen());
-    term.keys("r");
-    term.wait_for("here ●");
-}
-
-#[test]
-fn logs_continue_after_a_failed_poll() {
-    let server = TestServer::with_deployments(3);
-    let term = server.open(140, 40);
-    term.wait_for("DEPLOYED");
-    server.sim.rule(
-        Rule::on("POST", "/deploy_logs")
-            .skip(1)
-            .times(1)
-            .status(503),
-    );
-    term.keys("l");
-    term.wait_for("Server log of here");
-    term.wait_for("lines");
-    term.wait_for("✗ 503");
-    let count = |term: &Term| {
-        let screen = term.screen();
-        let at = screen.find(" lines")?;
-        screen[..at]
-            .rsplit(['│', ' '])
-            .next()?
-            .replace(',', "")
-            .parse::<usize>()
-            .ok()
-    };
-    let before = count(&term);
-    term.wait_until("more lines", |term| {
-        count(term) > before && !term.screen().contains("✗ 503")
-    });
-    // All lines differ, so none is shown twice.
-    term.keys("f");
-    term.wait_for_quiet(Duration::from_millis(300));
-    let screen = term.screen();
-    let lines: Vec<&str> = screen
-        .lines()
-        .filter(|l| l.contains(" INFO ") || l.contains(" DEBUG "))
-        .collect();
-    let mut once = lines.clone();
-    once.dedup();
-    assert_eq!(lines, once);
-}
-
-#[test]
-fn failed_revision_is_explained_with_its_log() {
-    let server = TestServer::with_deployments(60);
-    let term = server.open(140, 44);
-    term.wait_for("DEPLOYED");
-    term.keys("/newest:build_failed\r");
-    term.wait_for("✗ BUILD_FAILED");
-    term.keys("ge");
-    term.wait_for("No solution found when resolving dependencies");
-    // The frame may still be incomplete.
-    for part in [
-        "What to do:",
-        "End of the build log",
-        "b  Read the whole build log",
-        "z  Roll back to the last good revision",
-    ] {
-        term.wait_for(part);
-    }
-    term.keys("b");
-    term.wait_for("Build log of here");
-    term.keys("f");
-    term.wait_for("exited with non-zero status");
 }

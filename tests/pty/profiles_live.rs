@@ -204,20 +204,3 @@ fn profile_is_edited_and_saved() {
     assert_eq!(std::fs::read_to_string(server.file()).unwrap(), expected);
     server.assert_no_key_shown(&term);
 }
-
-#[test]
-fn first_run_continues_when_a_configuration_appears() {
-    let server = TestServer::new();
-    let mut term = server.open();
-    term.wait_for("Try the demo");
-    term.keys("3");
-    term.wait_for("New profile");
-    term.keys("\x13");
-    term.wait_for("the environment variable LANGSMITH_API_KEY is not set");
-    // The file is created by another program.
-    server.write(&[server.profile("one", "RIGHT")]);
-    term.wait_for("one ●");
-    assert!(!term.screen().contains("Try the demo"), "{}", term.screen());
-    term.keys("q");
-    assert_eq!(term.exit_status().exit_code(), 0);
-}

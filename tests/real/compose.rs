@@ -3,7 +3,7 @@
 //! Ignored without them: `tests/real/serve -- cargo test --test real compose -- --ignored`.
 
 use crate::servers::Real;
-use runtail_api::{Acted, RunStart, ServerKind, StartFailure, StartGuard, ThreadIntent};
+use runtail_api::{RunStart, ServerKind, StartFailure, StartGuard};
 use runtail_core::model::{Conflict, FieldKind, Form, RunOptions};
 use runtail_testkit::term::Term;
 use serde_json::{Value, json};
@@ -56,16 +56,6 @@ impl Real {
             }
         }
         panic!("run {run} does not end");
-    }
-
-    async fn running(&self, thread: &str, run: &str) {
-        for _ in 0..600 {
-            if self.agent.run(thread, run).await.unwrap().status == "running" {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-        panic!("run {run} does not begin");
     }
 }
 
@@ -154,94 +144,6 @@ async fn earlier_inputs_are_read_from_the_servers_records() {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real compose -- --ignored"]
-async fn a_run_that_ends_others_is_previewed_and_checked_again() {
-    for real in Real::all().await {
-        for conflict in [Conflict::Interrupt, Conflict::Rollback] {
-            let thread = real.thread().await;
-            let mut active = Vec::new();
-            for _ in 0..2 {
-                active.push(
-                    real.start(&thread, &real.options(), "slow", json!({"seconds": 20}))
-                        .await,
-                );
-            }
-            real.running(&thread, &active[0]).await;
-            let options = RunOptions {
-                conflict: Some(conflict),
-                ..real.options()
-            };
-            let body = options.body(&real.assistant("slow").await, Some(json!({"seconds": 0.1})));
-            let intent = ThreadIntent::Start {
-                thread: thread.clone(),
-                body: Box::new(body.clone()),
-            };
-            let plan = real.agent.plan_on_thread(&intent).await;
-            if real.kind.is_aegra() {
-                let why = plan.err().unwrap().to_string();
-                assert!(why.contains("ignores the strategy"), "{why}");
-                for run in &active {
-                    real.agent
-                        .cancel(&thread, run, runtail_api::CancelAction::Interrupt)
-                        .await
-                        .ok();
-                    real.ended(&thread, run).await;
-                }
-                continue;
-            }
-            let plan = plan.unwrap();
-            let notes: String = plan
-                .preview
-                .notes
-                .iter()
-                .map(|note| format!("{note:?}"))
-                .collect();
-            let verb = if conflict == Conflict::Rollback {
-                "Deletes 2 runs, 1 of them queued"
-            } else {
-                "Cancels 2 runs, 1 of them queued"
-            };
-            assert!(notes.contains(verb), "{:?}: {notes}", real.kind);
-            // A run that the preview didn't show: nothing is sent.
-            let third = real
-                .start(&thread, &real.options(), "slow", json!({"seconds": 20}))
-                .await;
-            let failed = plan.apply().await.unwrap_err();
-            assert_eq!(failed.failure, StartFailure::Changed, "{failed:?}");
-            active.push(third);
-            let plan = real.agent.plan_on_thread(&intent).await.unwrap();
-            let Acted::Started(started) = plan.apply().await.unwrap() else {
-                panic!()
-            };
-            assert_eq!(
-                real.ended(&thread, &started.run_id).await,
-                "success",
-                "{:?}",
-                real.kind
-            );
-            for run in &active {
-                let expected = if conflict == Conflict::Rollback {
-                    "deleted"
-                } else {
-                    "interrupted"
-                };
-                let status = real.ended(&thread, run).await;
-                // JavaScript keeps the row of the run that was running, as an error.
-                let is_kept = real.kind == ServerKind::JavaScript
-                    && conflict == Conflict::Rollback
-                    && status == "error";
-                assert!(
-                    status == expected || is_kept,
-                    "{:?} {conflict:?}: {status}",
-                    real.kind
-                );
-            }
-            real.delete(&thread).await;
-        }
-    }
-}
-
-#[tokio::test]
-#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real compose -- --ignored"]
 async fn options_take_effect() {
     for real in Real::all().await {
         let thread = real.thread().await;
@@ -263,16 +165,9 @@ async fn options_take_effect() {
         real.ended(&thread, &run).await;
         let state = real.agent.thread_state(&thread).await.unwrap();
         assert_eq!(state["next"], json!([node]), "{:?}: {state}", real.kind);
-        let done = real.runtail(&[
-            "run",
-            "slow",
-            "--input",
-            "{}",
-            "--break-before",
-            &node,
-            "--thread",
-            &thread,
-        ]);
+        let done = real.runtail(format!(
+            "run slow --input {{}} --break-before {node} --thread {thread}"
+        ));
         assert!(
             !done.stderr.contains("ignores breakpoints"),
             "{}",

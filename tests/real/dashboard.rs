@@ -173,40 +173,6 @@ fn a_question_is_answered_on_its_page() {
     }
 }
 
-/// Two questions, each answered by its id, one after the other.
-#[test]
-#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
-fn two_questions_are_answered_by_id() {
-    for url in runtail_testkit::server::all_urls() {
-        let mut term = open_at(&url);
-        let thread = thread_of(&url, &json!({"assistant_id": "two", "input": {}}));
-        open_page(&term, &thread, " · 2 questions");
-        term.keys("a");
-        term.wait_for("Answer as");
-        term.keys("first");
-        term.keys(SEND);
-        term.wait_for("Following run 2.");
-        term.wait_until("one question is left", |term| {
-            let screen = term.screen();
-            screen.contains("◆ waiting for you ")
-                && !screen.contains("2 questions")
-                && !screen.contains("Answer as")
-        });
-        term.keys("a");
-        term.wait_for("Answer as");
-        term.keys("second");
-        term.keys(SEND);
-        term.wait_for("Following run 3.");
-        term.wait_for("● idle · last run finished ");
-        let values = get(&url, &format!("/threads/{thread}/state"))["values"].to_string();
-        assert!(
-            values.contains("first") && values.contains("second"),
-            "{values}"
-        );
-        quit(&mut term);
-    }
-}
-
 /// Another client answers first: the second user sees that the question is gone, and keeps the draft.
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
@@ -330,35 +296,6 @@ fn an_active_run_continues_after_the_dashboard_exits() {
         term.wait_for("TOOK");
         term.wait_for("◐ running");
         term.wait_for("● finished");
-        quit(&mut term);
-    }
-}
-
-/// A thread is deleted while its page is open.
-#[test]
-#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
-fn the_page_of_a_deleted_thread_shows_deleted() {
-    for url in runtail_testkit::server::all_urls() {
-        let mut term = open_at(&url);
-        let thread = thread_of(
-            &url,
-            &json!({"assistant_id": "approval", "input": {"amount": 5}}),
-        );
-        open_page(&term, &thread, "◆ waiting for you ");
-        let address = url.trim_start_matches("http://");
-        let (status, _) = runtail_testkit::server::request_at(
-            address,
-            "DELETE",
-            &format!("/threads/{thread}"),
-            None,
-        );
-        assert!((200..300).contains(&status), "{status}");
-        term.keys("r");
-        term.wait_for("■ not found");
-        term.keys("a");
-        term.wait_until("no answer to a thread that is gone", |term| {
-            !term.screen().contains("Answer as")
-        });
         quit(&mut term);
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::servers::Real;
 use runtail_api::{Kind, ServerKind};
+use runtail_testkit::server::text;
 use serde_json::{Value, json};
 
 impl Real {
@@ -21,13 +22,10 @@ impl Real {
     fn found(&self, query: &str) -> Vec<String> {
         let query = format!("meta.find_test={} {query}", self.mark);
         let rows = self
-            .runtail(&["threads", "search", &query, "-o", "jsonl"])
+            .runtail(format!("threads search '{query}' -o jsonl"))
             .expect(0)
             .json_lines();
-        let mut ids: Vec<String> = rows
-            .iter()
-            .map(|row| row["thread_id"].as_str().unwrap().to_string())
-            .collect();
+        let mut ids: Vec<String> = rows.iter().map(|row| text(&row, "thread_id")).collect();
         ids.sort();
         ids
     }
@@ -55,14 +53,7 @@ async fn searches_find_the_same_threads_on_every_server() {
             .await;
         let other = real.marked(json!({"user": "42"})).await;
         let ran = real.marked(json!({"user": 43})).await;
-        real.runtail(&[
-            "run",
-            "agent",
-            "--thread",
-            &ran,
-            "--input",
-            r#"{"messages":[{"role":"user","content":"Where is it?"}]}"#,
-        ])
+        real.runtail(format!(r#"run agent --thread '{ran}' --input '{{"messages":[{{"role":"user","content":"Where is it?"}}]}}'"#))
         .expect(0);
         let what = format!("{:?}", real.kind);
         assert_eq!(real.found(""), sorted(&[&plain, &other, &ran]), "{what}");
@@ -133,33 +124,20 @@ async fn values_are_found_where_the_server_shows_them() {
     for real in Real::all().await {
         let empty = real.marked(json!({})).await;
         let ran = real.marked(json!({})).await;
-        let asking = real.runtail(&[
-            "run",
-            "approval",
-            "--thread",
-            &ran,
-            "--input",
-            r#"{"amount": 4711}"#,
-        ]);
+        let asking = real.runtail(format!(
+            r#"run approval --thread '{ran}' --input '{{"amount": 4711}}'"#
+        ));
         asking.expect(0);
         let what = format!("{:?}", real.kind);
         match real.kind {
             ServerKind::Aegra => {
                 let query = format!("meta.find_test={} values.amount=4711", real.mark);
-                let done = real.runtail(&["threads", "search", &query]).expect(0);
-                assert!(
-                    done.stderr.contains("2 threads can't be checked"),
-                    "{}",
-                    done.stderr
-                );
-                let refused = real
-                    .runtail(&["threads", "delete", "--search", &query, "--yes"])
-                    .expect(1);
-                assert!(
-                    refused.stderr.contains("Nothing was sent"),
-                    "{}",
-                    refused.stderr
-                );
+                real.runtail(format!("threads search '{query}'"))
+                    .expect(0)
+                    .says("2 threads can't be checked");
+                real.runtail(format!("threads delete --search '{query}' --yes"))
+                    .expect(1)
+                    .says("Nothing was sent");
             }
             _ => {
                 assert_eq!(real.found("values.amount=4711"), sorted(&[&ran]), "{what}");
@@ -192,15 +170,9 @@ async fn found_threads_are_pruned_and_deleted_once_and_others_stay() {
         );
         let query = format!("meta.find_test={} meta.keep=false", real.mark);
         let planned = real
-            .runtail(&[
-                "threads",
-                "prune",
-                "--search",
-                &query,
-                "--dry-run",
-                "-o",
-                "jsonl",
-            ])
+            .runtail(format!(
+                "threads prune --search '{query}' --dry-run -o jsonl"
+            ))
             .expect(0);
         let statuses: Vec<Value> = planned
             .json_lines()
@@ -212,13 +184,11 @@ async fn found_threads_are_pruned_and_deleted_once_and_others_stay() {
             !real.is_gone(&first).await && !real.is_gone(&second).await,
             "{what}: a dry run deletes nothing"
         );
-        real.runtail(&["threads", "prune", "--search", &query])
+        real.runtail(format!("threads prune --search '{query}'"))
             .expect(2);
         assert!(!real.is_gone(&first).await, "{what}: not confirmed");
         let done = real
-            .runtail(&[
-                "threads", "prune", "--search", &query, "--yes", "-o", "jsonl",
-            ])
+            .runtail(format!("threads prune --search '{query}' --yes -o jsonl"))
             .expect(0)
             .json_lines();
         assert!(
@@ -240,14 +210,16 @@ async fn found_threads_are_pruned_and_deleted_once_and_others_stay() {
         let started = real.agent.start_run(Some(&busy), &body).await.unwrap();
         drop(started);
         let refused = real
-            .runtail(&["threads", "prune", &busy, "--yes", "-o", "jsonl"])
+            .runtail(format!("threads prune '{busy}' --yes -o jsonl"))
             .expect(1)
             .json();
         assert_eq!(refused["status"], "refused", "{what}: {refused}");
         assert!(!real.is_gone(&busy).await, "{what}");
         let missing = "00000000-0000-4000-8000-000000000000";
         let rows = real
-            .runtail(&["threads", "delete", &busy, missing, "--yes", "-o", "jsonl"])
+            .runtail(format!(
+                "threads delete '{busy}' '{missing}' --yes -o jsonl"
+            ))
             .expect(1)
             .json_lines();
         let statuses: Vec<&Value> = rows.iter().map(|row| &row["status"]).collect();
@@ -259,58 +231,15 @@ async fn found_threads_are_pruned_and_deleted_once_and_others_stay() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real find -- --ignored"]
-async fn names_and_stars_are_kept_in_the_metadata() {
-    for real in Real::all().await {
-        let what = format!("{:?}", real.kind);
-        let thread = real.marked(json!({"user": "ana"})).await;
-        let label = |args: &[&str]| real.runtail(&[&["threads", "label", &thread], args].concat());
-        label(&["--name", "Refund Ana", "--star", "--dry-run"]).expect(0);
-        assert_eq!(
-            real.agent.thread(&thread).await.unwrap().name(),
-            None,
-            "{what}: a dry run writes nothing"
-        );
-        label(&["--name", "Refund Ana", "--star"]).expect(0);
-        let record = real.agent.thread(&thread).await.unwrap();
-        assert_eq!(
-            (record.name(), record.is_starred()),
-            (Some("Refund Ana"), true),
-            "{what}"
-        );
-        assert_eq!(
-            record.metadata.unwrap()["user"],
-            "ana",
-            "{what}: other metadata stays"
-        );
-        assert_eq!(
-            real.found("star:yes name:refund"),
-            sorted(&[&thread]),
-            "{what}"
-        );
-        assert_eq!(real.found("star:no"), Vec::<String>::new(), "{what}");
-        label(&["--unstar", "--name", ""]).expect(0);
-        let record = real.agent.thread(&thread).await.unwrap();
-        assert_eq!(
-            (record.name(), record.is_starred()),
-            (None, false),
-            "{what}"
-        );
-        assert_eq!(real.found("star:no"), sorted(&[&thread]), "{what}");
-        real.agent.delete_thread(&thread).await.unwrap();
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real find -- --ignored"]
 async fn failed_threads_are_retried_and_active_runs_are_cancelled() {
     for real in Real::all().await {
         let what = format!("{:?}", real.kind);
         let failed = real.marked(json!({})).await;
-        real.runtail(&["run", "broken", "--thread", &failed, "--input", "{}"]);
+        real.runtail(format!("run broken --thread '{failed}' --input {{}}"));
         let idle = real.marked(json!({})).await;
         let runs = real.agent.runs(&failed, 10).await.unwrap().items.len();
         let rows = real
-            .runtail(&["threads", "retry", &failed, &idle, "--yes", "-o", "jsonl"])
+            .runtail(format!("threads retry '{failed}' '{idle}' --yes -o jsonl"))
             .expect(1)
             .json_lines();
         let statuses: Vec<&Value> = rows.iter().map(|row| &row["status"]).collect();
@@ -331,7 +260,7 @@ async fn failed_threads_are_retried_and_active_runs_are_cancelled() {
         .unwrap();
         drop(real.agent.start_run(Some(&busy), &body).await.unwrap());
         let rows = real
-            .runtail(&["threads", "cancel", &busy, &idle, "--yes", "-o", "jsonl"])
+            .runtail(format!("threads cancel '{busy}' '{idle}' --yes -o jsonl"))
             .expect(0)
             .json_lines();
         assert!(
@@ -340,58 +269,7 @@ async fn failed_threads_are_retried_and_active_runs_are_cancelled() {
         );
         assert_eq!(rows[1]["status"], "nothing_to_do", "{what}");
         for thread in [&failed, &idle, &busy] {
-            real.runtail(&["threads", "delete", thread, "--yes"])
-                .expect(0);
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real find -- --ignored"]
-async fn failed_threads_are_edited_once_and_retried() {
-    for real in Real::all().await {
-        let what = format!("{:?}", real.kind);
-        let threads = [real.marked(json!({})).await, real.marked(json!({})).await];
-        for thread in &threads {
-            real.runtail(&["run", "broken", "--thread", thread, "--input", "{}"]);
-        }
-        let edit = r#"{"log": ["edited"]}"#;
-        let retry = |more: &[&str]| {
-            let args = [
-                "threads",
-                "retry",
-                &threads[0],
-                &threads[1],
-                "--values",
-                edit,
-                "-o",
-                "jsonl",
-            ];
-            real.runtail(&[&args, more].concat())
-        };
-        let planned = retry(&["--dry-run"]).expect(0).json_lines();
-        assert!(
-            planned.iter().all(|row| row["status"] == "planned"),
-            "{what}: {planned:?}"
-        );
-        let rows = retry(&["--yes"]).json_lines();
-        for (thread, row) in threads.iter().zip(&rows) {
-            let runs = real.agent.runs(thread, 10).await.unwrap().items.len();
-            let log = real.runtail(&["threads", "state", thread]).expect(0).json()["values"]["log"]
-                .clone();
-            assert_eq!(
-                (&row["status"], runs),
-                (&json!("started"), 2),
-                "{what}: {row}"
-            );
-            assert_eq!(
-                log,
-                json!(["first", "edited"]),
-                "{what}: the reducer appends, and once"
-            );
-        }
-        for thread in &threads {
-            real.runtail(&["threads", "delete", thread, "--yes"])
+            real.runtail(format!("threads delete {thread} --yes"))
                 .expect(0);
         }
     }

@@ -4,8 +4,8 @@
 
 use crate::servers::Real;
 use runtail_api::{Acted, ServerKind, ThreadIntent};
-use runtail_testkit::process::{command, launch};
 use runtail_testkit::server;
+use runtail_testkit::server::text;
 use serde_json::{Value, json};
 
 impl Real {
@@ -17,14 +17,9 @@ impl Real {
             .await
             .unwrap()
             .thread_id;
-        self.runtail(&[
-            "run",
-            "approval",
-            "--thread",
-            &thread,
-            "--input",
-            r#"{"amount": 5}"#,
-        ])
+        self.runtail(format!(
+            r#"run approval --thread {thread} --input '{{"amount": 5}}'"#
+        ))
         .expect(0);
         thread
     }
@@ -78,10 +73,7 @@ impl Real {
 }
 
 fn id(state: &Value) -> String {
-    state["checkpoint"]["checkpoint_id"]
-        .as_str()
-        .expect("an id")
-        .to_owned()
+    text(&state["checkpoint"], "checkpoint_id")
 }
 
 fn children(states: &[Value], parent: &str) -> usize {
@@ -93,49 +85,6 @@ fn children(states: &[Value], parent: &str) -> usize {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real forks -- --ignored"]
-async fn a_checkpoint_runs_again() {
-    for real in Real::all().await {
-        let kind = real.kind;
-        let thread = real.asking().await;
-        let (_, checkpoint) = real.first(&thread).await;
-        let before = real.history(&thread).await;
-        assert_eq!(
-            (before.len(), children(&before, &checkpoint)),
-            (3, 1),
-            "{kind:?}"
-        );
-        let fork = ["fork", &thread, "--checkpoint", &checkpoint];
-        let row = real
-            .runtail(&[fork.as_slice(), &["--wait"]].concat())
-            .expect(0)
-            .json();
-        assert_eq!(row["outcome"], "interrupted", "{kind:?}: {row}");
-        let after = real.history(&thread).await;
-        assert_eq!(
-            (after.len(), children(&after, &checkpoint)),
-            (5, 2),
-            "{kind:?}"
-        );
-        // With a new input, on every server.
-        let input = [fork.as_slice(), &["--input", r#"{"amount": 7}"#, "--wait"]].concat();
-        let row = real.runtail(&input).expect(0).json();
-        assert_eq!(row["outcome"], "interrupted", "{kind:?}: {row}");
-        let state = real.state(&thread).await;
-        assert_eq!(
-            (&state["values"]["amount"], &state["next"]),
-            (&json!(7), &json!(["ask"])),
-            "{kind:?}"
-        );
-        assert_eq!(
-            children(&real.history(&thread).await, &checkpoint),
-            3,
-            "{kind:?}"
-        );
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real forks -- --ignored"]
 async fn a_state_is_edited_with_and_without_a_run() {
     for real in Real::all().await {
         let kind = real.kind;
@@ -143,13 +92,9 @@ async fn a_state_is_edited_with_and_without_a_run() {
         let (node, checkpoint) = real.first(&thread).await;
         let before = real.state(&thread).await;
         let row = real
-            .runtail(&[
-                "state",
-                "set",
-                &thread,
-                "--values",
-                r#"{"draft": "edited"}"#,
-            ])
+            .runtail(format!(
+                r#"state set {thread} --values '{{"draft": "edited"}}'"#
+            ))
             .expect(0)
             .json();
         let state = real.state(&thread).await;
@@ -187,26 +132,13 @@ async fn a_state_is_edited_with_and_without_a_run() {
             ),
         ] {
             let done = real.runtail(&[&["state", "set", &thread], wrong.as_slice()].concat());
-            assert!(
-                done.stderr.contains(says) && done.code != Some(0),
-                "{kind:?}: {}",
-                done.stderr
-            );
+            done.says(says);
+            assert!(done.code != Some(0), "{}", done.stderr);
         }
-        let edit = [
-            "fork",
-            &thread,
-            "--checkpoint",
-            &checkpoint,
-            "--update",
-            r#"{"draft": "other"}"#,
-            "--as-node",
-            node,
-        ];
-        let row = real
-            .runtail(&[edit.as_slice(), &["--wait"]].concat())
-            .expect(0)
-            .json();
+        let edit = format!(
+            r#"fork {thread} --checkpoint {checkpoint} --update '{{"draft": "other"}}' --as-node {node}"#
+        );
+        let row = real.runtail(format!("{edit} --wait")).expect(0).json();
         assert_eq!(row["outcome"], "interrupted", "{kind:?}: {row}");
         let states = real.history(&thread).await;
         let edited = states
@@ -227,49 +159,6 @@ async fn a_state_is_edited_with_and_without_a_run() {
             real.state(&thread).await["values"]["log"],
             json!([]),
             "{kind:?}: {node} did not run again"
-        );
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real forks -- --ignored"]
-async fn a_waiting_thread_is_ended_and_a_run_repeated() {
-    for real in Real::all().await {
-        let kind = real.kind;
-        let thread = real.asking().await;
-        let run = real.agent.runs(&thread, 1).await.unwrap().items[0]
-            .run_id
-            .clone();
-        let end = ThreadIntent::End {
-            thread: thread.clone(),
-        };
-        let plan = real.agent.plan_on_thread(&end).await.unwrap();
-        assert!(
-            matches!(plan.apply().await, Ok(Acted::Written(_))),
-            "{kind:?}"
-        );
-        assert_eq!(real.state(&thread).await["next"], json!([]), "{kind:?}");
-        // Only Python changes the thread's row.
-        let expected = if kind == ServerKind::Python {
-            "idle"
-        } else {
-            "interrupted"
-        };
-        assert_eq!(
-            real.agent.thread(&thread).await.unwrap().status,
-            expected,
-            "{kind:?}"
-        );
-        let row = real
-            .runtail(&["rerun", &thread, &run, "--wait"])
-            .expect(0)
-            .json();
-        assert_eq!(row["outcome"], "interrupted", "{kind:?}: {row}");
-        let runs = real.agent.runs(&thread, 10).await.unwrap().items;
-        assert_eq!(
-            (runs.len(), &json!(runs[0].run_id)),
-            (2, &row["run_id"]),
-            "{kind:?}"
         );
     }
 }
@@ -343,7 +232,7 @@ async fn the_earlier_assistant_is_restored_after_a_run_of_another_graph() {
         let asking = real.state(&thread).await;
         real.show("asks", &thread).await;
         let input = r#"{"messages": [{"role": "user", "content": "hello"}]}"#;
-        real.runtail(&["run", "agent", "--thread", &thread, "--input", input])
+        real.runtail(format!("run agent --thread {thread} --input '{input}'"))
             .expect(0);
         let hidden = real.state(&thread).await;
         real.show("after a run of agent", &thread).await;
@@ -413,7 +302,7 @@ async fn a_question_is_answered_in_two_ways() {
             ("--reject", false),
             ("--approve", true),
         ] {
-            real.runtail(&["answer", &thread, answer, "--wait"])
+            real.runtail(format!("answer {thread} '{answer}' --wait"))
                 .expect(0);
             assert_eq!(
                 real.state(&thread).await["values"]["decision"],
@@ -421,23 +310,18 @@ async fn a_question_is_answered_in_two_ways() {
                 "{kind:?} {answer}"
             );
             let row = real
-                .runtail(&["fork", &thread, "--checkpoint", &asking, "--wait"])
+                .runtail(format!("fork {thread} --checkpoint {asking} --wait"))
                 .expect(0)
                 .json();
             assert_eq!(row["outcome"], "interrupted", "{kind:?}: {row}");
         }
         // An input of its own begins at the newest state, too.
-        real.runtail(&["answer", &thread, "--reject", "--wait"])
+        real.runtail(format!("answer {thread} --reject --wait"))
             .expect(0);
         let newest = id(&real.state(&thread).await);
-        real.runtail(&[
-            "run",
-            "approval",
-            "--thread",
-            &thread,
-            "--input",
-            r#"{"amount": 9}"#,
-        ])
+        real.runtail(format!(
+            r#"run approval --thread {thread} --input '{{"amount": 9}}'"#
+        ))
         .expect(0);
         assert_eq!(
             children(&real.history(&thread).await, &newest),
@@ -479,7 +363,7 @@ async fn a_waiting_subgraph_has_its_state_at_its_task() {
             .await
             .unwrap()
             .thread_id;
-        real.runtail(&["run", "several", "--thread", &thread, "--input", "{}"])
+        real.runtail(format!("run several --thread {thread} --input {{}}"))
             .expect(0);
         let newest = id(&real.state(&thread).await);
         let nested = real
@@ -495,43 +379,6 @@ async fn a_waiting_subgraph_has_its_state_at_its_task() {
             .find(|task| task["name"] == "inside")
             .expect("the subgraph");
         assert_eq!(inside["state"]["next"], json!(["ask_inside"]), "{inside}");
-        real.agent.delete_thread(&thread).await.unwrap();
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real forks -- --ignored"]
-async fn a_state_is_edited_in_the_editor() {
-    for real in Real::all().await {
-        let kind = real.kind;
-        let thread = real.asking().await;
-        let newest = real.state(&thread).await;
-        let draft = newest["values"]["draft"]
-            .as_str()
-            .expect("a draft")
-            .to_string();
-        let args = [
-            "state", "set", &thread, "--editor", "--yes", "--url", &real.url,
-        ];
-        let mut command = command(args);
-        command.env(
-            "VISUAL",
-            r#"sh -c 'sed -i "s/\"draft\": \"/&edited: /" "$1"' --"#,
-        );
-        let done = launch(command, "").wait().expect(0);
-        let state = real.state(&thread).await;
-        assert_eq!(
-            state["values"]["draft"],
-            format!("edited: {draft}"),
-            "{kind:?}: {}",
-            done.stderr
-        );
-        assert_eq!(
-            (&state["next"], &state["parent_checkpoint"]["checkpoint_id"]),
-            (&json!(["ask"]), &json!(id(&newest))),
-            "{kind:?}"
-        );
-        assert_eq!(done.json()["checkpoint_id"], json!(id(&state)), "{kind:?}");
         real.agent.delete_thread(&thread).await.unwrap();
     }
 }

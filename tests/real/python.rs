@@ -2,7 +2,7 @@
 //!
 //! Ignored without that server: `tests/real/serve -- cargo test --test real -- --ignored`.
 
-use runtail_testkit::process::{Done, run, run_at, spawn, spawn_with};
+use runtail_testkit::process::{Args, Done, run, run_at, spawn};
 use runtail_testkit::proxy::{Cut, How, Proxy, When};
 use runtail_testkit::recording::Recording;
 use runtail_testkit::server::{self, url};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// Runs the binary with `--url` of the real server.
 #[track_caller]
-fn runtail(args: &[&str]) -> Done {
+fn runtail(args: impl Args) -> Done {
     run_at(&url(), args)
 }
 
@@ -42,121 +42,18 @@ const ANSWER: &str = "In Kraków ☀ it is 21 °C, in 東京 it rains (1).";
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn assistants_are_listed() {
-    let all = runtail(&["assistants", "list", "-o", "json"])
-        .expect(0)
-        .json();
-    let mut names: Vec<_> = all
-        .as_array()
-        .expect("a list")
-        .iter()
-        .map(|one| server::text(one, "graph_id"))
-        .collect();
-    names.sort();
-    let config: Value = serde_json::from_str(include_str!("langgraph.json")).expect("JSON");
-    let graphs: Vec<&String> = config["graphs"]
-        .as_object()
-        .expect("an object")
-        .keys()
-        .collect();
-    assert_eq!(names.iter().collect::<Vec<_>>(), graphs);
-
-    // Piped, a list is one JSON object per line, with the server's own fields.
-    let lines = runtail(&["assistants", "list"]).expect(0).json_lines();
-    assert_eq!(lines.len(), graphs.len());
-    assert!(
-        lines
-            .iter()
-            .all(|one| one["assistant_id"].is_string() && one["version"] == 1),
-        "{lines:?}"
-    );
-}
-
-#[test]
-#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn assistant_graphs_are_drawn() {
-    let json = runtail(&["assistants", "graph", "agent", "-o", "json"])
-        .expect(0)
-        .json();
+    let json = runtail("assistants graph agent -o json").expect(0).json();
     assert_eq!(json["nodes"].as_array().map(Vec::len), Some(4), "{json}");
-    let mermaid = runtail(&["assistants", "graph", "agent", "-o", "mermaid"])
+    let mermaid = runtail("assistants graph agent -o mermaid")
         .expect(0)
         .stdout;
     assert!(
         mermaid.contains("chat") && mermaid.contains("tools") && mermaid.contains("--"),
         "{mermaid}"
     );
-    let text = runtail(&["assistants", "graph", "agent", "-o", "text"])
-        .expect(0)
-        .stdout;
+    let text = runtail("assistants graph agent -o text").expect(0).stdout;
     assert!(text.contains("chat") && text.contains("tools"), "{text}");
-}
-
-#[test]
-#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn threads_are_created_listed_shown_and_deleted() {
-    let made = runtail(&["threads", "create", "-o", "json"])
-        .expect(0)
-        .json();
-    let id = server::text(&made, "thread_id");
-    assert_eq!(server::get(&format!("/threads/{id}"))["thread_id"], *id);
-
-    let listed = runtail(&["threads", "list", "-o", "json"]).expect(0).json();
-    assert!(
-        listed
-            .as_array()
-            .expect("a list")
-            .iter()
-            .any(|one| one["thread_id"] == *id),
-        "the newest is listed"
-    );
-
-    let got = runtail(&["threads", "get", &id, "-o", "json"])
-        .expect(0)
-        .json();
-    assert_eq!(
-        (&got["thread_id"], &got["status"]),
-        (&json!(id), &json!("idle"))
-    );
-
-    recording(&["run", "agent", "--thread", &id, "--input", ASK], 0);
-    let state = runtail(&["threads", "state", &id, "-o", "json"])
-        .expect(0)
-        .json();
-    assert_eq!(
-        state["values"]["messages"].as_array().map(Vec::len),
-        Some(4),
-        "{state}"
-    );
-    // The server returns one checkpoint by default; `threads history` returns them all.
-    let history = runtail(&["threads", "history", &id, "-o", "json"])
-        .expect(0)
-        .json();
-    assert_eq!(
-        history.as_array().map(Vec::len),
-        Some(5),
-        "input, start, chat, tools, chat: {history}"
-    );
-
-    let runs = runtail(&["runs", "list", &id, "-o", "json"])
-        .expect(0)
-        .json();
-    let run = server::text(&runs[0], "run_id");
-    let got = runtail(&["runs", "get", &id, &run, "-o", "json"])
-        .expect(0)
-        .json();
-    assert_eq!(got["status"], "success");
-
-    runtail(&["threads", "delete", &id, "--yes"]).expect(0);
-    assert_eq!(
-        server::request("GET", &format!("/threads/{id}"), None).0,
-        404
-    );
-    let gone = runtail(&["threads", "get", &id]).expect(1);
-    assert!(
-        gone.stderr.contains("not found") && gone.stdout.is_empty(),
-        "{gone:?}"
-    );
 }
 
 // --- one run ---------------------------------------------------------------------------------------------------------
@@ -220,92 +117,6 @@ fn run_streams_to_its_end() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn a_thread_takes_several_runs() {
-    let thread = server::new_thread();
-    for turn in 1..=3 {
-        let recording = recording(
-            &[
-                "run", "agent", "--thread", &thread, "--input", ASK, "--mode", "values",
-            ],
-            0,
-        );
-        assert_eq!(recording.thread(), thread);
-        let last = recording.named("values").last().expect("values")["data"]["messages"].clone();
-        let messages = last.as_array().expect("messages");
-        assert_eq!(messages.len(), turn * 4);
-        let text = server::text(messages.last().expect("one"), "content");
-        assert_eq!(text, ANSWER.replace("(1)", &format!("({turn})")));
-    }
-    assert_eq!(server::runs(&thread).len(), 3);
-}
-
-#[test]
-#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn text_output_reads_like_a_conversation() {
-    let done = runtail(&[
-        "run",
-        "agent",
-        "--input",
-        ASK,
-        "--mode",
-        "messages-tuple",
-        "-o",
-        "text",
-    ])
-    .expect(0);
-    assert!(
-        done.stdout.contains("Let me look that up."),
-        "{}",
-        done.stdout
-    );
-    assert!(
-        done.stdout.contains(ANSWER),
-        "tokens are joined: {}",
-        done.stdout
-    );
-    assert!(
-        !done.stdout.contains("langgraph_checkpoint_ns"),
-        "without what repeats: {}",
-        done.stdout
-    );
-}
-
-#[test]
-#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn input_is_read_from_a_file_or_stdin() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("input.json");
-    std::fs::write(&file, ASK).expect("written");
-    let from = format!("@{}", file.display());
-    let last = |recording: &Recording| {
-        recording.named("values").last().expect("values")["data"]["messages"][3]["content"].clone()
-    };
-    assert_eq!(
-        last(&recording(
-            &["run", "agent", "--mode", "values", "--input", &from],
-            0
-        )),
-        ANSWER
-    );
-
-    let args = [
-        "run",
-        "agent",
-        "--mode",
-        "values",
-        "--input",
-        "-",
-        "-o",
-        "jsonl",
-        "--url",
-        &url(),
-    ];
-    let piped = spawn_with(args, ASK).wait().expect(0);
-    assert_eq!(last(&Recording::parse(&piped.stdout)), ANSWER);
-}
-
-#[test]
-#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn stateless_runs_stream() {
     let recording = recording(
         &[
@@ -327,82 +138,6 @@ fn stateless_runs_stream() {
         Some(ANSWER)
     );
     assert_eq!(recording.end["gaps"], 0);
-}
-
-#[test]
-#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn subgraph_events_have_namespaces() {
-    let modes = [
-        "--mode",
-        "messages-tuple",
-        "--mode",
-        "custom",
-        "--mode",
-        "values",
-        "--mode",
-        "tasks",
-    ];
-    let recording = recording(
-        &[
-            &[
-                "run",
-                "fanout",
-                "--subgraphs",
-                "--input",
-                r#"{"topic":"cats"}"#,
-            ],
-            &modes[..],
-        ]
-        .concat(),
-        0,
-    );
-    assert_eq!(recording.outcome(), "success");
-
-    let depths: Vec<_> = recording
-        .named("messages")
-        .map(|event| event["ns"].as_array().map_or(0, Vec::len))
-        .collect();
-    assert!(
-        depths.contains(&1) && depths.contains(&2),
-        "tokens of both subgraphs: {depths:?}"
-    );
-    assert_eq!(
-        recording
-            .messages()
-            .iter()
-            .map(|m| m.text.as_str())
-            .collect::<Vec<_>>(),
-        ["shallow thoughts", "deep thoughts on cats"]
-    );
-    // The first segment of a namespace is the node and the id of its task in the parent.
-    let is_sub = |event: &&Value| event["data"]["name"] == "sub" && event["ns"] == json!([]);
-    let task = recording
-        .named("tasks")
-        .find(is_sub)
-        .expect("the parent's task");
-    let segment = format!("sub:{}", server::text(&task["data"], "id"));
-    let mut spaces = recording
-        .events
-        .iter()
-        .filter_map(|event| event["ns"][0].as_str());
-    assert!(spaces.all(|space| space == segment));
-    assert!(
-        recording
-            .events
-            .iter()
-            .all(|event| !event["event"].as_str().unwrap_or("").contains('|'))
-    );
-    for side in ["left", "right"] {
-        let of_side = recording
-            .named("custom")
-            .filter(|event| event["data"]["node"] == side);
-        assert_eq!(
-            of_side
-                .map(|event| event["data"]["i"].clone())
-                .collect::<Vec<_>>(),
-            [0, 1, 2]
-        );
-    }
 }
 
 #[test]
@@ -464,10 +199,7 @@ fn an_interrupt_without_an_event_is_detected() {
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn a_failed_run_fails_the_command() {
-    let done = runtail(&[
-        "run", "broken", "--input", "{}", "--mode", "updates", "-o", "jsonl",
-    ])
-    .expect(1);
+    let done = runtail("run broken --input {} --mode updates -o jsonl").expect(1);
     let recording = Recording::parse(&done.stdout);
     assert_eq!(recording.outcome(), "error");
     let error = recording
@@ -487,109 +219,7 @@ fn a_failed_run_fails_the_command() {
     // The server never replays the error event; a later join still reports the failure and its cause.
     let again = runtail(&["join", &recording.thread(), &recording.run(), "-o", "jsonl"]).expect(1);
     assert_eq!(Recording::parse(&again.stdout).outcome(), "error");
-    assert!(
-        again.stderr.contains("boom: the node failed — détails"),
-        "{:?}",
-        again.stderr
-    );
-}
-
-#[test]
-#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn an_unknown_assistant_is_named() {
-    let done = runtail(&["run", "nosuch", "--input", "{}"]);
-    assert!(matches!(done.code, Some(1 | 2)), "{done:?}");
-    assert!(done.stderr.contains("nosuch"), "{done:?}");
-}
-
-#[test]
-#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn invalid_input_is_refused_before_any_request() {
-    let link = Proxy::to(server::address(), []);
-    for (input, column) in [("{bad", "column 2"), (r#"{"a":1,}"#, "column 8")] {
-        let done = run(["run", "agent", "--url", &link.url(), "--input", input]).expect(2);
-        assert!(
-            done.stderr.contains("line 1") && done.stderr.contains(column),
-            "{done:?}"
-        );
-    }
-    assert_eq!(
-        link.connections(),
-        0,
-        "nothing was sent: {:?}",
-        link.requests()
-    );
-}
-
-#[test]
-#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real -- --ignored"]
-fn a_refused_run_leaves_no_thread() {
-    let link = Proxy::to(server::address(), []);
-    run([
-        "run",
-        "agent",
-        "--input",
-        "{}",
-        "--mode",
-        "banana",
-        "--url",
-        &link.url(),
-    ])
-    .expect(2);
-    assert_eq!(
-        link.connections(),
-        0,
-        "an unknown mode is not sent: {:?}",
-        link.requests()
-    );
-    // Aegra validates the input before it starts a run.
-    let Ok(url) = std::env::var("RUNTAIL_AEGRA_URL") else {
-        println!("skipped, because RUNTAIL_AEGRA_URL is not set");
-        return;
-    };
-    let done = run(["run", "agent", "--input", "5", "--url", &url]).expect(1);
-    assert!(
-        done.stderr.contains("body.input"),
-        "the field is named: {done:?}"
-    );
-    let thread = done
-        .stderr
-        .split("/threads/")
-        .nth(1)
-        .and_then(|rest| rest.split('/').next())
-        .expect("its address");
-    let (_, threads) = server::request_at(
-        url.trim_start_matches("http://"),
-        "POST",
-        "/threads/search",
-        Some(&serde_json::json!({"limit": 100})),
-    );
-    let left = threads
-        .as_array()
-        .expect("a list")
-        .iter()
-        .any(|row| row["thread_id"] == thread);
-    assert!(!left, "the thread made for it is gone");
-}
-
-#[test]
-#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn read_only_refuses_runs() {
-    let thread = server::new_thread();
-    let done = runtail(&[
-        "--read-only",
-        "run",
-        "agent",
-        "--thread",
-        &thread,
-        "--input",
-        ASK,
-    ]);
-    assert!(
-        done.code.is_some_and(|code| code != 0) && done.stderr.contains("read-only"),
-        "{done:?}"
-    );
-    assert!(server::runs(&thread).is_empty());
+    again.says("boom: the node failed — détails");
 }
 
 #[test]
@@ -614,21 +244,6 @@ fn unknown_threads_and_runs_fail_at_once() {
             "{args:?}: {done:?}"
         );
     }
-}
-
-#[test]
-#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn an_unreachable_server_is_a_network_error() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .and_then(|l| l.local_addr())
-        .expect("a port")
-        .port();
-    let nowhere = format!("http://127.0.0.1:{port}");
-    let done = run(["assistants", "list", "--url", &nowhere]).expect(5);
-    assert!(
-        done.stderr.contains(&nowhere) || done.stderr.contains(&port.to_string()),
-        "{done:?}"
-    );
 }
 
 // --- joining, leaving, cancelling ------------------------------------------------------------------------------------
@@ -720,118 +335,11 @@ fn a_cancelled_run_ends_as_cancelled() {
     );
     let mut joined = spawn(["join", &thread, &run, "-o", "jsonl", "--url", &url()]);
     joined.line_where("a custom event", is_event("custom", json!({})));
-    runtail(&["runs", "cancel", &thread, &run, "--yes"]).expect(0);
+    runtail(format!("runs cancel {thread} {run} --yes")).expect(0);
     // The stream ends without an error or end event; only the status shows the cancellation.
     let done = joined.wait_for(Duration::from_secs(30));
     assert_eq!(Recording::parse(&done.stdout).outcome(), "cancelled");
     assert_eq!(server::run_end(&thread, &run), "interrupted");
-}
-
-#[test]
-#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn tail_shows_every_run_of_its_thread() {
-    let thread = server::new_thread();
-    let first = recording(
-        &[
-            "run", "agent", "--thread", &thread, "--input", ASK, "--mode", "values",
-        ],
-        0,
-    );
-    let second = recording(
-        &[
-            "run",
-            "fanout",
-            "--thread",
-            &thread,
-            "--input",
-            r#"{"topic":"owls"}"#,
-            "--mode",
-            "custom",
-        ],
-        0,
-    );
-    let mut running = spawn([
-        "tail",
-        &thread,
-        "--since",
-        "-",
-        "-o",
-        "jsonl",
-        "--url",
-        &url(),
-    ]);
-    running.line_where(
-        "the second run's end",
-        is_event(
-            "metadata",
-            json!({"run_id": second.run(), "status": "run_done"}),
-        ),
-    );
-    // A third run, started while the tail is open.
-    let third = server::start_run(
-        &thread,
-        "slow",
-        &json!({"seconds": 1, "every": 0.3}),
-        &["custom"],
-    );
-    running.line_where("live progress", is_event("custom", json!({"progress": 2})));
-    assert_eq!(server::run_end(&thread, &third), "success");
-    running.signal(libc::SIGINT);
-    let tail = Recording::parse(&running.wait_for(Duration::from_secs(10)).expect(130).stdout);
-    assert_eq!(tail.head["run_id"], Value::Null, "of the whole thread");
-
-    let data = |recording: &Recording, name: &str| {
-        recording
-            .named(name)
-            .map(|event| event["data"].clone())
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(data(&tail, "values"), data(&first, "values"));
-    let custom = data(&tail, "custom");
-    let of_second = data(&second, "custom");
-    assert_eq!(custom[..of_second.len()], of_second);
-    assert_eq!(
-        custom[of_second.len()..],
-        [0, 1, 2].map(|i| json!({"progress": i}))
-    );
-    let starts: Vec<_> = tail
-        .named("metadata")
-        .filter_map(|event| event["data"]["run_id"].as_str())
-        .collect();
-    for run in [first.run(), second.run(), third] {
-        assert!(starts.contains(&run.as_str()), "{run} begins in {starts:?}");
-    }
-    assert_eq!(tail.end["gaps"], 0);
-}
-
-#[test]
-#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn recordings_match_the_printed_lines() {
-    let folder = tempfile::tempdir().expect("a folder");
-    for name in ["run.jsonl", "run.jsonl.gz"] {
-        let file = folder.path().join(name);
-        let path = file.to_str().expect("UTF-8");
-        let done = runtail(&[
-            "run", "agent", "--input", ASK, "-o", "jsonl", "--record", path,
-        ])
-        .expect(0);
-        if !name.ends_with("gz") {
-            assert_eq!(
-                std::fs::read_to_string(&file).expect("recorded"),
-                done.stdout
-            );
-        }
-        run(["verify", path]).expect(0);
-        let replayed = run(["replay", path, "-o", "jsonl"]).expect(0);
-        // The hashes are those of the file.
-        let mut recorded = Recording::parse(&done.stdout).events;
-        recorded.iter_mut().for_each(|event| {
-            _ = event
-                .as_object_mut()
-                .and_then(|event| event.shift_remove("hash"))
-        });
-        assert_eq!(Recording::parse(&replayed.stdout).events, recorded);
-    }
 }
 
 // --- exactly once ----------------------------------------------------------------------------------------------------
@@ -903,42 +411,6 @@ fn every_event_arrives_once_over_breaking_connections() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn every_token_arrives_once_over_breaking_connections() {
-    let cuts = [3_000, 60_000, 900, 41_000, 150_001].map(|n| (When::Bytes(n), How::Close));
-    let recording = run_over(
-        &cuts,
-        "firehose",
-        &json!({"tokens": 1500}),
-        "messages-tuple",
-    );
-    let expected: String = (0..1500).map(|i| format!("t{i} ")).collect();
-    let messages = recording.messages();
-    assert_eq!(messages.len(), 1);
-    assert_eq!(messages[0].text, expected);
-}
-
-#[test]
-#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn a_lost_response_does_not_start_a_second_run() {
-    // Cut before the first byte of the response and inside its head: no run id was received.
-    for at in [0, 40] {
-        let cuts = [(When::Bytes(at), How::Close)];
-        let recording = run_over(
-            &cuts,
-            "firehose",
-            &json!({"n": 300, "burst": 10, "pause": 0.02}),
-            "custom",
-        );
-        assert!(
-            recording.numbers("custom", "seq").into_iter().eq(0..300),
-            "{}",
-            recording.end
-        );
-    }
-}
-
-#[test]
-#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn a_silent_connection_is_replaced() {
     let cuts = [(When::Heartbeat, How::Stall)];
     let recording = run_over(
@@ -952,46 +424,6 @@ fn a_silent_connection_is_replaced() {
         progress.len() >= 17 && progress.iter().copied().eq(0..progress.len() as u64),
         "{progress:?}"
     );
-}
-
-#[test]
-#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn tail_over_a_breaking_connection_repeats_nothing_and_reports_loss() {
-    // The server replays a thread stream first and listens afterwards, so it drops events in between; the tail fetches them from
-    // the run's own stream.
-    const N: u64 = 3000;
-    let cuts = [2_000, 30_000, 700, 50_001, 9_000].map(|n| (When::Bytes(n), How::Reset));
-    let link = Proxy::to(server::address(), cuts);
-    let thread = server::new_thread();
-    let input = json!({"n": N, "pad": 40, "burst": 40, "pause": 0.02});
-    let run = server::start_run(&thread, "firehose", &input, &["custom"]);
-    let mut running = spawn([
-        "tail",
-        &thread,
-        "--since",
-        "-",
-        "-o",
-        "jsonl",
-        "--url",
-        &link.url(),
-    ]);
-    running.line_where(
-        "the run's end",
-        is_event("metadata", json!({"run_id": run, "status": "run_done"})),
-    );
-    running.signal(libc::SIGINT);
-    let recording = Recording::parse(&running.wait_for(Duration::from_secs(10)).expect(130).stdout);
-    let seen = recording.numbers("custom", "seq");
-    assert!(
-        seen.is_sorted_by(|a, b| a < b),
-        "in order, without repetitions: {}",
-        recording.end
-    );
-    let missing = N - seen.len() as u64;
-    assert_eq!(missing, 0, "missing: {}", recording.end);
-    // A tail uses several connections, so which cuts occur varies; some did.
-    assert!(link.cuts_done() >= 2, "{}", recording.end);
-    assert_eq!(server::run_end(&thread, &run), "success");
 }
 
 // --- lists and management, on every server -------------------------------------------------------------------------------
@@ -1070,11 +502,7 @@ fn runs_list_newest_first_and_cancel_is_verified_on_every_server() {
             "{url}: {stopped:?}"
         );
         let over = cancel(&[&runs[3], "--yes"]).expect(0);
-        assert!(
-            over.stderr.contains("had already ended (interrupted)"),
-            "{url}: {}",
-            over.stderr
-        );
+        over.says("had already ended (interrupted)");
         assert_eq!(over.json()["status"], "finished", "{url}");
         cancel(&["00000000-0000-4000-8000-000000000000", "--yes"]).expect(1);
         runtail_at(&url, &["threads", "delete", &thread]).expect(2);

@@ -2,7 +2,7 @@
 
 use runtail_api::{AgentServer, Http, ServerKind};
 use runtail_core::config::Profile;
-use runtail_testkit::process::{Done, run_at};
+use runtail_testkit::process::{Args, Done, run_at};
 use runtail_testkit::server;
 
 /// One of the servers.
@@ -32,7 +32,7 @@ impl Real {
         all
     }
 
-    pub fn runtail(&self, args: &[&str]) -> Done {
+    pub fn runtail(&self, args: impl Args) -> Done {
         run_at(&self.url, args)
     }
 

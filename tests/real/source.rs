@@ -10,7 +10,7 @@ use runtail_stream::{
     Transport, follow, follow_thread,
 };
 use runtail_testkit::common::follow;
-use runtail_testkit::proxy::{Cut, How, Proxy, When};
+use runtail_testkit::proxy::{How, Proxy, When};
 use runtail_testkit::server;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -194,38 +194,6 @@ async fn tail_of_an_active_run_is_complete() {
         .await;
         assert_exact(&received, N, &format!("attempt {attempt}"));
         println!("tail: {:?}", received.end);
-    }
-}
-
-#[tokio::test]
-#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real source -- --ignored"]
-async fn tail_over_a_breaking_connection_is_complete() {
-    const N: u64 = 4000;
-    // A replaying tail uses three connections, and each of them breaks.
-    let at = [
-        2_000, 30_000, 700, 50_001, 9_000, 9_001, 640, 40_000, 1_500, 3_000, 20_000, 5_000,
-    ];
-    for how in [How::Close, How::Reset] {
-        let cuts: Vec<Cut> = at.iter().map(|n| (When::Bytes(*n), how)).collect();
-        let link = Proxy::to(server::address(), cuts);
-        let thread = server::new_thread();
-        let run = server::start_run(
-            &thread,
-            "firehose",
-            &json!({"n": N, "pad": 40, "burst": 40, "pause": 0.03}),
-            &["custom"],
-        );
-        let received = followed(
-            tail(&link.url(), &thread),
-            Some("-"),
-            Duration::ZERO,
-            is_done(&run),
-        )
-        .await;
-        assert_exact(&received, N, &format!("{how:?}"));
-        assert!(link.cuts_done() >= 2, "{} cuts", link.cuts_done());
-        assert_eq!(server::run_end(&thread, &run), "success");
-        println!("bad link: {} cuts, {:?}", link.cuts_done(), received.end);
     }
 }
 

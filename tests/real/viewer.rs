@@ -492,42 +492,6 @@ async fn changing_run_modes_loses_and_repeats_nothing() {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
-async fn messages_are_complete_after_mode_changes() {
-    let modes = ["messages-tuple", "messages", "updates", "values", "custom"];
-    let sets: [&[&str]; 3] = [
-        &["messages-tuple", "values"],
-        &["messages-tuple", "updates", "values"],
-        &[],
-    ];
-    for every in [3, 7, 20] {
-        let input = json!({"messages": ask()["messages"], "pause": 0.05});
-        let body = RunCreate {
-            assistant_id: "rich".into(),
-            input: Some(input),
-            stream_mode: names(&modes),
-            ..RunCreate::default()
-        };
-        let change = |_: &Event, seq: u64, tell: &watch::Sender<Vec<String>>| {
-            if seq.is_multiple_of(every) {
-                tell.send_replace(names(sets[(seq / every) as usize % sets.len()]));
-            }
-            false
-        };
-        let log = followed(
-            RunTransport::new(agent(), Target::NewThread, body),
-            Vec::new(),
-            None,
-            change,
-        )
-        .await;
-        assert!(log.connections() > 1);
-        assert_eq!(log.gaps(), [""; 0]);
-        assert_messages(&log, &format!("changed every {every} events"));
-    }
-}
-
-#[tokio::test]
-#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
 async fn changing_thread_modes_during_a_run() {
     const N: u64 = 3000;
     let thread = server::new_thread();

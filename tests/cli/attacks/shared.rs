@@ -2,6 +2,7 @@
 
 use runtail_sim::{Options, Scenario, Sim};
 use runtail_testkit::process::{self, spawn};
+use runtail_testkit::server::text;
 use tokio::runtime::Runtime;
 
 /// A simulated agent server, and a thread on it.
@@ -16,12 +17,7 @@ fn server() -> (Runtime, Sim, String, String) {
     let made = process::run(["--url", &url, "threads", "create", "-o", "json"])
         .expect(0)
         .json();
-    (
-        runtime,
-        sim,
-        url,
-        made["thread_id"].as_str().unwrap().to_owned(),
-    )
+    (runtime, sim, url, text(&made, "thread_id"))
 }
 
 #[test]

@@ -43,17 +43,8 @@ async fn only_changed_keys_are_sent_after_a_yes() {
     let change = r#"sed -i s/5\ EUR/6\ EUR/ "$1""#;
     // Nothing is sent without a yes, and the text is kept.
     let done = edit(&world.url, &thread, change, &[]).expect(2);
-    assert!(
-        done.stderr
-            .contains("draft: send 5 EUR to Ana → send 6 EUR to Ana"),
-        "{}",
-        done.stderr
-    );
-    assert!(
-        done.stderr.contains("add --yes to confirm"),
-        "{}",
-        done.stderr
-    );
+    done.says("draft: send 5 EUR to Ana → send 6 EUR to Ana");
+    done.says("add --yes to confirm");
     assert!(kept(&done).contains("\"draft\": \"send 6 EUR to Ana\""));
     let done = edit(&world.url, &thread, change, &["--dry-run", "-o", "json"]).expect(0);
     assert_eq!(
@@ -62,30 +53,21 @@ async fn only_changed_keys_are_sent_after_a_yes() {
     );
     assert_eq!(world.records(&thread).await, before);
     let done = edit(&world.url, &thread, change, &["--yes"]).expect(0);
-    assert!(
-        done.stderr
-            .contains("reducers apply the edit on the server"),
-        "{}",
-        done.stderr
-    );
+    done.says("reducers apply the edit on the server");
     let state = world.get(&format!("/threads/{thread}/state")).await;
     assert_eq!(state["values"]["draft"], "send 6 EUR to Ana");
     assert_eq!(done.json()["checkpoint_id"], json!(id(&state)));
     // An older checkpoint, in the name of a node.
     let first = world.before(&thread, "draft").await;
     let add = r#"sed -i "s/^{/{\"draft\": \"none\",/" "$1""#;
-    let done = edit(
+    edit(
         &world.url,
         &thread,
         add,
         &["--yes", "--checkpoint", &first, "--as-node", "ask"],
     )
-    .expect(0);
-    assert!(
-        done.stderr.contains("Counts as a write of ask. Next: act."),
-        "{}",
-        done.stderr
-    );
+    .expect(0)
+    .says("Counts as a write of ask. Next: act.");
     let state = world.get(&format!("/threads/{thread}/state")).await;
     assert_eq!(
         (&state["values"]["draft"], &state["next"]),
@@ -101,17 +83,10 @@ async fn texts_that_cannot_be_sent_are_kept() {
         .await;
     let before = world.records(&thread).await;
     let done = edit(&world.url, &thread, "true", &["--yes"]).expect(0);
-    assert!(
-        done.stderr.contains("nothing is changed; nothing was sent") && done.stdout.is_empty(),
-        "{}",
-        done.stderr
-    );
+    done.says("nothing is changed; nothing was sent");
+    assert!(done.stdout.is_empty(), "{}", done.stderr);
     let done = edit(&world.url, &thread, "false", &["--yes"]).expect(2);
-    assert!(
-        done.stderr.contains("exited with") && done.stderr.contains("nothing was sent"),
-        "{}",
-        done.stderr
-    );
+    done.says("exited with").says("nothing was sent");
     // The editor fails after it has saved, or saves bytes that are not text. A failure may mean "discard", so nothing is sent.
     for editor in [
         r#"sed -i s/5/6/ "$1"; exit 3"#,
@@ -119,7 +94,7 @@ async fn texts_that_cannot_be_sent_are_kept() {
         r#"printf "{\377" > "$1""#,
     ] {
         let done = edit(&world.url, &thread, editor, &["--yes"]).expect(2);
-        assert!(done.stderr.contains("nothing was sent"), "{}", done.stderr);
+        done.says("nothing was sent");
         let path = done
             .stderr
             .lines()
@@ -141,7 +116,7 @@ async fn texts_that_cannot_be_sent_are_kept() {
         ),
     ] {
         let done = edit(&world.url, &thread, editor, &["--yes"]).expect(2);
-        assert!(done.stderr.contains(says), "{editor}: {}", done.stderr);
+        done.says(says);
         let kept = kept(&done);
         assert!(kept.starts_with('{') || kept.is_empty(), "{editor}: {kept}");
     }
@@ -155,39 +130,27 @@ async fn texts_that_cannot_be_sent_are_kept() {
         (&["--as-node", "nonode"], "the graph has no node nonode"),
     ] {
         let done = edit(&world.url, &thread, "true", args);
-        assert!(
-            done.code != Some(0) && done.stderr.contains(says),
-            "{args:?}: {}",
-            done.stderr
-        );
+        done.says(says);
+        assert!(done.code != Some(0), "{}", done.stderr);
         assert!(
             !done.stderr.contains("your text"),
             "{args:?}: {}",
             done.stderr
         );
     }
-    let done = world.runtail(&["state", "set", &thread]).expect(2);
-    assert!(
-        done.stderr.contains("or edit the state with --editor"),
-        "{}",
-        done.stderr
-    );
-    let done = edit(&world.url, &thread, "rm \"$1\"", &["--yes", "--read-only"]).expect(3);
-    assert!(
-        done.stderr.contains("nothing was changed"),
-        "{}",
-        done.stderr
-    );
+    world
+        .runtail(format!("state set {thread}"))
+        .expect(2)
+        .says("or edit the state with --editor");
+    edit(&world.url, &thread, "rm \"$1\"", &["--yes", "--read-only"])
+        .expect(3)
+        .says("nothing was changed");
     assert_eq!(world.records(&thread).await, before);
     let world = World::start(Scenario::Contract, 1000.0).await;
     let thread = world.released().await;
-    let done = edit(&world.url, &thread, "true", &["--yes"]).expect(1);
-    assert!(
-        done.stderr
-            .contains("has no call that reads a thread's state"),
-        "{}",
-        done.stderr
-    );
+    edit(&world.url, &thread, "true", &["--yes"])
+        .expect(1)
+        .says("has no call that reads a thread's state");
 }
 
 const THREAD: &str = "01a1fbb5-0000-7000-8000-000000000001";
@@ -231,12 +194,7 @@ async fn a_thread_that_changes_while_it_is_edited_is_left_alone() {
     let change = r#"sed -i "s/\[\]/[1]/" "$1""#;
     let server = serve(1, 10, writes.clone()).await;
     let done = edit(server.url.as_str(), THREAD, change, &["--yes"]).expect(1);
-    assert!(
-        done.stderr
-            .contains("the thread changed while you edited; nothing was sent"),
-        "{}",
-        done.stderr
-    );
+    done.says("the thread changed while you edited; nothing was sent");
     assert!(kept(&done).contains('1'));
     assert_eq!(*writes.lock().unwrap(), 0);
     let server = serve(usize::MAX, 10, writes.clone()).await;
@@ -247,12 +205,8 @@ async fn a_thread_that_changes_while_it_is_edited_is_left_alone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn large_states_are_not_opened_in_the_editor() {
     let server = serve(usize::MAX, 50 << 20, Arc::default()).await;
-    let done = edit(server.url.as_str(), THREAD, r#"rm "$1""#, &["--yes"]).expect(2);
-    assert!(
-        done.stderr
-            .contains("the values have 52.4 MB; the editor takes up to 2.1 MB"),
-        "{}",
-        done.stderr
-    );
-    assert!(done.stderr.contains("--values @FILE"), "{}", done.stderr);
+    edit(server.url.as_str(), THREAD, r#"rm "$1""#, &["--yes"])
+        .expect(2)
+        .says("the values have 52.4 MB; the editor takes up to 2.1 MB")
+        .says("--values @FILE");
 }

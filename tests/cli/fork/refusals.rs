@@ -199,7 +199,7 @@ async fn no_run_is_started_unless_the_edit_is_known_to_be_done() {
         })
         .await;
         let done = run_at(server.url.as_str(), &EDIT).expect(code);
-        assert!(done.stderr.contains(says), "{says}: {}", done.stderr);
+        done.says(says);
         assert!(
             !done.stderr.contains("canary") && done.stdout.is_empty(),
             "{}",
@@ -221,13 +221,9 @@ async fn a_deleted_assistant_runs_nothing() {
             ..Ways::default()
         })
         .await;
-        let done = run_at(server.url.as_str(), &args).expect(1);
-        assert!(
-            done.stderr
-                .contains(&format!("assistant {ASSISTANT} was deleted")),
-            "{}",
-            done.stderr
-        );
+        run_at(server.url.as_str(), &args)
+            .expect(1)
+            .says(&format!("assistant {ASSISTANT} was deleted"));
         assert!(writes(&server).is_empty(), "{args:?}");
     }
 }
@@ -239,24 +235,16 @@ async fn a_checkpoint_of_another_graph_is_run_by_its_own_assistant_and_not_edite
         ..Ways::default()
     })
     .await;
-    let done = run_at(server.url.as_str(), &EDIT).expect(1);
-    assert!(
-        done.stderr.contains("was written by the graph agent"),
-        "{}",
-        done.stderr
-    );
+    run_at(server.url.as_str(), &EDIT)
+        .expect(1)
+        .says("was written by the graph agent");
     assert!(writes(&server).is_empty());
-    let done = run_at(
+    run_at(
         server.url.as_str(),
-        &["fork", THREAD, "--checkpoint", "mid"],
+        format!("fork {THREAD} --checkpoint mid"),
     )
-    .expect(0);
-    assert!(
-        done.stderr
-            .contains("The graph agent wrote this checkpoint"),
-        "{}",
-        done.stderr
-    );
+    .expect(0)
+    .says("The graph agent wrote this checkpoint");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -266,20 +254,13 @@ async fn a_run_that_saves_only_its_end_has_nothing_to_fork_from() {
         ..Ways::default()
     })
     .await;
-    let done = run_at(server.url.as_str(), &["fork", THREAD]).expect(1);
-    assert!(
-        done.stderr
-            .contains("Only the last checkpoint was saved, so there's nothing to run again from."),
-        "{}",
-        done.stderr
-    );
+    run_at(server.url.as_str(), format!("fork {THREAD}"))
+        .expect(1)
+        .says("Only the last checkpoint was saved, so there's nothing to run again from.");
     let server = serve(Ways::default()).await;
-    let done = run_at(server.url.as_str(), &["fork", THREAD]).expect(1);
-    assert!(
-        done.stderr.contains("Choose an earlier checkpoint"),
-        "{}",
-        done.stderr
-    );
+    run_at(server.url.as_str(), format!("fork {THREAD}"))
+        .expect(1)
+        .says("Choose an earlier checkpoint");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -292,18 +273,11 @@ async fn keys_that_only_the_schemas_know_are_accepted() {
     })
     .await;
     run_at(server.url.as_str(), &set(r#"{"decision": 1}"#)).expect(0);
-    let done = run_at(server.url.as_str(), &set(r#"{"decisions": 1}"#)).expect(2);
-    assert!(
-        done.stderr.contains("its keys are decision, log, messages"),
-        "{}",
-        done.stderr
-    );
+    run_at(server.url.as_str(), &set(r#"{"decisions": 1}"#))
+        .expect(2)
+        .says("its keys are decision, log, messages");
     let server = serve(Ways::default()).await;
-    let done = run_at(server.url.as_str(), &set(r#"{"decision": 1}"#)).expect(2);
-    assert!(
-        done.stderr
-            .contains("a key that was never written can't be told from a wrong one"),
-        "{}",
-        done.stderr
-    );
+    run_at(server.url.as_str(), &set(r#"{"decision": 1}"#))
+        .expect(2)
+        .says("a key that was never written can't be told from a wrong one");
 }

@@ -37,6 +37,17 @@ impl Done {
         self
     }
 
+    /// Checks that the errors contain a text.
+    #[track_caller]
+    pub fn says(&self, text: &str) -> &Done {
+        assert!(
+            self.stderr.contains(text),
+            "no {text:?} in\n{}",
+            self.stderr
+        );
+        self
+    }
+
     /// Parses the standard output as JSON.
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {
@@ -315,6 +326,53 @@ pub fn run<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Done {
 
 /// Runs the binary on an agent server to its end.
 #[track_caller]
-pub fn run_at(url: &str, args: &[&str]) -> Done {
-    run(["--url", url].iter().chain(args))
+pub fn run_at(url: &str, args: impl Args) -> Done {
+    run(["--url".into(), url.into()].into_iter().chain(args.words()))
+}
+
+/// The arguments of a command: as a list, or as a line that is split at its spaces, except between single quotes.
+pub trait Args {
+    fn words(self) -> Vec<String>;
+}
+
+impl Args for &str {
+    fn words(self) -> Vec<String> {
+        let (mut words, mut word, mut is_quoted) = (Vec::new(), None::<String>, false);
+        for c in self.chars() {
+            match c {
+                '\'' => {
+                    is_quoted = !is_quoted;
+                    word.get_or_insert_default();
+                }
+                ' ' if !is_quoted => words.extend(word.take()),
+                c => word.get_or_insert_default().push(c),
+            }
+        }
+        words.extend(word);
+        words
+    }
+}
+
+impl Args for String {
+    fn words(self) -> Vec<String> {
+        self.as_str().words()
+    }
+}
+
+impl Args for &[&str] {
+    fn words(self) -> Vec<String> {
+        self.iter().map(|word| (*word).to_owned()).collect()
+    }
+}
+
+impl<const N: usize> Args for &[&str; N] {
+    fn words(self) -> Vec<String> {
+        self.as_slice().words()
+    }
+}
+
+impl Args for &Vec<&str> {
+    fn words(self) -> Vec<String> {
+        self.as_slice().words()
+    }
 }
