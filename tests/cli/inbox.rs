@@ -5,7 +5,7 @@ use axum::response::Response;
 use runtail_api::{AgentServer, ApiError, Http, InboxMemory, Kind};
 use runtail_core::config::{Config, Profile, Stuck};
 use runtail_sim::{Options, Scenario, Sim};
-use runtail_testkit::common::{CANARY, Seen, Server, json};
+use runtail_testkit::common::{CANARY, Closed, Seen, Server, json};
 use runtail_testkit::dash::Dash;
 
 use runtail_tui::session::msg::{Msg, SubscriptionEvent, SubscriptionId};
@@ -298,12 +298,8 @@ async fn the_dashboard_has_the_same_rows() {
 
 #[tokio::test]
 async fn servers_that_cannot_be_reached_have_no_connection() {
-    // The port was free a moment ago, and nothing listens on it.
-    let free = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
-    let config = agent_profile("lab", format!("http://{free}"));
+    let closed = Closed::new();
+    let config = agent_profile("lab", closed.url());
     let ended = runtail(write_config(&config).path(), &["inbox"])
         .await
         .expect(5);
