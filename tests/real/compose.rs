@@ -10,15 +10,6 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 impl Real {
-    /// Returns the id of a graph's assistant.
-    async fn assistant(&self, graph: &str) -> String {
-        let all = self.agent.assistants(100, 0).await.unwrap().items;
-        all.into_iter()
-            .find(|one| one.graph_id == graph)
-            .unwrap()
-            .assistant_id
-    }
-
     async fn thread(&self) -> String {
         self.agent
             .create_thread(&json!({}))
@@ -58,7 +49,7 @@ impl Real {
         panic!("run {run} does not end");
     }
 
-    async fn running(&self, thread: &str, run: &str) {
+    pub async fn running(&self, thread: &str, run: &str) {
         for _ in 0..600 {
             if self.agent.run(thread, run).await.unwrap().status == "running" {
                 return;
@@ -161,7 +152,7 @@ async fn a_run_that_ends_others_is_previewed_and_checked_again() {
             let mut active = Vec::new();
             for _ in 0..2 {
                 active.push(
-                    real.start(&thread, &real.options(), "slow", json!({"seconds": 20}))
+                    real.start(&thread, &real.options(), "slow", json!({"seconds": 120}))
                         .await,
                 );
             }
@@ -203,7 +194,7 @@ async fn a_run_that_ends_others_is_previewed_and_checked_again() {
             assert!(notes.contains(verb), "{:?}: {notes}", real.kind);
             // A run that the preview didn't show: nothing is sent.
             let third = real
-                .start(&thread, &real.options(), "slow", json!({"seconds": 20}))
+                .start(&thread, &real.options(), "slow", json!({"seconds": 120}))
                 .await;
             let failed = plan.apply().await.unwrap_err();
             assert_eq!(failed.failure, StartFailure::Changed, "{failed:?}");
