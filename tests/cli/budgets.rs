@@ -114,12 +114,12 @@ async fn responses_that_need_too_much_memory_to_parse_are_refused() {
     );
     let state: &'static str = state.leak();
     let dense: &'static [u8] = numbers(60 << 20).leak();
+    // Repetitive data, as in states with many similar messages: compressed less than a hundredfold. Packed before the request, which
+    // must end in time.
+    let similar = packed(format!("{{\"values\":[{}0]}}", lines(20 << 20)).as_bytes());
     let server = Server::start(move |seen| match seen.path.as_str() {
         "/threads/large/state" => response(200, "application/json", state),
-        // Repetitive data, as in states with many similar messages: compressed less than a hundredfold.
-        "/threads/packed/state" => compressed(packed(
-            format!("{{\"values\":[{}0]}}", lines(20 << 20)).as_bytes(),
-        )),
+        "/threads/packed/state" => compressed(similar.clone()),
         _ => response(200, "application/json", dense),
     })
     .await;

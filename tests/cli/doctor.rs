@@ -1,7 +1,7 @@
 //! `runtail doctor` as a user and a script see it: text, JSON, exit codes, TLS and proxies, and no secrets anywhere.
 
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
-use runtail_testkit::common::{CANARY, Server, json, raw, tls};
+use runtail_testkit::common::{CANARY, Closed, Server, json, raw, tls};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Stdio;
@@ -205,15 +205,10 @@ async fn doctor_exits_with_the_code_of_the_worst_problem() {
         server_with(200, "{}").await,
         server_with(401, r#"{"detail":"no"}"#).await,
     );
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
-    let gone = format!("http://127.0.0.1:{port}");
+    let closed = Closed::new();
     let text = profile("well", well.url.as_str())
         + &profile("refusing", refusing.url.as_str())
-        + &profile("gone", &gone);
+        + &profile("gone", closed.url().as_str());
     configure(
         home.path(),
         &(text + "[profiles.unset]\nurl = \"http://127.0.0.1:1\"\napi_key_env = \"NO_SUCH\"\n"),

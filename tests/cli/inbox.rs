@@ -3,7 +3,7 @@
 use crate::ended::{profile, runtail, write_config};
 use axum::response::Response;
 use runtail_sim::{Options, Scenario, Sim};
-use runtail_testkit::common::{Seen, Server, json};
+use runtail_testkit::common::{Closed, Seen, Server, json};
 
 use serde_json::{Value, json as value};
 
@@ -100,12 +100,8 @@ async fn copies_of_waiting_threads_are_listed() {
 
 #[tokio::test]
 async fn servers_that_cannot_be_reached_have_no_connection() {
-    // The port was free a moment ago, and nothing listens on it.
-    let free = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
-    let config = profile("lab", "agent_server", format!("http://{free}"));
+    let closed = Closed::new();
+    let config = profile("lab", "agent_server", closed.url());
     runtail(write_config(&config).path(), &["inbox"])
         .await
         .expect(5)

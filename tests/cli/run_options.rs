@@ -3,7 +3,7 @@
 use crate::fork::World;
 use runtail_sim::Scenario;
 use runtail_testkit::common::{Server, json as respond};
-use runtail_testkit::process::{Done, run_at};
+use runtail_testkit::process::{Done, TIMEOUT, run_at};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -142,10 +142,14 @@ async fn a_strategy_that_ends_runs_needs_consent() {
         done.says(verb).says("add --yes");
         assert_eq!(world.runs(&thread).await.len(), 2);
         run(&world, &[&args[..], &["--yes"]].concat()).expect(0);
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        let runs = world.runs(&thread).await;
-        let active = |run: &&Value| matches!(run["status"].as_str(), Some("pending" | "running"));
-        assert_eq!(runs.iter().filter(active).count(), 0, "{runs:?}");
+        let active = |run: &Value| matches!(run["status"].as_str(), Some("pending" | "running"));
+        let ends = async {
+            while world.runs(&thread).await.iter().any(active) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let ends = tokio::time::timeout(TIMEOUT, ends).await;
+        ends.expect("no run is active any more");
     }
 }
 

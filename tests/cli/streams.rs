@@ -4,7 +4,7 @@ use crate::ended::{command, runtail, with_agent};
 use axum::body::Body;
 use axum::response::Response;
 use futures::StreamExt;
-use runtail_testkit::common::{CANARY, Seen, Server, json};
+use runtail_testkit::common::{CANARY, Closed, Seen, Server, json};
 use runtail_testkit::server::text;
 use serde_json::{Value, json as value};
 use std::sync::Mutex;
@@ -394,20 +394,10 @@ async fn stream_commands_report_refusals_and_unreachable_servers() {
             .expect(1)
             .says("not found");
     }
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
+    let closed = Closed::new();
     runtail(
         folder.path(),
-        &[
-            "join",
-            "t-1",
-            RUN,
-            "--url",
-            &format!("http://127.0.0.1:{port}"),
-        ],
+        &["join", "t-1", RUN, "--url", closed.url().as_str()],
     )
     .await
     .expect(5)

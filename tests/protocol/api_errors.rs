@@ -3,7 +3,7 @@
 use runtail_api::{AgentServer, ApiError, ControlPlane, DeploymentQuery, Http, Kind, Retry};
 use runtail_core::config::{Profile, SecretSource};
 use runtail_testkit::common;
-use runtail_testkit::common::{BEARER, CANARY, Server, json, profile, raw, response};
+use runtail_testkit::common::{BEARER, CANARY, Closed, Server, json, profile, raw, response};
 use secrecy::SecretString;
 use std::time::Duration;
 use url::Url;
@@ -212,22 +212,19 @@ async fn redirects_are_not_followed() {
 
 #[tokio::test]
 async fn failed_connections_are_explained() {
-    // A port on which nothing listens.
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
+    let closed = Closed::new();
     let control = |url: &Url| ControlPlane::new(Http::new(&profile()).unwrap(), url.clone());
-    let url = Url::parse(&format!("http://127.0.0.1:{port}")).unwrap();
-    let error = control(&url).deployment("d").await.unwrap_err();
+    let error = control(&closed.url()).deployment("d").await.unwrap_err();
     assert_eq!(
         (error.kind, error.detail.as_str()),
         (Kind::NoConnection, "connection refused")
     );
     assert_eq!(
         error.hint.unwrap(),
-        format!("nothing listens on 127.0.0.1:{port}; is the server running?")
+        format!(
+            "nothing listens on {}; is the server running?",
+            closed.address()
+        )
     );
 
     let error = control(&raw(b"").await).deployment("d").await.unwrap_err();

@@ -4,7 +4,7 @@ use runtail_api::doctor::{Ask, Check, Fault, Refused, State, examine};
 use runtail_core::config::{Profile, SecretSource};
 use runtail_sim::{Options, Scenario, Sim};
 use runtail_testkit::common;
-use runtail_testkit::common::{BEARER, CANARY, Seen, Server, json, raw, response};
+use runtail_testkit::common::{BEARER, CANARY, Closed, Seen, Server, json, raw, response};
 use secrecy::SecretString;
 use serde_json::json as value;
 use std::time::Duration;
@@ -418,11 +418,8 @@ async fn an_unresponsive_server_is_reported() {
     );
     assert_eq!(one(&checks, "access").state, State::Skipped);
 
-    // Bound, but not listening: no other test can listen on this port.
-    let bound = tokio::net::TcpSocket::new_v4().unwrap();
-    bound.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let closed = Url::parse(&format!("http://{}", bound.local_addr().unwrap())).unwrap();
-    let (checks, _) = look(&at(&closed), &ask).await;
+    let closed = Closed::new();
+    let (checks, _) = look(&at(&closed.url()), &ask).await;
     let check = one(&checks, "connection");
     assert_eq!(check.evidence, ["127.0.0.1: Connection refused"]);
     assert_eq!(check.cause.as_deref(), Some("nothing listens there"));

@@ -8,7 +8,7 @@ use runtail_api::{
 };
 use runtail_core::config::{Config, Profile, SecretSource};
 use runtail_core::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent, RunCreate};
-use runtail_testkit::common::{BEARER, CANARY, Server, json, profile};
+use runtail_testkit::common::{BEARER, CANARY, Closed, Server, json, profile};
 use secrecy::SecretString;
 use serde_json::{Value, json as value};
 
@@ -202,15 +202,11 @@ async fn the_journal_contains_no_secrets() {
 
 #[tokio::test]
 async fn requests_without_a_response_are_marked_in_the_journal() {
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", nobody.local_addr().unwrap())
-        .parse()
-        .unwrap();
-    drop(nobody);
+    let nobody = Closed::new();
     let journal = Journal::default();
     let http = Http::sharing(&profile(), journal.clone(), Connections::default()).unwrap();
     let auth = AuthAuthenticateRequest::default();
-    ControlPlane::new(http, url)
+    ControlPlane::new(http, nobody.url())
         .authenticate(&auth)
         .await
         .unwrap_err();

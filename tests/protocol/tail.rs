@@ -487,7 +487,8 @@ impl Fake {
             first_after: after.map(String::from),
             retries: Retries {
                 base: short,
-                cap: Duration::from_millis(200),
+                // A run that is silent for this long is left for a newer one, also if only the machine is slow.
+                cap: Duration::from_secs(5),
                 ..Retries::default()
             },
             ..SourceOptions::default()

@@ -152,20 +152,6 @@ fn updates_are_edited_in_the_users_editor_and_previewed() {
 fn destructive_commands_ask_for_confirmation_on_a_terminal() {
     let server = TestServer::new("");
     let name = first_name(&server.open(&[], &[]));
-    for (typed, sent) in [("x\r", false), ("\r", false), (&*format!("{name}\r"), true)] {
-        let mut term = server.open(&["deployments", "delete", &name], &[]);
-        term.wait_for(&format!("Type {name} to confirm:"));
-        assert!(server.writes().is_empty());
-        term.keys(typed);
-        let code = term.exit_status().exit_code();
-        assert_eq!(
-            (code, server.writes().len()),
-            if sent { (0, 1) } else { (1, 0) },
-            "{}",
-            term.screen()
-        );
-    }
-    // A deleted deployment remains readable for a while, with the URL of its agent server.
     let id = "00000000-0000-4000-8000-000000000000";
     server
         .open(&["-d", &name, "threads", "create", "--id", id], &[])
@@ -180,7 +166,19 @@ fn destructive_commands_ask_for_confirmation_on_a_terminal() {
         "{}",
         term.screen()
     );
-    assert_eq!(server.writes().len(), writes);
+    for (typed, sent) in [("x\r", false), ("\r", false), (&*format!("{name}\r"), true)] {
+        let mut term = server.open(&["deployments", "delete", &name], &[]);
+        term.wait_for(&format!("Type {name} to confirm:"));
+        assert_eq!(server.writes().len(), writes);
+        term.keys(typed);
+        let code = term.exit_status().exit_code();
+        assert_eq!(
+            (code, server.writes().len() - writes),
+            if sent { (0, 1) } else { (1, 0) },
+            "{}",
+            term.screen()
+        );
+    }
 }
 
 pub(crate) fn is_running(pid: i32) -> bool {

@@ -295,8 +295,7 @@ fn recording_ends_with_its_stream() {
     term.wait_until("the stream itself", |term| {
         term.screen().contains(" › new run")
     });
-    term.wait_for_quiet(Duration::from_millis(300));
-    assert_eq!(replayed, messages(&term));
+    term.wait_until("the same messages", |term| messages(term) == replayed);
     term.keys("\x03");
     assert_exit(term, 0);
 }

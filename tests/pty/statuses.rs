@@ -46,7 +46,7 @@ impl Server {
     }
 
     fn wait_for_run(&self, thread: &str, run: &str, until: &[&str]) {
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let (_, record) = self.call("GET", &format!("/threads/{thread}/runs/{run}"), None);
             if until.contains(&record["status"].as_str().unwrap_or_default()) {
@@ -113,8 +113,8 @@ impl Server {
 
     fn running(&self) -> (String, String) {
         let thread = self.thread();
-        // The simulator's clock is a hundred times faster.
-        let seconds = if self.is_simulated { 3000 } else { 30 };
+        // Longer than its checks take. The simulator's clock is a hundred times faster.
+        let seconds = if self.is_simulated { 24_000 } else { 240 };
         let run = self.run(
             &thread,
             &json!({"assistant_id": "slow", "input": {"seconds": seconds}}),

@@ -65,6 +65,14 @@ impl Tour {
         self.term.wait_for_quiet(Duration::from_millis(150));
     }
 
+    /// Goes back from what shows this. A key right behind Esc would be read as Alt and that key.
+    fn back(&mut self, from: &str, shows: &str) {
+        self.term.keys("\x1b");
+        self.term
+            .wait_until("one step back", |term| !term.screen().contains(from));
+        self.press("", shows);
+    }
+
     fn play(&mut self) {
         self.term.wait_for("BUILD_FAILED");
         self.term.wait_for("WAIT");
@@ -78,7 +86,7 @@ impl Tour {
         self.watch(3.0);
         self.press("e", "What to do");
         self.show(3.0);
-        self.press("\x1b", "Revisions of");
+        self.back("What to do", "Revisions of");
         for letter in "/research".chars() {
             self.term.keys(&letter.to_string());
             self.show(0.12);
@@ -105,7 +113,7 @@ impl Tour {
         self.show(3.0);
         self.press("\x13", "waiting first, then olde");
         self.watch(2.0);
-        self.press("\x1b", "Timeline");
+        self.back("waiting first, then olde", "Timeline");
         self.press("1", "run 2 finished");
         self.watch(2.0);
         self.press("P", "WAITING FOR YOU");

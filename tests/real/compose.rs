@@ -10,15 +10,6 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 impl Real {
-    /// Returns the id of a graph's assistant.
-    async fn assistant(&self, graph: &str) -> String {
-        let all = self.agent.assistants(100, 0).await.unwrap().items;
-        all.into_iter()
-            .find(|one| one.graph_id == graph)
-            .unwrap()
-            .assistant_id
-    }
-
     async fn thread(&self) -> String {
         self.agent
             .create_thread(&json!({}))
@@ -56,6 +47,16 @@ impl Real {
             }
         }
         panic!("run {run} does not end");
+    }
+
+    pub async fn running(&self, thread: &str, run: &str) {
+        for _ in 0..600 {
+            if self.agent.run(thread, run).await.unwrap().status == "running" {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        panic!("run {run} does not begin");
     }
 }
 

@@ -74,25 +74,6 @@ fn open_page(term: &Term, thread: &str, badge: &str) {
     });
 }
 
-/// Selects the row with this text. Other tests create threads at the same time, so it isn't always the first.
-fn select(term: &Term, text: &str) {
-    term.wait_for(text);
-    for _ in 0..20 {
-        let screen = term.screen();
-        let at = |what: &str| screen.lines().position(|line| line.contains(what));
-        match (at("▌"), at(text)) {
-            (Some(selected), Some(wanted)) if selected == wanted => return,
-            (Some(selected), Some(wanted)) => {
-                let key = if selected < wanted { "j" } else { "k" };
-                term.keys(&key.repeat(selected.abs_diff(wanted)));
-            }
-            _ => {}
-        }
-        term.wait_for_quiet(Duration::from_millis(200));
-    }
-    panic!("the row {text:?} can't be selected: {}", term.screen());
-}
-
 /// Confirms a preview once it is shown. A key that is pressed earlier would count as held down.
 fn confirm(term: &Term) {
     term.wait_for("▾ Request");
@@ -236,7 +217,7 @@ fn a_run_is_cancelled_and_its_status_verified() {
         let mut term = open_at(&url);
         let thread =
             runtail_testkit::server::text(&post(&url, "/threads", &json!({})), "thread_id");
-        let run = json!({"assistant_id": "slow", "input": {"seconds": 30}});
+        let run = json!({"assistant_id": "slow", "input": {"seconds": 120}});
         let run = runtail_testkit::server::text(
             &post(&url, &format!("/threads/{thread}/runs"), &run),
             "run_id",
@@ -275,18 +256,21 @@ fn an_active_run_continues_after_the_dashboard_exits() {
     for url in runtail_testkit::server::all_urls() {
         let mut term = open_at(&url);
         term.compose("slow");
-        input(&term, "{\"seconds\": 15}");
+        input(&term, "{\"seconds\": 120}");
         term.keys(SEND);
         term.wait_for("◐ running ");
         let head = term.screen().lines().nth(1).expect("a head").to_string();
-        let id = head
-            .split_whitespace()
-            .find(|word| word.contains('…'))
-            .expect("the thread's id")
-            .to_string();
         quit(&mut term);
+        let shown = |thread: &String| head.contains(&runtail_core::text::short_id(thread));
+        let threads = post(&url, "/threads/search", &json!({"limit": 100}));
+        let threads = threads.as_array().expect("a list").iter();
+        let thread = threads
+            .map(|row| runtail_testkit::server::text(row, "thread_id"))
+            .find(shown)
+            .unwrap_or_else(|| panic!("{head}"));
         let mut term = open_at(&url);
-        select(&term, &format!("slow {} ", &id[id.len() - 4..]));
+        // Other tests create threads at the same time, so it isn't always the first.
+        term.keys(&format!("/id:{thread}\r"));
         term.wait_until("the running thread, selected", |term| {
             term.screen()
                 .lines()
@@ -295,7 +279,12 @@ fn an_active_run_continues_after_the_dashboard_exits() {
         term.keys("v");
         term.wait_for("TOOK");
         term.wait_for("◐ running");
-        term.wait_for("● finished");
+        let runs = format!("/threads/{thread}/runs");
+        let run = runtail_testkit::server::text(&get(&url, &runs)[0], "run_id");
+        let address = url.trim_start_matches("http://");
+        let path = format!("{runs}/{run}/cancel");
+        runtail_testkit::server::request_at(address, "POST", &path, None);
+        term.wait_for("■ cancelled");
         quit(&mut term);
     }
 }

@@ -204,7 +204,7 @@ async fn found_threads_are_pruned_and_deleted_once_and_others_stay() {
         // A running thread is not pruned; deleting it cancels its run first.
         let busy = real.marked(json!({})).await;
         let body = serde_json::from_value(
-            json!({"assistant_id": "slow", "input": {"seconds": 30}, "on_disconnect": "continue"}),
+            json!({"assistant_id": "slow", "input": {"seconds": 120}, "on_disconnect": "continue"}),
         )
         .unwrap();
         let started = real.agent.start_run(Some(&busy), &body).await.unwrap();
@@ -255,7 +255,7 @@ async fn failed_threads_are_retried_and_active_runs_are_cancelled() {
         );
         let busy = real.marked(json!({})).await;
         let body = serde_json::from_value(
-            json!({"assistant_id": "slow", "input": {"seconds": 30}, "on_disconnect": "continue"}),
+            json!({"assistant_id": "slow", "input": {"seconds": 120}, "on_disconnect": "continue"}),
         )
         .unwrap();
         drop(real.agent.start_run(Some(&busy), &body).await.unwrap());

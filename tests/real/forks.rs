@@ -179,7 +179,7 @@ async fn a_thread_whose_running_run_was_deleted_is_released() {
             .unwrap()
             .thread_id;
         let address = real.url.trim_start_matches("http://");
-        let body = json!({"assistant_id": "slow", "input": {"steps": 30, "seconds": 1}});
+        let body = json!({"assistant_id": "slow", "input": {"steps": 120, "seconds": 1}});
         let (_, run) = server::request_at(
             address,
             "POST",
@@ -187,7 +187,7 @@ async fn a_thread_whose_running_run_was_deleted_is_released() {
             Some(&body),
         );
         let run = server::text(&run, "run_id");
-        while real.agent.run(&thread, &run).await.unwrap().status != "running" {}
+        real.running(&thread, &run).await;
         real.agent.delete_run(&thread, &run).await.unwrap();
         assert_eq!(
             real.agent.thread(&thread).await.unwrap().status,

@@ -34,15 +34,12 @@ async fn every_server_is_healthy_and_python_reports_its_queue() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real health -- --ignored"]
 async fn runs_stop_at_breakpoints_which_their_records_have_except_on_aegra() {
-    for Real { agent, kind, .. } in Real::all().await {
-        let assistants = agent.assistants(100, 0).await.unwrap().items;
-        let assistant = assistants
-            .iter()
-            .find(|assistant| assistant.graph_id == "agent")
-            .unwrap();
+    for real in Real::all().await {
+        let assistant = real.assistant("agent").await;
+        let Real { agent, kind, .. } = real;
         let thread = agent.create_thread(&json!({})).await.unwrap().thread_id;
         let body: RunCreate = serde_json::from_value(json!({
-            "assistant_id": assistant.assistant_id, "interrupt_before": ["tools"],
+            "assistant_id": assistant, "interrupt_before": ["tools"],
             "input": {"messages": [{"role": "user", "content": "weather in Paris?"}]},
         }))
         .unwrap();

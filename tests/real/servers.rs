@@ -2,6 +2,7 @@
 
 use runtail_api::{AgentServer, Http, ServerKind};
 use runtail_core::config::Profile;
+use runtail_core::model::Assistant;
 use runtail_testkit::process::{Args, Done, run_at};
 use runtail_testkit::server;
 
@@ -30,6 +31,14 @@ impl Real {
             });
         }
         all
+    }
+
+    /// Returns the id of the assistant that the server made for a graph. Other tests make more.
+    pub async fn assistant(&self, graph: &str) -> String {
+        let all = self.agent.assistants(100, 0).await.expect("a list").items;
+        let own = |one: &Assistant| one.graph_id == graph && one.name.as_deref() == Some(graph);
+        let found = all.into_iter().find(own);
+        found.expect("its assistant").assistant_id
     }
 
     pub fn runtail(&self, args: impl Args) -> Done {

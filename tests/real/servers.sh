@@ -49,7 +49,8 @@ project() { # project NAME FILE…
 run_python() {
   project python "$here/graphs" "$here/langgraph.json"
   export LANGGRAPH_NO_VERSION_CHECK=true LOG_LEVEL=WARNING PYTHONUNBUFFERED=1 PATH="$venv/bin:$PATH"
-  exec langgraph dev --no-browser --no-reload --host 127.0.0.1 --port "$1" --server-log-level WARNING
+  # By default it runs one run at a time, so that one that a test leaves running would hold up all others.
+  exec langgraph dev --no-browser --no-reload --host 127.0.0.1 --port "$1" --n-jobs-per-worker 10 --server-log-level WARNING
 }
 
 run_js() {

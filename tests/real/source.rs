@@ -13,6 +13,7 @@ use runtail_testkit::common::follow;
 use runtail_testkit::proxy::{How, Proxy, When};
 use runtail_testkit::server;
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -131,7 +132,9 @@ async fn begun(thread: &str, run: &str) {
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real source -- --ignored"]
 async fn tail_includes_events_of_a_rolled_back_run() {
     let thread = server::new_thread();
-    let gone = server::start_run(&thread, "firehose", &firehose_input(4000), &["custom"]);
+    // It would take minutes.
+    let input = json!({"n": 200_000, "pad": 40, "burst": 40, "pause": 0.05});
+    let gone = server::start_run(&thread, "firehose", &input, &["custom"]);
     begun(&thread, &gone).await;
     let path = format!("/threads/{thread}/runs/{gone}/cancel?wait=true&action=rollback");
     let (status, answer) = server::request("POST", &path, None);
@@ -282,7 +285,7 @@ async fn a_waiting_tail_receives_the_next_run_from_its_start() {
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real source -- --ignored"]
 async fn tail_reports_events_of_runs_that_are_not_resumable_as_a_gap() {
     let thread = server::new_thread();
-    let body = json!({"assistant_id": "slow", "input": {"seconds": 6, "every": 0.2}, "stream_mode": ["custom"]});
+    let body = json!({"assistant_id": "slow", "input": {"seconds": 120, "every": 0.2}, "stream_mode": ["custom"]});
     let run = server::text(
         &server::post(&format!("/threads/{thread}/runs"), &body),
         "run_id",
@@ -290,11 +293,21 @@ async fn tail_reports_events_of_runs_that_are_not_resumable_as_a_gap() {
     // The run has started once its first event arrives, which is never replayed.
     let first = |event: &Event| data(event)["progress"].is_number();
     followed(tail(&server::url(), &thread), None, Duration::ZERO, first).await;
+    let (is_done, path) = (
+        is_done(&run),
+        format!("/threads/{thread}/runs/{run}/cancel"),
+    );
+    let is_cancelled = AtomicBool::new(false);
     let received = followed(
         tail(&server::url(), &thread),
         Some("-"),
         Duration::ZERO,
-        is_done(&run),
+        |event| {
+            if first(event) && !is_cancelled.swap(true, Ordering::SeqCst) {
+                server::request("POST", &path, None);
+            }
+            is_done(event)
+        },
     )
     .await;
     assert_eq!(received.gaps.len(), 1, "{:?}", received.gaps);
@@ -317,7 +330,10 @@ async fn join_shows_repeated_blocks_once() {
             let run = server::start_run(&thread, "firehose", &firehose_input(N), &["custom"]);
             begun(&thread, &run).await;
             let link = JoinTransport::new(agent(&server::url()), thread, run, vec![]);
-            let received = followed(link, Some("-1"), rest, |_| false).await;
+            let mut received = followed(link, Some("-1"), rest, |_| false).await;
+            // Said if the server repeats a block each time that it is asked again. Nothing is missing or shown twice then, either.
+            let is_doubt = |gap: &String| gap.contains("it is unknown whether some are duplicates");
+            received.gaps.retain(|gap| !is_doubt(gap));
             assert_exact(&received, N, &format!("{rest:?}"));
             assert_eq!(received.end.outcome, Outcome::Success);
             duplicates += received.end.duplicates;
@@ -327,15 +343,15 @@ async fn join_shows_repeated_blocks_once() {
     println!("duplicates skipped: {duplicates}");
 }
 
-/// Starts a run of the graph `slow` on a new thread and returns both ids once its first events were sent. It runs for four seconds, so that it
-/// is still running when it is joined, also on a busy machine.
+/// Starts a run of the graph `slow` on a new thread and returns both ids once its first events were sent. It runs long enough to be
+/// joined, also on a busy machine.
 async fn slow_run(url: &str, resumable: bool) -> (String, String) {
     let address = url.trim_start_matches("http://").to_string();
     tokio::task::spawn_blocking(move || {
         let (_, thread) = server::request_at(&address, "POST", "/threads", Some(&json!({})));
         let thread = server::text(&thread, "thread_id");
         let body = json!({
-            "assistant_id": "slow", "input": {"steps": 4, "seconds": 1.0}, "stream_resumable": resumable,
+            "assistant_id": "slow", "input": {"steps": 12, "seconds": 1.0}, "stream_resumable": resumable,
             "stream_mode": ["values", "custom"],
         });
         let (status, run) = server::request_at(&address, "POST", &format!("/threads/{thread}/runs"), Some(&body));
@@ -389,172 +405,177 @@ fn refused(items: &[Item]) -> bool {
 #[tokio::test]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real source -- --ignored"]
 async fn joins_report_missed_events_on_every_server() {
-    for url in server::all_urls() {
-        let kind = agent(&url).info().await.unwrap().kind;
-        let (is_python, has_one_reader) =
-            (kind == ServerKind::Python, kind == ServerKind::JavaScript);
-        // A run that can't be replayed on request; Aegra replays all.
-        let run = slow_run(&url, false).await;
-        let items = join_run(&url, &run, false).await;
-        if is_python {
-            let said = follow::gaps(&items);
-            assert!(
-                said.len() == 1 && said[0].ends_with("earlier output isn't available"),
-                "{kind:?}: {said:?}"
-            );
-            assert_eq!(end_of(&items), (Outcome::Success, 1));
-            assert!(
-                follow::events(&items).iter().all(|event| !event.replayed),
-                "events that arrive are live"
-            );
+    let checks = server::all_urls().into_iter().map(joins_of_one);
+    futures::future::join_all(checks).await;
+}
+
+async fn joins_of_one(url: String) {
+    let kind = agent(&url).info().await.unwrap().kind;
+    let (is_python, has_one_reader) = (kind == ServerKind::Python, kind == ServerKind::JavaScript);
+    // A run that can't be replayed on request; Aegra replays all.
+    let run = slow_run(&url, false).await;
+    let items = join_run(&url, &run, false).await;
+    if is_python {
+        let said = follow::gaps(&items);
+        assert!(
+            said.len() == 1 && said[0].ends_with("earlier output isn't available"),
+            "{kind:?}: {said:?}"
+        );
+        assert_eq!(end_of(&items), (Outcome::Success, 1));
+        assert!(
+            follow::events(&items).iter().all(|event| !event.replayed),
+            "events that arrive are live"
+        );
+    } else {
+        assert_eq!(
+            (refused(&items), follow::events(&items).is_empty()),
+            (has_one_reader, has_one_reader),
+            "{kind:?}: {items:?}"
+        );
+        // As the only reader we receive everything once and in order.
+        let items = if has_one_reader {
+            join_run(&url, &run, true).await
         } else {
-            assert_eq!(
-                (refused(&items), follow::events(&items).is_empty()),
-                (has_one_reader, has_one_reader),
-                "{kind:?}: {items:?}"
-            );
-            // As the only reader we receive everything once and in order.
-            let items = if has_one_reader {
-                join_run(&url, &run, true).await
-            } else {
-                items
-            };
-            let ids: Vec<_> = follow::events(&items)
-                .iter()
-                .filter_map(|event| event.id.as_deref())
-                .collect();
-            assert_eq!(
-                end_of(&items),
-                (Outcome::Success, 0),
-                "{kind:?}: {ids:?} {:?}",
-                follow::gaps(&items)
-            );
-            assert_eq!(&*follow::events(&items)[0].name, "metadata", "{kind:?}");
-            assert!(
-                follow::events(&items)[0].replayed && follow::events(&items)[0].time().is_none(),
-                "{kind:?}"
-            );
-            assert!(
-                follow::events(&items)
-                    .last()
-                    .is_some_and(|event| event.time().is_some()),
-                "{kind:?}"
-            );
-        }
-        // After its end, when its events were read or never stored.
-        let items = join_run(&url, &run, false).await;
-        let is_kept = kind == ServerKind::Aegra;
+            items
+        };
+        let ids: Vec<_> = follow::events(&items)
+            .iter()
+            .filter_map(|event| event.id.as_deref())
+            .collect();
         assert_eq!(
             end_of(&items),
-            (Outcome::Success, if is_kept { 0 } else { 1 }),
-            "{kind:?}: {items:?}"
+            (Outcome::Success, 0),
+            "{kind:?}: {ids:?} {:?}",
+            follow::gaps(&items)
         );
-        assert_eq!(
-            follow::events(&items).is_empty(),
-            !is_kept,
-            "{kind:?}: {items:?}"
-        );
-        // A run that can be replayed, on servers that have them.
-        let run = slow_run(&url, true).await;
-        let items = join_run(&url, &run, false).await;
-        assert_eq!(
-            (end_of(&items), &*follow::events(&items)[0].name),
-            ((Outcome::Success, 0), "metadata"),
+        assert_eq!(&*follow::events(&items)[0].name, "metadata", "{kind:?}");
+        assert!(
+            follow::events(&items)[0].replayed && follow::events(&items)[0].time().is_none(),
             "{kind:?}"
         );
-        assert!(follow::events(&items)[0].replayed, "{kind:?}");
-        let again = join_run(&url, &run, false).await;
-        let data = |items: &[Item]| {
-            follow::events(items)
-                .iter()
-                .map(|event| event.data.clone())
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(data(&again), data(&items), "{kind:?}");
-        let times: Vec<_> = follow::events(&again)
-            .iter()
-            .map(|event| event.time().is_some())
-            .collect();
         assert!(
-            times.iter().all(|known| *known == is_python),
-            "{kind:?}: only Python's ids hold a time: {times:?}"
+            follow::events(&items)
+                .last()
+                .is_some_and(|event| event.time().is_some()),
+            "{kind:?}"
         );
     }
+    // After its end, when its events were read or never stored.
+    let items = join_run(&url, &run, false).await;
+    let is_kept = kind == ServerKind::Aegra;
+    assert_eq!(
+        end_of(&items),
+        (Outcome::Success, if is_kept { 0 } else { 1 }),
+        "{kind:?}: {items:?}"
+    );
+    assert_eq!(
+        follow::events(&items).is_empty(),
+        !is_kept,
+        "{kind:?}: {items:?}"
+    );
+    // A run that can be replayed, on servers that have them.
+    let run = slow_run(&url, true).await;
+    let items = join_run(&url, &run, false).await;
+    assert_eq!(
+        (end_of(&items), &*follow::events(&items)[0].name),
+        ((Outcome::Success, 0), "metadata"),
+        "{kind:?}"
+    );
+    assert!(follow::events(&items)[0].replayed, "{kind:?}");
+    let again = join_run(&url, &run, false).await;
+    let data = |items: &[Item]| {
+        follow::events(items)
+            .iter()
+            .map(|event| event.data.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(data(&again), data(&items), "{kind:?}");
+    let times: Vec<_> = follow::events(&again)
+        .iter()
+        .map(|event| event.time().is_some())
+        .collect();
+    assert!(
+        times.iter().all(|known| *known == is_python),
+        "{kind:?}: only Python's ids hold a time: {times:?}"
+    );
 }
 
 #[tokio::test]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real source -- --ignored"]
 async fn threads_are_followed_on_every_server() {
-    for (n, url) in server::all_urls().into_iter().enumerate() {
-        let (thread, first) = slow_run(&url, true).await;
-        let (sender, mut receiver) = mpsc::channel(8);
-        let options = SourceOptions {
-            first_after: Some("-".into()),
-            ..SourceOptions::default()
-        };
-        let stop = options.stop.clone();
-        let following = RunFollowing {
-            shared: true,
-            ..RunFollowing::default()
-        };
-        tokio::spawn(follow_thread(
-            agent(&url),
-            thread.clone(),
-            vec![],
-            following,
-            options,
-            sender,
-        ));
-        let mut items = Vec::new();
-        let seen = |items: &[Item], text: &str| {
-            follow::events(items)
-                .iter()
-                .any(|event| event.data.text().contains(text))
-        };
-        let until = tokio::time::Instant::now() + Duration::from_secs(60);
-        while !(seen(&items, "\"progress\":3") || seen(&items, "\"progress\": 3")) {
-            items.extend(
-                tokio::time::timeout_at(until, receiver.recv())
-                    .await
-                    .expect("an item in time")
-                    .expect("an open stream"),
-            );
-        }
-        // The end is known from the stream on Python, else from the list of runs.
-        let is_over = |items: &[Item]| {
-            items.iter().any(|item| match item {
-                Item::Record(Record::Run(run)) => run.run_id == first && run.ended_at.is_some(),
-                Item::Record(Record::Event(event)) => event.data.text().contains("run_done"),
-                _ => false,
-            })
-        };
-        while !is_over(&items) {
-            items.extend(
-                tokio::time::timeout_at(until, receiver.recv())
-                    .await
-                    .expect("an item in time")
-                    .expect("an open stream"),
-            );
-        }
-        stop.cancel();
-        while let Some(batch) = receiver.recv().await {
-            items.extend(batch);
-        }
-        let by_runs = items
+    let checks = server::all_urls().into_iter().enumerate();
+    futures::future::join_all(checks.map(|(n, url)| follow_one(n, url))).await;
+}
+
+async fn follow_one(n: usize, url: String) {
+    let (thread, first) = slow_run(&url, true).await;
+    let (sender, mut receiver) = mpsc::channel(8);
+    let options = SourceOptions {
+        first_after: Some("-".into()),
+        ..SourceOptions::default()
+    };
+    let stop = options.stop.clone();
+    let following = RunFollowing {
+        shared: true,
+        ..RunFollowing::default()
+    };
+    tokio::spawn(follow_thread(
+        agent(&url),
+        thread.clone(),
+        vec![],
+        following,
+        options,
+        sender,
+    ));
+    let mut items = Vec::new();
+    let seen = |items: &[Item], text: &str| {
+        follow::events(items)
             .iter()
-            .any(|item| matches!(item, Item::Following { .. }));
-        assert_eq!(by_runs, n > 0, "Python alone has thread streams");
-        assert_eq!(
-            end_of(&items),
-            (Outcome::Detached, 0),
-            "{:?}",
-            follow::gaps(&items)
+            .any(|event| event.data.text().contains(text))
+    };
+    let until = tokio::time::Instant::now() + Duration::from_secs(60);
+    while !(seen(&items, "\"progress\":3") || seen(&items, "\"progress\": 3")) {
+        items.extend(
+            tokio::time::timeout_at(until, receiver.recv())
+                .await
+                .expect("an item in time")
+                .expect("an open stream"),
         );
-        assert_eq!(&*follow::events(&items)[0].name, "metadata");
-        let seqs: Vec<_> = follow::events(&items)
-            .iter()
-            .map(|event| event.seq.0)
-            .collect();
-        assert!(seqs.iter().copied().eq(1..=seqs.len() as u64), "{seqs:?}");
     }
+    // The end is known from the stream on Python, else from the list of runs.
+    let is_over = |items: &[Item]| {
+        items.iter().any(|item| match item {
+            Item::Record(Record::Run(run)) => run.run_id == first && run.ended_at.is_some(),
+            Item::Record(Record::Event(event)) => event.data.text().contains("run_done"),
+            _ => false,
+        })
+    };
+    while !is_over(&items) {
+        items.extend(
+            tokio::time::timeout_at(until, receiver.recv())
+                .await
+                .expect("an item in time")
+                .expect("an open stream"),
+        );
+    }
+    stop.cancel();
+    while let Some(batch) = receiver.recv().await {
+        items.extend(batch);
+    }
+    let by_runs = items
+        .iter()
+        .any(|item| matches!(item, Item::Following { .. }));
+    assert_eq!(by_runs, n > 0, "Python alone has thread streams");
+    assert_eq!(
+        end_of(&items),
+        (Outcome::Detached, 0),
+        "{:?}",
+        follow::gaps(&items)
+    );
+    assert_eq!(&*follow::events(&items)[0].name, "metadata");
+    let seqs: Vec<_> = follow::events(&items)
+        .iter()
+        .map(|event| event.seq.0)
+        .collect();
+    assert!(seqs.iter().copied().eq(1..=seqs.len() as u64), "{seqs:?}");
 }

@@ -16,7 +16,7 @@ use runtail_testkit::server;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 /// Modes that contain states.
 const STATES: [&str; 3] = ["values", "checkpoints", "debug"];
@@ -99,6 +99,17 @@ async fn followed(
     link: impl Transport + 'static,
     modes: Vec<String>,
     first_after: Option<&str>,
+    watch: impl FnMut(&Event, u64, &watch::Sender<Vec<String>>) -> bool,
+) -> StreamLog {
+    followed_and_told(link, modes, first_after, None, watch).await
+}
+
+/// [`followed`], which tells of the first heartbeat: the server has subscribed to what it streams by then.
+async fn followed_and_told(
+    link: impl Transport + 'static,
+    modes: Vec<String>,
+    first_after: Option<&str>,
+    mut attached: Option<oneshot::Sender<()>>,
     mut watch: impl FnMut(&Event, u64, &watch::Sender<Vec<String>>) -> bool,
 ) -> StreamLog {
     let (tell, told) = watch::channel(modes);
@@ -123,6 +134,11 @@ async fn followed(
         let Some(batch) = batch else { return log };
         for item in batch {
             log.projections.apply(&item);
+            if matches!(item, Item::Heartbeat { .. })
+                && let Some(attached) = attached.take()
+            {
+                attached.send(()).expect("the test waits");
+            }
             if let Item::Record(Record::Event(event)) = &item
                 && watch(event, event.seq.0, &tell)
             {
@@ -311,98 +327,102 @@ async fn run_stream_modes_alone_and_combined() {
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
 async fn thread_stream_modes_alone_and_combined() {
     let all = ["run_modes", "lifecycle", "state_update"];
-    for modes in [&all[..1], &all[1..2], &all[2..], &all[..], &all[1..]] {
-        for subgraphs in [false, true] {
-            let thread = server::new_thread();
-            let mut began = false;
-            let link = ThreadTransport::new(agent(), thread.clone(), names(modes));
-            // The stream must be open before the run starts. The server sends nothing until then, so the test waits.
-            let starter = tokio::task::spawn_blocking({
-                let thread = thread.clone();
-                move || {
-                    std::thread::sleep(Duration::from_millis(700));
-                    let body = json!({"assistant_id": "fanout", "input": {"topic": "tea"}, "stream_mode": RUN_MODES,
+    let sets = [&all[..1], &all[1..2], &all[2..], &all[..], &all[1..]];
+    let cases =
+        [false, true].map(|subgraphs| sets.map(|modes| Box::pin(thread_stream(modes, subgraphs))));
+    futures::future::join_all(cases.into_iter().flatten()).await;
+}
+
+async fn thread_stream(modes: &[&str], subgraphs: bool) {
+    let thread = server::new_thread();
+    let mut began = false;
+    let link = ThreadTransport::new(agent(), thread.clone(), names(modes));
+    // The stream must be open before the run starts.
+    let (attached, is_attached) = oneshot::channel();
+    let starter = tokio::task::spawn_blocking({
+        let thread = thread.clone();
+        move || {
+            is_attached.blocking_recv().expect("a heartbeat");
+            let body = json!({"assistant_id": "fanout", "input": {"topic": "tea"}, "stream_mode": RUN_MODES,
                         "stream_subgraphs": subgraphs, "stream_resumable": true});
-                    let run = server::text(
-                        &server::post(&format!("/threads/{thread}/runs"), &body),
-                        "run_id",
-                    );
-                    assert_eq!(server::run_end(&thread, &run), "success");
-                    let state = json!({"values": {"notes": ["by hand"]}, "as_node": "join"});
-                    server::post(&format!("/threads/{thread}/state"), &state);
-                    run
-                }
-            });
-            // The server sets the status of the run before it says that the run is done, so the update of the state,
-            // which the test makes by then, may come first.
-            let mut awaited = BTreeSet::new();
-            if modes.contains(&"state_update") {
-                awaited.insert("state_update");
-            }
-            if modes != ["state_update"] {
-                awaited.insert("run_done");
-            }
-            let log = followed(link, names(modes), None, |event, _, _| {
-                began |= &*event.name == "metadata";
-                if data(event)["status"] == "run_done" {
-                    awaited.remove("run_done");
-                }
-                awaited.remove(&*event.name);
-                awaited.is_empty()
-            });
-            let log = log.await;
-            let run = starter.await.expect("started");
-            let what = format!("{modes:?}, subgraphs {subgraphs}");
-            let came: BTreeSet<&str> = log.events().map(|event| &*event.name).collect();
-            let receives_runs = modes.contains(&"run_modes");
-            assert_eq!(began, modes != ["state_update"], "{what}: {came:?}");
-            assert_eq!(
-                came.contains("state_update"),
-                modes.contains(&"state_update"),
-                "{what}: {came:?}"
+            let run = server::text(
+                &server::post(&format!("/threads/{thread}/runs"), &body),
+                "run_id",
             );
-            for name in [
-                "values",
-                "updates",
-                "custom",
-                "tasks",
-                "checkpoints",
-                "debug",
-                "events",
-            ] {
-                assert_eq!(came.contains(name), receives_runs, "{what}: {name}");
-            }
-            // Only its subgraphs have models.
-            assert_eq!(
-                came.contains("messages"),
-                receives_runs && subgraphs,
-                "{what}"
-            );
-            let deepest = log.events().map(|event| event.ns.len()).max();
-            assert_eq!(
-                deepest,
-                Some(if subgraphs && receives_runs { 2 } else { 0 }),
-                "{what}"
-            );
-            if began {
-                let told: Vec<Value> = log.of("metadata").collect();
-                assert_eq!(
-                    told,
-                    [
-                        json!({"run_id": run, "attempt": 1}),
-                        json!({"status": "run_done", "run_id": run})
-                    ]
-                );
-            }
-            for state in log.of("state_update") {
-                assert_eq!(
-                    state["state"]["values"]["notes"]
-                        .as_array()
-                        .and_then(|n| n.last()),
-                    Some(&json!("by hand"))
-                );
-            }
+            assert_eq!(server::run_end(&thread, &run), "success");
+            let state = json!({"values": {"notes": ["by hand"]}, "as_node": "join"});
+            server::post(&format!("/threads/{thread}/state"), &state);
+            run
         }
+    });
+    // The server sets the status of the run before it says that the run is done, so the update of the state,
+    // which the test makes by then, may come first.
+    let mut awaited = BTreeSet::new();
+    if modes.contains(&"state_update") {
+        awaited.insert("state_update");
+    }
+    if modes != ["state_update"] {
+        awaited.insert("run_done");
+    }
+    let log = followed_and_told(link, names(modes), None, Some(attached), |event, _, _| {
+        began |= &*event.name == "metadata";
+        if data(event)["status"] == "run_done" {
+            awaited.remove("run_done");
+        }
+        awaited.remove(&*event.name);
+        awaited.is_empty()
+    });
+    let log = log.await;
+    let run = starter.await.expect("started");
+    let what = format!("{modes:?}, subgraphs {subgraphs}");
+    let came: BTreeSet<&str> = log.events().map(|event| &*event.name).collect();
+    let receives_runs = modes.contains(&"run_modes");
+    assert_eq!(began, modes != ["state_update"], "{what}: {came:?}");
+    assert_eq!(
+        came.contains("state_update"),
+        modes.contains(&"state_update"),
+        "{what}: {came:?}"
+    );
+    for name in [
+        "values",
+        "updates",
+        "custom",
+        "tasks",
+        "checkpoints",
+        "debug",
+        "events",
+    ] {
+        assert_eq!(came.contains(name), receives_runs, "{what}: {name}");
+    }
+    // Only its subgraphs have models.
+    assert_eq!(
+        came.contains("messages"),
+        receives_runs && subgraphs,
+        "{what}"
+    );
+    let deepest = log.events().map(|event| event.ns.len()).max();
+    assert_eq!(
+        deepest,
+        Some(if subgraphs && receives_runs { 2 } else { 0 }),
+        "{what}"
+    );
+    if began {
+        let told: Vec<Value> = log.of("metadata").collect();
+        assert_eq!(
+            told,
+            [
+                json!({"run_id": run, "attempt": 1}),
+                json!({"status": "run_done", "run_id": run})
+            ]
+        );
+    }
+    for state in log.of("state_update") {
+        assert_eq!(
+            state["state"]["values"]["notes"]
+                .as_array()
+                .and_then(|n| n.last()),
+            Some(&json!("by hand"))
+        );
     }
 }
 
@@ -675,7 +695,7 @@ async fn interrupts_failures_and_retries_are_shown() {
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
 async fn heartbeats_keep_a_run_without_events_alive() {
-    let log = run("slow", json!({"seconds": 6}), &["custom"], false).await;
+    let log = run("slow", json!({"seconds": 12}), &["custom"], false).await;
     assert_eq!(
         (log.outcome(), log.events().count()),
         (Outcome::Success, 1),

@@ -329,9 +329,10 @@ fn assembled_messages_match_the_final_state() {
         let has_messages = events.iter().any(final_state::has_messages);
         let projections = project(events.clone());
         let said = |seq: Seq| -> Vec<StateMessage> {
-            let there = projections.messages.items().iter().filter(|m| {
-                m.first_seq <= seq && m.removed_at.is_none_or(|removed| removed > seq)
-            });
+            let there =
+                projections.messages.items().iter().filter(|m| {
+                    m.first_seq <= seq && m.removed_at.is_none_or(|removed| removed > seq)
+                });
             there.map(assembled).collect()
         };
         let server = ["js-", "aegra-"]

@@ -3,7 +3,7 @@
 use runtail_api::{ApiError, Kind, Listing, Place};
 use runtail_core::config::Draft;
 use runtail_core::model::{Question, ThreadStatus};
-use runtail_stream::Item;
+use runtail_stream::{Item, Loaded, Record, Seq, SnapshotPart, ThreadSnapshot};
 use runtail_testkit::dash::{Dash, listed};
 use runtail_tui::app::Pane;
 use runtail_tui::features::stream::viewer::View;
@@ -275,6 +275,35 @@ fn a_missing_thread_is_named_although_its_deployment_had_no_address_at_first() {
         "{}",
         dash.words()
     );
+}
+
+#[test]
+fn a_missing_thread_is_named_although_the_answer_for_its_runs_comes_first() {
+    let saved = SavedTabs::new(
+        vec![tab("us", "support-bot", "t-gone")],
+        None,
+        SavedPlace::Deployments,
+    );
+    let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
+    list_of_us(&mut dash, &["support-bot"]);
+    let id = dash.tabs()[0].id;
+    for part in [SnapshotPart::Runs, SnapshotPart::Thread] {
+        let snapshot = ThreadSnapshot {
+            at: dash.now,
+            parts: [(part, Loaded::Failed("404: no such thread".into()))].into(),
+        };
+        let record = Record::Event(snapshot.into_event(Seq(1)));
+        let event = SubscriptionEvent::Items(vec![Item::Record(record)]);
+        dash.answer(|key| *key == SubscriptionId::Stream(id), event);
+    }
+    assert!(
+        notices(&dash)
+            .concat()
+            .contains("Couldn't restore us › support-bot"),
+        "{:?}",
+        notices(&dash)
+    );
+    assert!(!dash.has_stream());
 }
 
 #[test]

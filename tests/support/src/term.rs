@@ -9,13 +9,36 @@ use std::io::{Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The maximum time for the screen to show an expected text.
-pub const TIMEOUT: Duration = Duration::from_secs(20);
+pub use crate::process::TIMEOUT;
 
 struct Shown {
     parser: vt100::Parser,
     raw: Vec<u8>,
+    /// The number of bytes that are on the screen.
+    drawn: usize,
     closed: bool,
+}
+
+impl Shown {
+    /// Draws what was received, except a frame whose end has not arrived: as in a terminal, no screen shows a part of it.
+    fn draw_frames(&mut self) {
+        let (begin, end) = (b"\x1b[?2026h", b"\x1b[?2026l");
+        let new = &self.raw[self.drawn..];
+        let after_last = place(new, end).map_or(0, |at| at + end.len());
+        let open = new[after_last..]
+            .windows(begin.len())
+            .position(|part| part == begin);
+        // The mark itself may arrive in pieces.
+        let cut = (1..begin.len()).rev().find(|n| new.ends_with(&begin[..*n]));
+        let to = open.map_or(new.len() - cut.unwrap_or(0), |at| after_last + at);
+        self.draw_to(self.drawn + to);
+    }
+
+    fn draw_to(&mut self, to: usize) {
+        let to = to.min(self.raw.len());
+        self.parser.process(&self.raw[self.drawn..to]);
+        self.drawn = to;
+    }
 }
 
 /// A terminal with a process. On drop, the terminal hangs up and the process is killed.
@@ -142,6 +165,7 @@ impl Term {
         let shown = Shown {
             parser: vt100::Parser::new(rows, cols, 0),
             raw: Vec::new(),
+            drawn: 0,
             closed: false,
         };
         let shown = Arc::new(Mutex::new(shown));
@@ -151,27 +175,29 @@ impl Term {
         std::thread::spawn(move || {
             let mut buffer = [0; 16 * 1024];
             while let Ok(n @ 1..) = output.read(&mut buffer) {
-                let bytes = &buffer[..n];
                 let mut shown = lock(&screen);
-                shown.parser.process(bytes);
-                shown.raw.extend_from_slice(bytes);
-                drop(shown);
-                // A terminal replies to queries.
+                let before = shown.raw.len();
+                shown.raw.extend_from_slice(&buffer[..n]);
+                shown.draw_frames();
+                // A terminal replies to queries, also to one that arrives in pieces.
                 let color = format!("\x1b]11;rgb:{background}\x1b\\");
-                for (query, reply) in [QUERIES[0], QUERIES[1], ("\x1b]11;?\x1b\\", &*color)] {
-                    if !bytes
-                        .windows(query.len())
-                        .any(|window| window == query.as_bytes())
-                    {
-                        continue;
-                    }
+                let queries = [QUERIES[0], QUERIES[1], ("\x1b]11;?\x1b\\", &*color)];
+                let is_new = |(query, _): &(&str, &str)| {
+                    let from = (before + 1).saturating_sub(query.len());
+                    place(&shown.raw[from..], query.as_bytes()).is_some()
+                };
+                let asked: Vec<_> = queries.into_iter().filter(is_new).collect();
+                drop(shown);
+                for (_, reply) in asked {
                     match &mut *lock(&slow) {
                         Some(withheld) => withheld.extend_from_slice(reply.as_bytes()),
                         None => drop(lock(&replies).write_all(reply.as_bytes())),
                     }
                 }
             }
-            lock(&screen).closed = true;
+            let mut shown = lock(&screen);
+            shown.closed = true;
+            shown.draw_to(usize::MAX);
         });
         Term {
             master: Some(pty.master),
@@ -270,7 +296,7 @@ impl Term {
 
     /// Waits until nothing was written for this time.
     pub fn wait_for_quiet(&self, quiet: Duration) {
-        let until = Instant::now() + TIMEOUT;
+        let until = Instant::now() + Duration::from_secs(20);
         let mut seen = (usize::MAX, Instant::now());
         while Instant::now() < until && (seen.1.elapsed() < quiet) {
             let now = lock(&self.shown).raw.len();
@@ -281,7 +307,8 @@ impl Term {
         }
     }
 
-    /// Types keys. Control keys are written as the terminal sends them: `"\x1a"` is Ctrl-Z, `"\x1b[A"` is Up.
+    /// Types keys. Control keys are written as the terminal sends them: `"\x1a"` is Ctrl-Z, `"\x1b[A"` is Up. A key right behind
+    /// Esc is read as Alt and that key, so what Esc does must be awaited first.
     #[track_caller]
     pub fn keys(&self, keys: &str) {
         let mut input = lock(&self.input);
@@ -386,7 +413,7 @@ impl Term {
         loop {
             if let Some(status) = self.child.try_wait().expect("wait") {
                 // The last bytes may not have been read yet.
-                let drained = Instant::now() + Duration::from_secs(2);
+                let drained = Instant::now() + Duration::from_secs(20);
                 while !lock(&self.shown).closed && Instant::now() < drained {
                     std::thread::sleep(Duration::from_millis(5));
                 }
@@ -471,11 +498,13 @@ impl Drop for Term {
 
 /// Returns whether `on` was written after the last `off`.
 fn last(raw: &[u8], on: &[u8], off: &[u8]) -> bool {
-    let place = |needle: &[u8]| {
-        raw.windows(needle.len())
-            .rposition(|window| window == needle)
-    };
-    place(on) > place(off)
+    place(raw, on) > place(raw, off)
+}
+
+/// Returns the last place of a sequence.
+fn place(raw: &[u8], needle: &[u8]) -> Option<usize> {
+    raw.windows(needle.len())
+        .rposition(|window| window == needle)
 }
 
 fn size(cols: u16, rows: u16) -> PtySize {

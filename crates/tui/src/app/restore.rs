@@ -15,7 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 use runtail_api::{ApiError, Kind};
 use runtail_core::model::ThreadStatus;
 use runtail_core::text::{clean, short_id};
-use runtail_stream::Target;
+use runtail_stream::{SnapshotPart, Target};
 use std::time::Duration;
 use url::Url;
 
@@ -651,12 +651,18 @@ fn is_missing(viewer: &Viewer) -> bool {
     is_gone || *viewer.thread_status() == ThreadStatus::Deleted
 }
 
-/// Returns whether the server answered, or could not be reached.
+/// Returns whether the server answered for the thread itself, or could not be reached. Other records may come before the thread's.
 fn is_known(viewer: &Viewer) -> bool {
     let failed = matches!(
         viewer.connection,
         ConnectionState::Failed(_) | ConnectionState::Retrying { .. }
     );
     let is_unasked = viewer.is_asleep && viewer.server.has_address();
-    failed || is_unasked || *viewer.thread_status() != ThreadStatus::Loading
+    let status = &viewer.present().status;
+    let is_answered = status.thread().is_some()
+        || status
+            .missing()
+            .iter()
+            .any(|(part, _)| *part == SnapshotPart::Thread);
+    failed || is_unasked || is_answered
 }

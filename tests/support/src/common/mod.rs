@@ -92,6 +92,26 @@ impl Server {
     }
 }
 
+/// An address that refuses connections. Its port is bound as long as this lives, so that no other process can listen on it.
+pub struct Closed(tokio::net::TcpSocket);
+
+impl Closed {
+    pub fn new() -> Closed {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        Closed(socket)
+    }
+
+    /// Returns its host and port.
+    pub fn address(&self) -> String {
+        self.0.local_addr().unwrap().to_string()
+    }
+
+    pub fn url(&self) -> Url {
+        Url::parse(&format!("http://{}", self.address())).unwrap()
+    }
+}
+
 /// A profile with a key.
 pub fn profile() -> Profile {
     Profile {
