@@ -39,7 +39,6 @@ mod newer_format;
 mod notices;
 mod palette;
 mod pictures;
-mod profile_form;
 mod profiles;
 mod record;
 mod recording;

@@ -7,7 +7,6 @@ use crate::features::stream::viewer::{View, Viewer};
 use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
 use crate::input::keymap::{Keymap, binding, key_glyph};
-use crate::session::subject::Subject;
 use crate::session::thread::Offers;
 use crate::session::{Component, Lookup};
 use runtail_core::model::{Question, ThreadStatus};
@@ -114,10 +113,7 @@ fn listed_ids(app: &App) -> Vec<&'static str> {
 
 /// Returns the label of an action where the table's would mislead.
 fn label(app: &App, id: &str) -> Option<&'static str> {
-    // A profile has no preview: its servers are checked.
-    let is_profile = matches!(app.overlays.last(), Some(Overlay::Edit(editor)) if matches!(editor.subject, Subject::Profile(_)));
     match id {
-        "editor.preview" if is_profile => Some("check"),
         // The same key leaves the page.
         "app.glance" if matches!(app.overlays.last(), Some(Overlay::Glance(_))) => Some("back"),
         "confirm.back" => way_back(app.overlays.last()?),

@@ -289,48 +289,12 @@ impl App {
         self.apply(requests);
     }
 
-    /// Defines a profile from its text, and closes its editor if the text is valid. The changed lines of the file are shown then.
+    /// Defines a profile from its text for this session. The file changes only when the profile is saved.
     fn define_profile(&mut self, text: &str) -> Vec<Effect> {
-        let is_saved = self
-            .session
-            .catalog
-            .writes_edits(self.session.settings.demo);
-        match self.profile_edited(text) {
-            Ok(mut effects) => {
-                effects.extend(self.session.catalog.draft_of(text).filter(|_| is_saved));
-                use crate::session::subject::Subject;
-                self.overlays.retain(
-                    |o| !matches!(o, Overlay::Edit(e) if matches!(e.subject, Subject::Profile(_))),
-                );
-                effects
-            }
-            Err(error) => {
-                self.notify(true, error.to_string());
-                Vec::new()
-            }
-        }
-    }
-
-    /// Applies the edited text of a profile to this session. The file changes only when the profile is saved.
-    ///
-    /// # Errors
-    /// If the text is invalid: says why, and where.
-    pub fn profile_edited(
-        &mut self,
-        text: &str,
-    ) -> Result<Vec<Effect>, runtail_core::config::ConfigError> {
-        let requests = self.session.catalog.define(text)?;
-        let selected = self.session.catalog.selection.clone();
-        for overlay in &mut self.overlays {
-            if let Overlay::Profiles(page) = overlay {
-                page.selection = selected.clone();
-            }
-        }
-        Ok(self.apply(requests))
-    }
-
-    /// Returns the text for editing a profile, or the template of a new one.
-    pub fn profile_text(&self, name: Option<&str>) -> String {
-        self.session.catalog.text_of(name)
+        let requests = match self.session.catalog.define(text) {
+            Ok(requests) => requests,
+            Err(error) => Requests::error(error.to_string()),
+        };
+        self.apply(requests)
     }
 }

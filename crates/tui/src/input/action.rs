@@ -260,7 +260,6 @@ pub enum Action {
     Curl,
     Profiles,
     Test,
-    Add,
     Edit,
     Save,
     Anyway,
@@ -307,7 +306,6 @@ impl Action {
             Sort | ReverseSort
                 | Filter
                 | Create
-                | Add
                 | Save
                 | MarkAll
                 | Threads
@@ -365,7 +363,7 @@ mod tests {
             exempt.map(|row| row.id).collect::<Vec<_>>().join(" "),
             "deployments.create deployments.sort deployments.reverse deployments.filter \
              server.threads server.assistants server.mark_all server.sort server.filter inbox.answer_rules inbox.filter \
-             records.create records.filter profiles.add profiles.save \
+             records.create records.filter profiles.save \
              browse.profile browse.back_profile browse.filter browse.create browse.discover"
         );
     }

@@ -179,12 +179,7 @@ impl Keymap {
             // The frame has them.
             Context::Help => &[],
             Context::Page => &["move.page_down", "move.page_up", "app.back"],
-            Context::Profiles => &[
-                "profiles.edit",
-                "profiles.add",
-                "profiles.use",
-                "profiles.test",
-            ],
+            Context::Profiles => &["profiles.edit", "profiles.use", "profiles.test"],
             Context::Glance => &["glance.open", "app.inbox", "app.glance"],
             Context::Graph => &[
                 "graph.search",

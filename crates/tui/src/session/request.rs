@@ -72,7 +72,7 @@ pub enum Request {
     Prefer(Pref),
     /// Use these profiles from now on.
     UseProfiles(Vec<Profile>),
-    /// Define a profile from its text, and close its editor if the text is valid.
+    /// Define a profile from its text.
     DefineProfile(String),
     /// Apply an action to a profile.
     Profile(ProfileRequest),
@@ -142,16 +142,12 @@ pub enum ProfileRequest {
     Test(String),
     /// Use it although its servers could not be reached.
     UseAnyway(String),
-    /// Edit it, or a new one.
-    Edit(Option<String>),
-    /// Define it by its edited text. Its name before that; `None` for a new one.
-    Define(Option<Arc<str>>, String),
-    /// Draft the configuration file with the unsaved edits.
+    /// Edit the configuration file at its line.
+    Edit(String),
+    /// Draft the configuration file with the unsaved profiles.
     DraftFile,
     /// Draft the configuration file with the profiles of the official tools.
     Import,
-    /// Draft the configuration file with `[ui] restore` on or off.
-    Restore(bool),
 }
 
 impl From<ProfileRequest> for Request {

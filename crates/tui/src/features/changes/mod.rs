@@ -9,8 +9,6 @@ pub mod editor;
 pub mod journal;
 mod keys;
 mod preview_lines;
-pub mod profile_form;
-mod profile_form_view;
 mod resource_documents;
 mod send_key;
 mod target_check;

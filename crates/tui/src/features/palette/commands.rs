@@ -295,7 +295,7 @@ pub const COMMANDS: &[Command] = &[
     command(
         "profiles",
         ArgumentKind::Nothing,
-        "All profiles: use, switch, test, add, edit, save",
+        "All profiles: use, switch, test, edit, save",
         |_, _| Route::Profiles.into(),
     ),
     command(
@@ -437,20 +437,6 @@ pub const COMMANDS: &[Command] = &[
                 cx.session.prefs.wrap,
                 Pref::Wrap,
             )
-        },
-    ),
-    command(
-        "restore",
-        ArgumentKind::Word(&["on", "off"]),
-        "Keep the open tabs for the next session (preview first)",
-        |cx, how| match (how, cx.session.prefs.restore) {
-            _ if cx.session.settings.demo => Requests::error("The demo keeps no tabs."),
-            ("on", true) | ("off", false) => Requests::info(format!("restore is {how} already.")),
-            ("on" | "off", is_on) => ProfileRequest::Restore(!is_on).into(),
-            (_, is_on) => {
-                let word = if is_on { "on" } else { "off" };
-                Requests::error(format!("restore is {word}; it can be on, off."))
-            }
         },
     ),
     command(

@@ -161,7 +161,7 @@ pub(super) const ROWS: Rows = &[(
             Profiles,
             "profiles",
             "Open the profiles",
-            "Profiles: use, switch, test, add, edit, save",
+            "Profiles: use, switch, test, edit, save",
         ),
         bind("move.up", "Up k", Up, "up", "Move up", "One line up"),
         bind(
