@@ -23,7 +23,6 @@ mod export;
 mod find;
 mod forms;
 mod fuzz;
-mod glance;
 mod graph;
 mod history;
 mod inbox;

@@ -114,8 +114,6 @@ fn listed_ids(app: &App) -> Vec<&'static str> {
 /// Returns the label of an action where the table's would mislead.
 fn label(app: &App, id: &str) -> Option<&'static str> {
     match id {
-        // The same key leaves the page.
-        "app.glance" if matches!(app.overlays.last(), Some(Overlay::Glance(_))) => Some("back"),
         "confirm.back" => way_back(app.overlays.last()?),
         _ => None,
     }
@@ -205,7 +203,7 @@ impl App {
     /// Returns whether there are panes to give the whole screen to one of them.
     pub(super) fn has_panes(&self) -> bool {
         let (w, h) = self.session.size;
-        self.focus != Pane::Stream && w >= WIDE.0 && h.saturating_sub(self.strip_height()) >= WIDE.1
+        self.focus != Pane::Stream && w >= WIDE.0 && h >= WIDE.1
     }
 
     /// Returns the profile that the keys of the top page or list act on, if there is one.

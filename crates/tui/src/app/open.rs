@@ -158,7 +158,6 @@ impl App {
                     return effects;
                 }
             }
-            Route::Inbox(server) => self.open_inbox_at(&server),
             Route::Thread(thread) => {
                 let from = self.page_to_return_to(&thread);
                 let mut effects = self.leave_overlays();

@@ -71,7 +71,6 @@ overlays! {
     SignIn(resources::sign_in::SignIn);
     Records(resources::records::Records);
     Inbox(inbox::InboxPage);
-    Glance(glance::GlancePage);
     Graph(stream::graph::GraphPage);
     Compare(compare::ComparePage);
 }

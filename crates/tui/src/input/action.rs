@@ -79,7 +79,6 @@ contexts! {
     /// Two runs, threads or recordings side by side.
     Compare "Comparing runs and revisions" "a comparison",
     /// The counts and tiles of all deployments.
-    Glance "At a glance" "the page at a glance",
     /// The graph of an assistant, without a thread.
     Graph "Graph of an assistant" "the graph of an assistant",
     /// The help screen.
@@ -128,7 +127,6 @@ impl Context {
             Context::Journal => return None,
             Context::Entry => "journal.open",
             Context::Compare => "server.compare",
-            Context::Glance => "app.glance",
             Context::Graph => "server.graph",
             Context::Records => "server.runs",
             Context::Request | Context::SignIn => "browse.sign_in",
@@ -275,8 +273,6 @@ pub enum Action {
     Timestamps,
     Freeze,
     Inbox,
-    /// Show the waiting, failed and running counts at a glance.
-    Glance,
     Schemas,
     /// Pause or resume a cron.
     Pause,
@@ -354,7 +350,6 @@ mod tests {
             Records,
             Profiles,
             Journal,
-            Glance,
         ];
         let exempt = BINDINGS.iter().filter(|row| {
             lists.contains(&row.context) && !row.action.concerns_selection(row.context)

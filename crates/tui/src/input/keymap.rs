@@ -180,7 +180,6 @@ impl Keymap {
             Context::Help => &[],
             Context::Page => &["move.page_down", "move.page_up", "app.back"],
             Context::Profiles => &["profiles.edit", "profiles.use", "profiles.test"],
-            Context::Glance => &["glance.open", "app.inbox", "app.glance"],
             Context::Graph => &[
                 "graph.search",
                 "graph.next",

@@ -232,8 +232,6 @@ pub enum Route {
     WhyThread(ThreadRef),
     /// The graph of an assistant: its id or the name of its graph, and the name in the title.
     Graph(ServerRef, String, String),
-    /// The inbox, with the cursor on the oldest thread that waits on this server.
-    Inbox(ServerRef),
     /// The page of a thread.
     Thread(ThreadRef),
     /// The modes of a stream, by its number.

@@ -1,11 +1,10 @@
 //! The page of the inbox: its selection, filter and keys.
 
 use super::rules::{self, Ruled};
-use super::state::{Listing, Row, Target, is_same};
+use super::state::{Listing, Row, Target};
 use super::{detail, view};
 use crate::input::action::{Action, Context};
-use crate::input::key::Key;
-use crate::session::msg::{Described, Effect, RowDetail, ServerRef};
+use crate::session::msg::{Described, Effect, RowDetail};
 use crate::session::row_details::RowDetails;
 use crate::session::thread::AnswerFrom;
 use crate::session::{Component, Cx, Request, Requests, Route};
@@ -30,8 +29,6 @@ pub struct InboxPage {
     pub(super) details: RowDetails,
     /// Whether the user moved the cursor. From then on the rows keep their places.
     is_touched: bool,
-    /// The server whose oldest waiting thread is selected as soon as it is known. Until then or the next key, no row is.
-    wanted: Option<ServerRef>,
     ruled: Ruled,
     /// Whether the selected row can be answered.
     can_answer: bool,
@@ -88,65 +85,10 @@ impl InboxPage {
         }
     }
 
-    /// Selects the oldest waiting thread of a server, else the oldest failed one.
-    pub fn prefer(&mut self, server: ServerRef) {
-        self.wanted = Some(server);
-    }
-
-    /// Returns the key of the row to select on a server.
-    fn row_of(&self, server: &ServerRef) -> Option<&str> {
-        let is_of = |row: &&Row| match &row.target {
-            Target::Thread(thread) => is_same(&thread.server, server),
-            Target::Revision(..) => false,
-        };
-        let of = |group: InboxGroup| {
-            let rows = self
-                .listing
-                .rows
-                .iter()
-                .filter(is_of)
-                .filter(move |row| row.row.group() == group);
-            rows.min_by_key(|row| (row.row.since().is_none(), row.row.since()))
-        };
-        of(InboxGroup::Waiting)
-            .or_else(|| of(InboxGroup::Failed))
-            .map(|row| row.key.as_str())
-    }
-
-    /// Selects the wanted row, if it is known. Returns whether it is still awaited.
-    fn select_wanted(&mut self, height: usize) -> bool {
-        let Some(server) = &self.wanted else {
-            return false;
-        };
-        let Some(key) = self.row_of(server).map(str::to_string) else {
-            // Once all servers have answered, it will not come.
-            let is_awaited = !self.listing.asking.is_empty();
-            self.wanted = self.wanted.take().filter(|_| is_awaited);
-            return is_awaited;
-        };
-        if !self.ids().contains(&key) {
-            self.filter.clear();
-        }
-        let ids = self.ids();
-        let at = ids.iter().position(|id| *id == key).unwrap_or(0);
-        self.selection.select(&ids, height, at);
-        (self.wanted, self.is_touched) = (None, true);
-        false
-    }
-
     /// Adjusts the selection to the rows.
     pub(super) fn select_row(&mut self, height: usize) {
-        if self.select_wanted(height) {
-            self.selection.selected = None;
-            return;
-        }
         let ids = self.ids();
         self.selection.clamp(&ids, height);
-    }
-
-    /// Leaves the selection to the user.
-    pub(super) fn forget_wanted(&mut self) {
-        self.wanted = None;
     }
 
     /// Returns the rows and their completeness.
@@ -305,11 +247,6 @@ impl Component for InboxPage {
         } else {
             format!("Inbox {rows}")
         })
-    }
-
-    fn key(&mut self, _cx: &Cx<'_>, _key: Key) -> Option<Requests> {
-        self.forget_wanted();
-        None
     }
 
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {

@@ -95,14 +95,6 @@ pub(super) const ROWS: Rows = &[(
             "Inbox: what waits for you, and what failed",
         ),
         bind(
-            "app.glance",
-            "P",
-            Glance,
-            "at a glance",
-            "Show the counts at a glance",
-            "At a glance: counts above the list, then a page",
-        ),
-        bind(
             "app.notices",
             "!",
             Notices,
