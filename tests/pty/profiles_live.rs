@@ -207,7 +207,7 @@ fn profile_is_edited_in_the_users_editor() {
         !term.screen().contains("not in use")
     });
     server.assert_no_key_shown(&term);
-    term.keys("\x1bq");
+    term.keys("\x03");
     assert_eq!(term.exit_status().exit_code(), 0);
 }
 

@@ -27,7 +27,6 @@ mod graph;
 mod history;
 mod inbox;
 mod inbox_details;
-mod inbox_rules;
 mod keys;
 mod message_order;
 mod messages;

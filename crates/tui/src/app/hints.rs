@@ -127,7 +127,6 @@ fn way_back(top: &Overlay) -> Option<&'static str> {
             false,
         ),
         Overlay::Bulk(bulk) => (bulk.is_open(), bulk.is_active()),
-        Overlay::BulkAnswer(page) => (page.is_open(), page.is_sending()),
         _ => return None,
     };
     match (is_open, is_sending) {

@@ -54,7 +54,6 @@ overlays! {
     Edit(changes::editor::Editor);
     Confirm(changes::confirm::Confirm);
     Bulk(changes::bulk::Bulk);
-    BulkAnswer(changes::bulk_answer::BulkAnswer);
     Journal(changes::journal::JournalView);
     Entry(Paged<changes::journal::Entry>);
     Explain(Paged<diagnostics::explain::Explained>);

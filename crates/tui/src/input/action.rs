@@ -194,7 +194,6 @@ pub enum Action {
     TakeEvents,
     Answer,
     Approve,
-    AnswerByRules,
     CancelRun,
     RollbackRun,
     Again,
@@ -299,14 +298,7 @@ impl Action {
         use Action::*;
         matches!(
             self,
-            Sort | ReverseSort
-                | Filter
-                | Create
-                | Save
-                | MarkAll
-                | Threads
-                | Assistants
-                | AnswerByRules
+            Sort | ReverseSort | Filter | Create | Save | MarkAll | Threads | Assistants
         )
     }
 
@@ -357,7 +349,7 @@ mod tests {
         assert_eq!(
             exempt.map(|row| row.id).collect::<Vec<_>>().join(" "),
             "deployments.create deployments.sort deployments.reverse deployments.filter \
-             server.threads server.assistants server.mark_all server.sort server.filter inbox.answer_rules inbox.filter \
+             server.threads server.assistants server.mark_all server.sort server.filter inbox.filter \
              records.create records.filter profiles.save \
              browse.profile browse.back_profile browse.filter browse.create browse.discover"
         );

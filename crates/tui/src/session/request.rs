@@ -3,13 +3,11 @@
 use super::catalog::AfterTest;
 use super::compare::SideRef;
 use super::destination::Destination;
-use super::msg::{
-    Described, Effect, LogRef, RevisionRef, ServerRef, StreamTarget, ThreadRef, TwoServerIntent,
-};
+use super::msg::{Described, Effect, LogRef, RevisionRef, ServerRef, StreamTarget, ThreadRef};
 use super::record_list::RecordList;
 use super::run::Origin;
 use super::subject::Subject;
-use super::thread::{AnswerFrom, ThreadToAnswer};
+use super::thread::AnswerFrom;
 use crate::input::action::{Action, Context};
 use runtail_api::{ApiError, BulkAction, LogKind, ResourceIntent, SentRequest, ThreadIntent};
 use runtail_core::config::{Mouse, Profile, Timestamps};
@@ -46,8 +44,6 @@ pub enum Request {
     SearchThreads(String),
     /// Name the thread that is shown or selected; an empty name removes it.
     NameThread(String),
-    /// Preview an action with the thread that is shown or selected, and a second server.
-    UseSecondServer(ServerRef, TwoServerIntent),
     /// Refresh the current thread.
     RefreshThread,
     /// Notify when a thread no longer needs a person, or stop that.
@@ -181,8 +177,6 @@ pub enum Route {
     Bulk(ServerRef, BulkAction, Vec<(String, String)>),
     /// The preview of a change of an assistant, a cron or the store of an agent server.
     ResourceChange(ServerRef, Box<ResourceIntent>),
-    /// The preview of an action that uses a thread and a second agent server.
-    TwoServers(ThreadRef, ServerRef, TwoServerIntent),
     /// A page of an agent server's records.
     Records(ServerRef, RecordList),
     /// An authentication, before it is sent.
@@ -204,8 +198,6 @@ pub enum Route {
     Stream(StreamTarget),
     /// A composed run with its stream, on this server.
     Run(ServerRef, Box<StreamTarget>),
-    /// The preview of a bulk answer to waiting threads, by the rules of the configuration.
-    AnswerByRules(Vec<ThreadToAnswer>),
     /// The card for answering a thread; `true` preselects approval where it is offered.
     Answer(AnswerFrom, bool),
     /// The profiles page.

@@ -1,8 +1,6 @@
-//! Changes: the document editor, the confirmation dialog, the bulk answer by rules, and the journal of sent requests.
+//! Changes: the document editor, the confirmation dialog, and the journal of sent requests.
 
 pub mod bulk;
-pub mod bulk_answer;
-mod bulk_view;
 pub mod confirm;
 pub mod deployment_form;
 pub mod editor;

@@ -1,6 +1,5 @@
 //! The page of the inbox: its selection, filter and keys.
 
-use super::rules::{self, Ruled};
 use super::state::{Listing, Row, Target};
 use super::{detail, view};
 use crate::input::action::{Action, Context};
@@ -29,7 +28,6 @@ pub struct InboxPage {
     pub(super) details: RowDetails,
     /// Whether the user moved the cursor. From then on the rows keep their places.
     is_touched: bool,
-    ruled: Ruled,
     /// Whether the selected row can be answered.
     can_answer: bool,
 }
@@ -167,20 +165,6 @@ impl InboxPage {
         }
     }
 
-    /// Opens the preview of a bulk answer to the shown rows.
-    fn answer_by_rules(&self, cx: &Cx<'_>) -> Requests {
-        if cx.session.prefs.answer_rules.is_empty() {
-            return Requests::info(
-                "The configuration has no [[answer]] rules. config.example.toml has examples.",
-            );
-        }
-        let threads = rules::threads_to_answer(&self.shown(), cx.session);
-        match threads.is_empty() {
-            true => Requests::info("No thread that is shown here waits for an answer."),
-            false => Route::AnswerByRules(threads).into(),
-        }
-    }
-
     fn open(row: &Row, action: Action) -> Requests {
         match (&row.target, action) {
             (Target::Thread(thread), Action::Open | Action::Right) => {
@@ -249,10 +233,7 @@ impl Component for InboxPage {
         })
     }
 
-    fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
-        if action == Action::AnswerByRules {
-            return self.answer_by_rules(cx);
-        }
+    fn action(&mut self, _cx: &Cx<'_>, action: Action) -> Requests {
         // The row that was acted on stays selected, also when the page is opened again.
         self.is_touched = true;
         self.selected()
@@ -293,26 +274,6 @@ impl Component for InboxPage {
 
     fn hints(&self) -> Option<&'static [&'static str]> {
         match (self.selected().is_some(), self.can_answer) {
-            (_, true) if self.ruled.has_answers() => Some(&[
-                "inbox.answer",
-                "inbox.answer_rules",
-                "inbox.open",
-                "inbox.explain",
-                "inbox.filter",
-                "app.back",
-                "app.command",
-                "app.help",
-            ]),
-            (true, false) if self.ruled.has_answers() => Some(&[
-                "inbox.open",
-                "inbox.answer_rules",
-                "inbox.explain",
-                "inbox.details",
-                "inbox.filter",
-                "app.back",
-                "app.command",
-                "app.help",
-            ]),
             (_, true) => Some(&[
                 "inbox.answer",
                 "inbox.open",
@@ -346,7 +307,6 @@ impl Component for InboxPage {
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
-        self.ruled.update(&self.listing, cx.session);
         self.select_row(view::rows_height(cx.session.page_size()));
         self.can_answer = self
             .selected()
