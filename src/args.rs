@@ -26,9 +26,6 @@ pub struct Args {
     /// Open a recording in the dashboard, without network
     #[arg(long, value_name = "FILE")]
     pub replay: Option<PathBuf>,
-    /// Open the dashboard on the glance page, a summary for a wall display
-    #[arg(long, conflicts_with = "replay")]
-    pub glance: bool,
     /// The command. Without one, the dashboard opens.
     #[command(subcommand)]
     pub command: Option<Command>,

@@ -46,18 +46,12 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
     let Args {
         mut globals,
         replay,
-        glance,
         command,
     } = args;
     color::choose(globals.color);
     if replay.is_some() && command.is_some() {
         return Err(Failure::usage(
             "--replay opens the dashboard; `runtail replay FILE` prints a recording",
-        ));
-    }
-    if glance && command.is_some() {
-        return Err(Failure::usage(
-            "--glance opens the dashboard; it has no effect on a command",
         ));
     }
     // The simulator runs until the command ends.
@@ -69,7 +63,7 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
     globals.simulated = simulator.as_ref().map(sim::demo_config).transpose()?;
     log::start(&globals)?;
     match command {
-        None => dashboard::run(&globals, replay, glance).await,
+        None => dashboard::run(&globals, replay).await,
         Some(command) => command.run(&globals).await,
     }
 }

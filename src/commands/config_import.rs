@@ -86,7 +86,6 @@ fn changes(draft: &Draft) -> Vec<String> {
         DiffLine::Same(1) => "  … 1 line".into(),
         DiffLine::Same(count) => format!("  … {count} lines"),
         DiffLine::Context(text) => format!("  {text}"),
-        DiffLine::Out(text) => format!("- {text}"),
         DiffLine::In(text) => format!("+ {text}"),
     });
     let head = if draft.is_new() {

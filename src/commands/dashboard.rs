@@ -13,11 +13,7 @@ use runtail_tui::session::saved_tabs::{Scope, TabsFile};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Runs the dashboard and returns its exit code.
-pub async fn run(
-    globals: &Globals,
-    replay: Option<PathBuf>,
-    glance: bool,
-) -> Result<Exit, Failure> {
+pub async fn run(globals: &Globals, replay: Option<PathBuf>) -> Result<Exit, Failure> {
     if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         // `isatty` fails with this error for a terminal that was closed.
         if std::io::Error::last_os_error().raw_os_error() == Some(runtime::EIO) {
@@ -86,7 +82,6 @@ pub async fn run(
         .where_to()
     };
     options.settings.ascii |= globals.ascii;
-    options.glance = glance;
     let given = globals.clone();
     options.environment =
         Environment::new(move || crate::commands::doctor::environment_checks(&given));

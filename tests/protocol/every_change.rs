@@ -107,7 +107,6 @@ agent | edit the state |  | ~bot | :thread $IDLE<Enter> | ~finished | 0 | ~__sta
 agent | edit and run, 1st | /state | ~bot | :thread $IDLE<Enter> | ~finished | 0 | ~__start__ | ju | ~Only changed keys | ="in"=>"y" | <ctrl-e> | ~"y" | <F5> | ~▾ Requests
 agent | edit and run, 2nd | /runs | ~bot | :thread $IDLE<Enter> | ~finished | 0 | ~__start__ | ju | ~Only changed keys | ="in"=>"y" | <ctrl-e> | ~"y" | <F5> | ~▾ Requests
 agent | answer |  | ~bot | :thread $ASKING<Enter> | ~waiting for you | A | ~The answer is valid
-agent | answer by rules |  | ~bot | i | ~Approve send | <ctrl-r> | ~1 answer, one request
 agent | end a thread |  | ~bot | i | ~Approve send | x | ~▾ Request
 agent | release a thread |  | ~bot | :thread $STUCK<Enter> | ~finished | e | ~isn't moving | U | ~▾ Request
 agent | start on a new thread, 1st | /threads | ~bot | n | ~Ready
@@ -126,11 +125,6 @@ agent | delete a cron |  | ~bot | :crons<Enter> | ~enabled | D | ~▾ Request
 agent | create an item |  | ~bot | :store<Enter> | ~▸ a | a | ~Item | ="key": ""=>"key": "new" | <ctrl-e> | ~●  | <F5> | ~▾ Request
 agent | write an item |  | ~bot | :store<Enter> | ~▸ a | <Enter> | ~{"x":1} | ju | ~●  | =1=>2 | <ctrl-e> | ~: 2 | <F5> | ~▾ Request
 agent | delete an item |  | ~bot | :store<Enter> | ~▸ a | <Enter> | ~{"x":1} | jD | ~▾ Request
-agent there | reproduce a thread |  | ~bot | :$URL/threads/$IDLE<Enter> | ~finished | :reproduce there/bot<Enter> | ~▾ Request
-agent there | reproduce a state, 1st | /threads | ~bot | :$URL/threads/$IDLE<Enter> | ~finished | :reproduce there/bot --state<Enter> | ~▾ Request
-agent there | reproduce a state, 2nd | /state | ~bot | :$URL/threads/$IDLE<Enter> | ~finished | :reproduce there/bot --state<Enter> | ~▾ Request
-agent there | run on two servers, 1st | /threads | ~bot | :$URL/threads/$IDLE<Enter> | ~finished | :compare-run there/bot<Enter> | ~▾ Request
-agent there | run on two servers, 2nd | /runs | ~bot | :$URL/threads/$IDLE<Enter> | ~finished | :compare-run there/bot<Enter> | ~▾ Request
 "#;
 
 /// The keys that change something, or lead to the preview of a change: each with a change that it makes, maybe from another screen.
@@ -154,7 +148,6 @@ retry a thread = server.retry stream.again why.again
 run again = why.restore
 edit the state = stream.edit_state why.edit_state
 answer = answer.send server.answer server.approve stream.answer stream.approve why.answer why.approve inbox.answer inbox.approve
-answer by rules = inbox.answer_rules
 end a thread = inbox.end
 release a thread = why.release
 start on a new thread, 1st = deployments.new_run server.new_run composer.start

@@ -57,15 +57,20 @@ impl TestServer {
 
     #[track_caller]
     fn open(&self) -> Term {
+        self.open_with(&[])
+    }
+
+    fn open_with(&self, more: &[(&str, &str)]) -> Term {
         let (folder, key) = (
             self.folder.path().to_string_lossy(),
             self.sim.regions()[0].api_key.clone(),
         );
-        let env = [
+        let mut env = vec![
             ("XDG_CONFIG_HOME", &*folder),
             ("RIGHT", key.as_str()),
             ("WRONG", WRONG),
         ];
+        env.extend(more);
         Term::spawn_with(&env, &[], 140, 40)
     }
 
@@ -169,38 +174,39 @@ fn switching_profiles_waits_for_a_successful_check() {
 }
 
 #[test]
-fn profile_is_edited_and_saved() {
+fn profile_is_edited_in_the_users_editor() {
     let server = TestServer::new();
     server.write(&[
         server.profile("one", "RIGHT"),
         server.profile("two", "RIGHT"),
     ]);
     let before = std::fs::read_to_string(server.file()).unwrap();
-    let term = server.open();
+    // The first time it makes a mistake, then it corrects it.
+    let script = server.folder.path().join("editor");
+    let said = "#!/bin/sh\necho \"editing $1 $2\"; [ -e \"$2.old\" ] && exec cp \"$2.old\" \"$2\"\n\
+                cp \"$2\" \"$2.old\"; echo '[profiles.three]' >> \"$2\"\n";
+    std::fs::write(&script, said).unwrap();
+    let editor = format!("sh {}", script.display());
+    let mut term = server.open_with(&[("EDITOR", &editor)]);
     term.wait_for("two ●");
     term.keys("p");
     term.wait_for("[x]  one");
     term.keys("j\r");
-    // The control plane has no field, and stays as it is. The label does.
-    term.wait_for("as written; ctrl-t edits it as TOML");
-    term.keys("\t\t\t\tPROD");
-    term.wait_for("[ PROD");
-    term.keys("\x13");
-    term.wait_for("+ label = \"PROD\"");
-    // A label needs no check and applies immediately, whether or not the file is written.
-    term.keys("\x1b");
-    term.wait_for("not saved");
-    term.wait_for("PROD read-only");
-    term.keys("s");
-    term.wait_for("+ label = \"PROD\"");
-    assert_eq!(
-        std::fs::read_to_string(server.file()).unwrap(),
-        before,
-        "the file is not written before Ctrl-S"
-    );
-    term.keys("\x13");
-    term.wait_for("config.toml was written");
-    let expected = before.replace("\n[poll]", "\nlabel = \"PROD\"\n[poll]");
-    assert_eq!(std::fs::read_to_string(server.file()).unwrap(), expected);
+    term.wait_for("The current file is not in use");
+    term.wait_for("the profile \"three\" has no server");
+    let line = 1 + before
+        .lines()
+        .position(|line| line == "[profiles.two]")
+        .unwrap();
+    let raw = String::from_utf8_lossy(&term.raw_output()).into_owned();
+    let shown = format!("editing +{line} {}", server.file().display());
+    assert!(raw.contains(&shown), "{shown}: {raw}");
+    assert!(term.screen().contains("[x]  two"), "{}", term.screen());
+    term.keys("\r");
+    term.wait_until("the mistake is gone", |term| {
+        !term.screen().contains("not in use")
+    });
     server.assert_no_key_shown(&term);
+    term.keys("\x03");
+    assert_eq!(term.exit_status().exit_code(), 0);
 }

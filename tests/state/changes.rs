@@ -415,7 +415,6 @@ fn deletion_is_tracked_until_finished() {
         said: "Delete: done.".into(),
         revision: None,
         deleting: Some((key.0.clone(), key.1.clone(), "support-bot".into())),
-        page: None,
     };
     dash.done(EffectResult::Sent(9, Ok(made)));
     let is = |k: &SubscriptionId| *k == SubscriptionId::Deletion(key.0.clone(), key.1.clone());

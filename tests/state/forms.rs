@@ -10,7 +10,6 @@ use runtail_tui::features::changes::deployment_form::Stop;
 use runtail_tui::session::effect::DeploymentDocument;
 use runtail_tui::session::first_run::LocalServer;
 use runtail_tui::session::msg::{Described, Effect, EffectResult, Msg};
-use runtail_tui::session::subject::Subject;
 use serde_json::json;
 
 const TWO: &str = "[profiles.us]\nregion = \"us\"\napi_key_env = \"K\"\n[profiles.eu]\nregion = \"eu\"\napi_key_env = \"K\"\n";
@@ -287,35 +286,6 @@ fn existing_deployment_is_updated_in_the_same_form() {
     assert!(
         matches!(&intent, Intent::UpdateDeployment { id, .. } if id == "d"),
         "{intent:?}"
-    );
-}
-
-#[test]
-fn profile_is_a_form_with_regions_and_key_places() {
-    let mut dash = Dash::new(TWO, (140, 40));
-    press(&mut dash, "pa");
-    press(&mut dash, "<Right><Right>");
-    // The name follows the region.
-    dash.shows(["(x) apac", "[ apac "]);
-    // A key that can't be read is no ready profile.
-    press(&mut dash, "<Tab><Tab>_UNSET");
-    dash.shows("The key can't be read yet");
-    dash.lacks("Ready.");
-    press(&mut dash, "<BackTab><Right><Right>");
-    insta::assert_snapshot!("profile_form_140x40", dash.screen());
-    let text = dash.document();
-    text.has(["region = \"apac\"", "api_key_keyring = \"langsmith\""]);
-    let effects = dash.keys("<ctrl-s>");
-    let [Effect::Try(_, profile), Effect::DraftFile(..)] = effects.as_slice() else {
-        panic!("{effects:?}")
-    };
-    assert_eq!(profile.name, "apac");
-    // A profile that the form can't show is edited as TOML.
-    press(&mut dash, "<Esc>");
-    let subject = Subject::Profile(Some("us".into()));
-    assert!(
-        dash.profile_text(Some("us")).contains("api_key_env"),
-        "{subject:?}"
     );
 }
 

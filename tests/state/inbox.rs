@@ -763,47 +763,6 @@ fn selected(dash: &mut Dash) -> String {
 }
 
 #[test]
-fn a_tile_opens_what_waits_on_its_deployment() {
-    let mut dash = full((140, 40));
-    // Threads that failed would be first, and their list would open.
-    let waits = extract(&dash, "051f", 4, InboxCause::Breakpoint);
-    answer(
-        &mut dash,
-        &server("us", "invoice-agent", 2002),
-        listed(vec![waits]),
-    );
-    dash.keys("PP");
-    dash.shows("invoice-agent");
-    dash.keys("<Enter>");
-    assert!(dash.has_dialog(Dialog::Inbox));
-    assert!(selected(&mut dash).ends_with("051f"));
-    // A filter that would hide it is removed, and older rows don't take the cursor.
-    dash.keys("/approval<Enter><Esc>");
-    dash.keys("/approval<Enter>PP");
-    let older = extract(&dash, "beef", 90, InboxCause::Breakpoint);
-    let rows = vec![older, refund(&dash), approval(&dash)];
-    answer(&mut dash, &support(), listed(rows));
-    dash.keys("<Esc><Esc>");
-    dash.keys("PP<Enter>");
-    assert!(selected(&mut dash).ends_with("051f"));
-    let older = extract(&dash, "feed", 99, InboxCause::Breakpoint);
-    let newer = extract(&dash, "051f", 4, InboxCause::Breakpoint);
-    answer(
-        &mut dash,
-        &server("us", "invoice-agent", 2002),
-        listed(vec![older, newer]),
-    );
-    assert!(selected(&mut dash).ends_with("051f"));
-    dash.keys("<Esc>");
-    assert!(dash.has_dialog(Dialog::Glance));
-    // Also back from a thread that was opened there.
-    dash.keys("<Enter><Enter><Esc>");
-    assert!(dash.has_dialog(Dialog::Inbox));
-    dash.keys("<Esc>");
-    assert!(dash.has_dialog(Dialog::Glance));
-}
-
-#[test]
 fn a_thread_that_the_inbox_opened_returns_to_it() {
     for leave in ["<Esc>", "q", "i<Esc><Esc>"] {
         let mut dash = full((140, 40));

@@ -92,7 +92,7 @@ fn empty(size: (u16, u16), view: &str) -> Dash {
 }
 
 /// The lists, pages and dialogs.
-const OTHERS: [Screen; 27] = [
+const OTHERS: [Screen; 26] = [
     ("deployments", demo_like),
     ("a failed deployment", |size| with_keys(size, "<Home>")),
     ("no deployment", |size| with_keys(size, "/nothing<Enter>")),
@@ -116,7 +116,6 @@ const OTHERS: [Screen; 27] = [
     }),
     ("empty inbox", |size| with_keys(size, "i")),
     ("comparison", crate::compare::compared),
-    ("glance", |size| with_keys(size, "PP")),
     ("why", |size| {
         let mut dash = thread(size, "1");
         dash.keys("e");

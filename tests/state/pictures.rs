@@ -51,9 +51,6 @@ fn readme_pictures_match_the_screens() {
     dash.last_day();
     dash.explained();
     assert_pictures(&mut dash, "deployments");
-    dash.keys("P");
-    dash.keys("P");
-    assert_pictures(&mut dash, "glance");
     let mut dash = support((132, 34));
     assert_pictures(&mut dash, "thread");
     let mut dash = research((140, 36));

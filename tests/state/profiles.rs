@@ -170,8 +170,7 @@ fn a_test_shows_the_checks_of_the_doctor_for_one_profile() {
     dash.pass(60);
     insta::assert_snapshot!("profile_details_140x40", dash.screen());
     // A new definition was not checked yet.
-    dash.profile_edited("[profiles.eu]\nregion = \"apac\"\n")
-        .unwrap();
+    reload(&mut dash, &TWO.replace("\"eu\"", "\"apac\""));
     assert!(!dash.screen().contains("env:K is set"), "{}", dash.screen());
 }
 
@@ -445,57 +444,11 @@ fn reloaded_keys_and_settings_apply_immediately() {
     assert!(dash.screen().contains("every 1m30s; "), "{}", dash.screen());
 }
 
-#[test]
-fn edited_profile_is_used_once_reachable_and_stays_unsaved() {
-    let mut dash = Dash::new(TWO, (140, 40));
-    deployment(&mut dash, "us", "support-bot");
-    let text = dash.profile_text(Some("us"));
-    assert_eq!(
-        text,
-        "[profiles.us]\nregion = \"us\"\napi_key_env = \"K\"\n"
-    );
-    assert!(
-        dash.profile_edited("[profiles.us]\nregion = \"mars\"\n")
-            .is_err()
-    );
-    let effects = dash
-        .profile_edited("[profiles.us]\nregion = \"us\"\napi_key_env = \"NEW\"\n")
-        .unwrap();
-    assert!(dash.screen().contains("support-bot"));
-    assert!(dash.has_unsaved_profiles());
-    check_finished(&mut dash, &effects, Err(Kind::Unauthorized));
-    dash.keys(":profiles<Enter>");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("✗ 401 0s ago: the server rejected the key · U uses it anyway")
-            && screen.contains("not saved; s shows"),
-        "{screen}"
-    );
-    let notice = dash.newest_notice();
-    assert!(notice.contains("us is unchanged"), "{notice}");
-    // The file changes elsewhere: the edit is kept.
-    let effects = reload(
-        &mut dash,
-        &format!("{TWO}[profiles.more]\nregion = \"aws\"\n"),
-    );
-    assert!(dash.has_unsaved_profiles());
-    check_finished(&mut dash, &effects, Ok(()));
-    assert_eq!(
-        dash.definition("us").key.as_ref().unwrap().to_string(),
-        "the environment variable NEW"
-    );
-    // Once the file contains the edit, it is saved.
-    reload(&mut dash, &TWO.replacen("\"K\"", "\"NEW\"", 1));
-    assert!(!dash.has_unsaved_profiles());
-}
-
 /// A random step of a dashboard whose profiles change.
 #[derive(Debug, Clone)]
 enum Step {
     /// The file is reloaded with these definitions of `a`, `b` and `c`; `None` removes one.
     Reload([Option<u8>; 3]),
-    /// A profile is edited.
-    Edit(usize, u8),
     /// A key is pressed on a profile: use or stop using, check, use alone or anyway.
     Press(usize, &'static str),
     /// The nth pending request gets a response.
@@ -508,8 +461,7 @@ enum Step {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let definition = proptest::option::weighted(0.8, 0u8..4);
     let step = prop_oneof![
-        2 => [definition.clone(), definition.clone(), definition].prop_map(Step::Reload),
-        2 => (0usize..3, 0u8..4).prop_map(|(n, v)| Step::Edit(n, v)),
+        4 => [definition.clone(), definition.clone(), definition].prop_map(Step::Reload),
         3 => (0usize..3, proptest::sample::select(vec!["<Space>", "t", "U"])).prop_map(|(n, k)| Step::Press(n, k)),
         8 => (any::<usize>(), any::<bool>()).prop_map(|(n, ok)| Step::Respond(n, ok)),
         4 => Just(Step::Start),
@@ -762,7 +714,7 @@ impl Simulation {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-    /// After any edits, switches and reloads, and in any order of responses: no response to a request of an inactive
+    /// After any switches and reloads, and in any order of responses: no response to a request of an inactive
     /// definition changes the screen.
     #[test]
     fn late_responses_of_old_definitions_never_change_the_screen(steps in steps()) {
@@ -779,10 +731,6 @@ proptest! {
                 Step::Reload(definitions) => {
                     let defined = NAMES.iter().zip(definitions).filter_map(|(name, n)| Some(definition(name, n?)));
                     let effects = reload(&mut simulation.dash, &defined.collect::<String>());
-                    simulation.run(effects);
-                }
-                Step::Edit(which, number) => {
-                    let effects = simulation.dash.profile_edited(&definition(NAMES[which], number)).unwrap();
                     simulation.run(effects);
                 }
                 Step::Press(which, keys) => {
@@ -901,158 +849,6 @@ fn failed_profiles_say_why_and_what_helps() {
     );
 }
 
-/// Creates the requested draft like the runtime.
-fn drafted(dash: &mut Dash, effects: &[Effect]) -> Vec<Effect> {
-    let [Effect::DraftFile(path, typed)] = effects else {
-        panic!("{effects:?}")
-    };
-    let draft = Draft::new(path, typed.clone()).map(Box::new);
-    dash.feed(Msg::done(EffectResult::Drafted(draft)))
-}
-
-#[test]
-fn profile_is_edited_checked_used_and_saved() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("config.toml");
-    let file = format!("# mine\n{TWO}");
-    std::fs::write(&path, &file).unwrap();
-    let mut dash = Dash::new(&file, (100, 30));
-    dash.set_config_file(path.clone());
-    choose(&mut dash, "eu");
-    assert!(dash.keys("s").is_empty());
-    assert!(
-        dash.screen().contains("There are no unsaved changes"),
-        "{}",
-        dash.screen()
-    );
-    // Mistakes are shown while typing, and invalid text is not applied.
-    dash.keys("<Enter><ctrl-t><Down><Down><End>x");
-    assert!(
-        dash.screen().contains("line 3, column"),
-        "{}",
-        dash.screen()
-    );
-    assert!(dash.keys("<ctrl-r>").is_empty());
-    dash.keys("<Backspace><Backspace><Backspace>NEW\"<Enter>label = \"PROD\"");
-    let screen = dash.screen();
-    assert!(
-        screen.contains("label = \"PROD\"")
-            && screen.contains("● Valid profile, for this session only"),
-        "{screen}"
-    );
-    let effects = dash.keys("<ctrl-r>");
-    assert!(
-        dash.screen().contains("checking eu…") && dash.screen().contains("Profiles · "),
-        "{}",
-        dash.screen()
-    );
-    check_finished(&mut dash, &effects, Ok(()));
-    assert!(dash.is_read_only("eu"), "production");
-    assert_eq!(
-        std::fs::read_to_string(&path).unwrap(),
-        file,
-        "nothing is written without a request"
-    );
-    // Saving shows a diff first; Enter writes nothing.
-    let effects = dash.keys("s");
-    drafted(&mut dash, &effects);
-    let screen = dash.screen();
-    for line in [
-        "╭ Save",
-        "- api_key_env = \"K\"",
-        "+ api_key_env = \"NEW\"",
-        "+ label = \"PROD\"",
-        "ctrl-s write",
-    ] {
-        assert!(screen.contains(line), "{line}: {screen}");
-    }
-    assert!(dash.keys("<Enter>").is_empty());
-    let effects = dash.keys("<ctrl-s>");
-    let [Effect::SaveFile(draft)] = effects.as_slice() else {
-        panic!("{effects:?}")
-    };
-    draft.write().unwrap();
-    dash.feed(Msg::done(EffectResult::Saved(Ok(draft.clone()))));
-    assert!(!dash.has_unsaved_profiles());
-    let saved = std::fs::read_to_string(&path).unwrap();
-    assert_eq!(
-        saved,
-        file.replace(
-            "[profiles.eu]\nregion = \"eu\"\napi_key_env = \"K\"",
-            "[profiles.eu]\nregion = \"eu\"\napi_key_env = \"NEW\"\nlabel = \"PROD\""
-        )
-    );
-    // Reloading the saved file changes nothing.
-    let effects = reload(&mut dash, &saved);
-    assert!(
-        !has_check(&effects) && !effects.iter().any(|e| matches!(e, Effect::UseProfiles(..))),
-        "{effects:?}"
-    );
-}
-
-#[test]
-fn file_changed_by_another_program_is_not_overwritten() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("config.toml");
-    std::fs::write(&path, TWO).unwrap();
-    let mut dash = Dash::new(TWO, (100, 30));
-    dash.set_config_file(path.clone());
-    dash.profile_edited("[profiles.eu]\nregion = \"apac\"\n")
-        .unwrap();
-    choose(&mut dash, "eu");
-    let effects = dash.keys("s");
-    drafted(&mut dash, &effects);
-    std::fs::write(&path, format!("{TWO}# by hand\n")).unwrap();
-    let effects = dash.keys("<ctrl-s>");
-    let [Effect::SaveFile(draft)] = effects.as_slice() else {
-        panic!("{effects:?}")
-    };
-    let error = draft.write().unwrap_err();
-    dash.feed(Msg::done(EffectResult::Saved(Err(error))));
-    assert!(
-        dash.screen().contains("changed by another program"),
-        "{}",
-        dash.screen()
-    );
-    assert!(dash.has_unsaved_profiles());
-    assert!(
-        std::fs::read_to_string(&path)
-            .unwrap()
-            .ends_with("# by hand\n")
-    );
-}
-
-#[test]
-fn new_profile_draft_is_kept_and_used_on_request() {
-    let mut dash = Dash::new(TWO, (100, 30));
-    dash.keys("p");
-    dash.keys("a<ctrl-t><End><Backspace><Backspace>w2]<Esc>");
-    assert!(!dash.has_unsaved_profiles());
-    dash.keys("a");
-    assert!(dash.screen().contains("[ new"), "{}", dash.screen());
-    let effects = dash.keys("<ctrl-r>");
-    let (_, profile) = started_check(&effects);
-    let name = profile.name.clone();
-    check_finished(&mut dash, &effects, Ok(()));
-    assert_eq!(
-        dash.profiles(),
-        ["us", "eu"],
-        "a new profile is used only on request"
-    );
-    assert!(
-        dash.screen().contains(&format!("{name} is reachable")),
-        "{}",
-        dash.screen()
-    );
-    choose(&mut dash, &name);
-    let effects = dash.keys("<Space>");
-    check_finished(&mut dash, &effects, Ok(()));
-    assert_eq!(dash.profiles().len(), 3);
-    // It stays after a reload of the file.
-    reload(&mut dash, &format!("{TWO}[ui]\nascii = true\n"));
-    assert_eq!(dash.profiles().len(), 3);
-}
-
 fn first_run(size: (u16, u16)) -> Dash {
     let mut dash = Dash::new("", size);
     dash.set_config_file("/home/me/.config/runtail/config.toml".into());
@@ -1065,9 +861,20 @@ fn first_run_offers_setup_and_connects() {
     // Esc has no effect here, because there is no page below.
     dash.keys("<Esc>");
     assert!(dash.screen().contains("Try the demo"));
-    dash.keys("3");
-    assert!(dash.screen().contains("(x) us"), "{}", dash.screen());
-    let effects = dash.keys("<ctrl-s>");
+    // A region that doesn't exist, or a key in its place, which is not repeated.
+    for (typed, said) in [
+        ("3", "[ us"),
+        (
+            "<ctrl-u>lsv2_pt_canary<Enter>",
+            "LangSmith has no such region",
+        ),
+        ("<ctrl-u><Enter>", "there are: us, eu, apac, aws"),
+    ] {
+        assert!(dash.keys(typed).is_empty());
+        assert!(dash.screen().contains(said), "{typed}: {}", dash.screen());
+    }
+    assert!(!dash.screen().contains("canary"), "{}", dash.screen());
+    let effects = dash.keys("us<Enter>");
     let (_, profile) = started_check(&effects);
     assert_eq!(
         (profile.name.as_str(), profile.region.as_deref()),
@@ -1077,16 +884,64 @@ fn first_run_offers_setup_and_connects() {
     check_finished(&mut dash, &effects, Err(Kind::NoKey));
     dash.pass(60);
     insta::assert_snapshot!("first_run_failed_80x24", dash.screen());
-    // The second attempt edits the profile.
-    dash.keys("3<ctrl-t>");
-    assert!(dash.screen().contains("[profiles.us]"), "{}", dash.screen());
-    let effects = dash.keys("<ctrl-r>");
+    // Another attempt succeeds. Nothing is written without a request.
+    let effects = dash.keys("3<Enter>");
     check_finished(&mut dash, &effects, Ok(()));
     assert_eq!(dash.profiles(), ["us"]);
     assert!(dash.dialog().is_none(), "{}", dash.screen());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config.toml");
+    dash.set_config_file(path.clone());
+    dash.keys("p");
+    assert!(dash.screen().contains("not saved; s shows the diff"));
+    let [Effect::DraftFile(_, typed)] = &dash.keys("s")[..] else {
+        panic!("{}", dash.screen())
+    };
+    let draft = Draft::new(&path, typed.clone()).map(Box::new);
+    dash.done(EffectResult::Drafted(draft));
+    let screen = dash.screen();
     assert!(
-        dash.has_unsaved_profiles(),
-        "nothing is written without a request"
+        screen.contains("╭ Save") && screen.contains("+ api_key_env = \"LANGSMITH_API_KEY\""),
+        "{screen}"
+    );
+    // Only ctrl-s writes.
+    assert!(dash.keys("<Enter>").is_empty());
+    let [Effect::SaveFile(draft)] = &dash.keys("<ctrl-s>")[..] else {
+        panic!("{}", dash.screen())
+    };
+    draft.write().unwrap();
+    dash.done(EffectResult::Saved(Ok(draft.clone())));
+    assert!(!dash.has_unsaved_profiles());
+    let effects = reload(&mut dash, &std::fs::read_to_string(&path).unwrap());
+    assert!(!has_check(&effects), "{effects:?}");
+    assert!(dash.keys("s").is_empty());
+    assert!(
+        dash.screen().contains("There are no unsaved changes"),
+        "{}",
+        dash.screen()
+    );
+}
+
+#[test]
+fn a_profile_is_edited_in_its_file() {
+    let path = Path::new("/home/me/.config/runtail/config.toml");
+    let mut dash = Dash::new("", (140, 40));
+    dash.set_config_file(path.into());
+    reload(&mut dash, TWO);
+    choose(&mut dash, "eu");
+    assert_eq!(
+        dash.keys("<Enter>"),
+        [Effect::EditFile(path.into(), "eu".into())]
+    );
+    // A profile of the environment is in no file.
+    let profiles = Config::parse(TWO, None).unwrap().profiles;
+    let mut dash = Dash::of_profiles(&profiles, (140, 40));
+    choose(&mut dash, "eu");
+    assert_eq!(dash.keys("<Enter>"), []);
+    assert!(
+        dash.screen().contains("eu is not in a file"),
+        "{}",
+        dash.screen()
     );
 }
 
@@ -1153,19 +1008,4 @@ fn removed_profile_falls_back_to_the_files_default() {
     assert_eq!(dash.profiles(), ["apac"]);
     reload(&mut dash, &file(""));
     assert_eq!(dash.profiles(), ["us"]);
-}
-
-#[test]
-fn in_memory_key_survives_an_edit_and_is_never_shown() {
-    let key = secrecy::SecretString::from("canary".to_string());
-    let mut profile = Config::parse(TWO, None).unwrap().profiles.remove(0);
-    profile.key = Some(runtail_core::config::SecretSource::Given(key));
-    let mut dash = Dash::of_profiles(&[profile], (140, 40));
-    let text = dash.profile_text(Some("us"));
-    assert!(!text.contains("canary"));
-    let effects = dash
-        .profile_edited(&format!("{text}label = \"mine\"\n"))
-        .unwrap();
-    assert!(!has_check(&effects), "only the label changed: {effects:?}");
-    assert!(!format!("{}{effects:?}", dash.all_that_is_kept()).contains("canary"));
 }

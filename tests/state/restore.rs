@@ -1,13 +1,12 @@
 //! The tabs of the last session.
 
 use runtail_api::{ApiError, Kind, Listing, Place};
-use runtail_core::config::Draft;
 use runtail_core::model::{Question, ThreadStatus};
 use runtail_stream::{Item, Loaded, Record, Seq, SnapshotPart, ThreadSnapshot};
 use runtail_testkit::dash::{Dash, listed};
 use runtail_tui::app::Pane;
 use runtail_tui::features::stream::viewer::View;
-use runtail_tui::session::msg::{Effect, EffectResult, Msg, SubscriptionEvent, SubscriptionId};
+use runtail_tui::session::msg::{Effect, Msg, SubscriptionEvent, SubscriptionId};
 use runtail_tui::session::saved_tabs::{
     SavedPlace, SavedServer, SavedTab, SavedTabs, Scope, TabsFile,
 };
@@ -576,56 +575,6 @@ fn more_tabs_than_fit_are_named() {
     assert!(
         said.starts_with("Couldn't restore 2 tabs.") && said.contains("9 streams are open"),
         "{said}"
-    );
-}
-
-#[test]
-fn restore_is_turned_on_in_the_configuration_file_after_a_preview() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("config.toml");
-    let text = CONFIG.replace("restore = true", "restore = false # mine");
-    std::fs::write(&path, &text).unwrap();
-    let mut dash = Dash::new(&text, (140, 40));
-    dash.set_config_file(path.clone());
-    assert_eq!(
-        dash.keys(":restore on<Enter>"),
-        [Effect::DraftRestore(path.clone(), true)]
-    );
-    dash.done(EffectResult::Drafted(
-        Draft::restore(&path, true).map(Box::new),
-    ));
-    let screen = dash.screen();
-    for line in [
-        "- restore = false # mine",
-        "+ restore = true # mine",
-        "config.toml",
-    ] {
-        assert!(screen.contains(line), "{line}: {screen}");
-    }
-    let effects = dash.keys("<ctrl-s>");
-    let [Effect::SaveFile(draft)] = effects.as_slice() else {
-        panic!("{effects:?}")
-    };
-    draft.write().unwrap();
-    assert!(
-        std::fs::read_to_string(&path)
-            .unwrap()
-            .ends_with("[ui]\nrestore = true # mine\n")
-    );
-    // What it is already changes nothing.
-    assert_eq!(dash.keys(":restore off<Enter>"), []);
-    assert!(
-        dash.screen().contains("restore is off already."),
-        "{}",
-        dash.screen()
-    );
-    let mut dash = Dash::new(CONFIG, (140, 40));
-    dash.set_demo();
-    assert!(dash.keys(":restore off<Enter>").is_empty());
-    assert!(
-        dash.screen().contains("The demo keeps no tabs."),
-        "{}",
-        dash.screen()
     );
 }
 

@@ -3,7 +3,7 @@
 use crate::inbox::{answer, approval, listed};
 use ratatui::style::{Color, Modifier};
 use runtail_api::{Kind, ServerInfo, ServerKind};
-use runtail_testkit::dash::{Dash, demo, demo_like};
+use runtail_testkit::dash::{Dash, demo};
 use runtail_testkit::says::Says;
 
 use runtail_tui::session::msg::{
@@ -44,25 +44,6 @@ fn row(dash: &mut Dash, name: &str) -> String {
         .find(|line| line.contains(&cell))
         .unwrap_or_default()
         .to_string()
-}
-
-#[test]
-fn a_tile_is_not_idle_while_its_threads_are_unknown() {
-    let mut dash = demo();
-    dash.keys("PP");
-    dash.shows(["? support-bot us", "asking…"]);
-    dash.lacks("idle");
-    fail_all(&mut dash);
-    dash.shows(["? support-bot us", "threads not read: "]);
-    dash.lacks(["idle", "● support-bot us"]);
-    // What the control plane reports stays.
-    dash.shows("BUILD_FAILED");
-    let us = servers(&dash)
-        .into_iter()
-        .find(|one| &*one.profile == "prod-us" && &*one.name == "support-bot")
-        .unwrap();
-    answer(&mut dash, &us, listed(Vec::new()));
-    dash.shows(["● support-bot us", "idle"]);
 }
 
 #[test]
@@ -231,61 +212,6 @@ fn a_request_that_takes_long_is_shown() {
     dash.pass(12);
     dash.answer(list, overdue);
     header(&mut dash).has("eu ◐ asking 12s");
-}
-
-#[test]
-fn outdated_tiles_keep_their_last_state() {
-    let mut dash = demo();
-    for server in servers(&dash) {
-        answer(&mut dash, &server, listed(Vec::new()));
-    }
-    dash.keys("PP");
-    dash.pass(600);
-    dash.fails(
-        |key| *key == SubscriptionId::Deployments("prod-us".into()),
-        Kind::Network,
-    );
-    dash.shows(["? invoice-agent us", "BUILD_FAILED 41m · as of 14:00"]);
-    dash.shows(["? support-bot us", "idle · as of 14:00"]);
-    dash.lacks("not up to date");
-    let buffer = dash.buffer();
-    let filled = buffer
-        .content
-        .iter()
-        .filter(|cell| cell.symbol() == "B" && cell.modifier.contains(Modifier::REVERSED));
-    assert_eq!(filled.count(), 0, "an outdated tile is dim");
-}
-
-#[test]
-fn a_tile_of_an_agent_server_has_a_word() {
-    let mut dash = Dash::new(
-        "[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n",
-        (140, 40),
-    );
-    let local = server(&dash, "local");
-    dash.keys("P");
-    dash.shows(["? local ", "asking…"]);
-    answer(&mut dash, &local, listed(Vec::new()));
-    let screen = dash.screen();
-    dash.shows(["● local ", "   up "]);
-    dash.lacks("local local");
-    let footer = screen.trim_end().lines().last().unwrap_or_default();
-    footer.has("P back");
-    footer.lacks("at a glance");
-    answer(&mut dash, &local, Err(Kind::Network));
-    dash.shows("up · as of 14:00");
-}
-
-#[test]
-fn labels_of_counts_are_whole_or_left_away() {
-    let mut dash = demo_like((60, 16));
-    for server in servers(&dash) {
-        answer(&mut dash, &server, listed(Vec::new()));
-    }
-    dash.keys("P");
-    dash.shows("At a glance");
-    dash.lacks(["W…", "WA…"]);
-    dash.shows("FAILED");
 }
 
 #[test]

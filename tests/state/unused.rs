@@ -63,8 +63,6 @@ fn an_unused_deployment_is_explained_and_not_said_to_serve() {
     dash.keys("<Enter>");
     let said = &dash.newest_notice();
     said.has(["no agent server to open", "counts the deployment as idle"]);
-    dash.keys("PP");
-    dash.shows("unused, no URL");
 }
 
 #[test]

@@ -37,19 +37,6 @@ impl AgentServer {
         rules: &[AnswerRule],
         profile: &str,
     ) -> Result<RuledPlan, PlanError> {
-        let (draft, questions) = self.ruled(thread, rules, profile).await?;
-        Ok(RuledPlan {
-            plan: draft.plan(),
-            questions,
-        })
-    }
-
-    pub(super) async fn ruled(
-        &self,
-        thread: &str,
-        rules: &[AnswerRule],
-        profile: &str,
-    ) -> Result<(Draft, Vec<RuledQuestion>), PlanError> {
         let loaded = self.load_thread(thread).await?;
         let questions = loaded.answerable();
         if questions.is_empty() {
@@ -94,7 +81,10 @@ impl AgentServer {
             );
         }
         let draft = self.answer_with(thread, &loaded, (questions, &made), notes);
-        Ok((draft.await?, ruled))
+        Ok(RuledPlan {
+            plan: draft.await?.plan(),
+            questions: ruled,
+        })
     }
 }
 

@@ -32,7 +32,7 @@ pub use write::{WriteKind, Written};
 
 use super::act::{Acted, StartError, StartFailure, unfit};
 use super::{AgentServer, ApiError, CancelAction, CancelState, CancelTarget};
-use runtail_core::model::{AnswerRule, GivenAnswer, RunCreate, ThreadStatus};
+use runtail_core::model::{GivenAnswer, RunCreate, ThreadStatus};
 use runtail_core::text::short_id;
 use serde_json::Value;
 use std::sync::Arc;
@@ -74,13 +74,6 @@ pub enum ThreadIntent {
         /// The question's id; none means the only one.
         interrupt: Option<String>,
         answer: GivenAnswer,
-    },
-    /// Answers all of the thread's questions as the rules decide.
-    AnswerByRules {
-        thread: String,
-        rules: Arc<[AnswerRule]>,
-        /// The profile that asks, because a rule may apply to some only.
-        profile: Arc<str>,
     },
     /// Runs again from a checkpoint. A new branch of the history begins there.
     Fork {
@@ -160,7 +153,6 @@ impl ThreadIntent {
             | ThreadIntent::Delete { thread }
             | ThreadIntent::Prune { thread }
             | ThreadIntent::Start { thread, .. }
-            | ThreadIntent::AnswerByRules { thread, .. }
             | ThreadIntent::Label { thread, .. } => thread,
         }
     }

@@ -44,11 +44,6 @@ impl AgentServer {
                 interrupt,
                 answer,
             } => self.plan_answer(thread, interrupt.as_deref(), answer).await,
-            ThreadIntent::AnswerByRules {
-                thread,
-                rules,
-                profile,
-            } => Ok(self.ruled(thread, rules, profile).await?.0),
             ThreadIntent::Delete { thread } => self.plan_delete_thread(thread).await,
             ThreadIntent::Prune { thread } => self.plan_prune(thread).await,
             ThreadIntent::Label { thread, label } => self.plan_label(thread, label).await,

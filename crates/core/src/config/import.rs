@@ -1,7 +1,6 @@
 //! Profiles of the official tools, as profiles of Runtail. Their files are only read, and a key stays where it is: the new
 //! profile refers to it.
 
-use super::edit::profile_template;
 use super::env::web_address;
 use super::env_file::{self, Variable};
 use super::secret_file::MAX_DOCUMENT;
@@ -100,7 +99,7 @@ impl fmt::Display for Skipped {
 impl Imported {
     /// Returns its definition for the configuration file.
     pub fn text(&self) -> Arc<str> {
-        let definition = profile_template(Some(&self.profile));
+        let definition = super::sections::profile_text(&self.profile);
         // The comment says where the profile comes from, in case the other file is removed.
         let (head, rest) = definition.split_once('\n').unwrap_or((&definition, ""));
         format!(

@@ -12,7 +12,6 @@ mod keyring;
 mod node;
 mod notify;
 pub mod prices;
-mod profile_form;
 mod read;
 mod secret;
 mod secret_command;
@@ -32,9 +31,8 @@ pub use document::{Document, Format};
 pub use error::{ConfigError, Place};
 pub use keyring::Keyring;
 pub use notify::{NotifyPlace, NotifyRule, NotifyWhen, Stuck};
-pub use profile_form::{KeyPlace, ProfileField, ProfileForm, ServerPlace};
 pub use secret::{SecretError, SecretRef, SecretSource, has_langsmith_key, looks_like_key};
-pub use sections::KEY_SETTINGS;
+pub use sections::{KEY_SETTINGS, line_of};
 pub use store::{DiffLine, Draft, create_private, private_folder, replace_private};
 pub use units::{duration as parse_duration, size as parse_size};
 pub use watch::Watch;
@@ -43,7 +41,6 @@ use crate::model::AnswerRule;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 use units::{written_duration, written_size};
 use url::Url;
@@ -81,8 +78,6 @@ pub struct Config {
     pub keys: BTreeMap<String, Vec<String>>,
     /// Warnings with their positions, one line each.
     pub warnings: Vec<String>,
-    /// The text of each profile in the file, by name; without profiles that contain a pasted key.
-    pub tables: BTreeMap<String, Arc<str>>,
 }
 
 /// Interval and timeout of a wait. One minute and half an hour are recommended by the service (contract §8).
@@ -384,7 +379,7 @@ impl Config {
 
     /// Parses a configuration; `path` is for messages and for relative paths of key files.
     pub fn parse(text: &str, path: Option<&Path>) -> Result<Config, ConfigError> {
-        sections::config(text, path).map(|(config, _)| config)
+        sections::config(text, path)
     }
 
     /// Returns it in the format of the file, without arguments of commands, which may contain secrets.
@@ -407,12 +402,11 @@ impl Config {
         let file = Config::of_file(path)?.unwrap_or_default();
         profile.max_answer = Some(file.event_log.max_answer);
         // It is not a profile of the file.
-        let (profiles, tables) = (vec![profile], BTreeMap::new());
+        let profiles = vec![profile];
         Ok(Config {
             path: None,
             default_profiles: Vec::new(),
             profiles,
-            tables,
             ..file
         })
     }

@@ -25,7 +25,7 @@ pub(super) struct Source<'a> {
     /// Spans whose text is not shown.
     hidden: RefCell<Vec<Range<usize>>>,
     /// Unknown keys with their byte offset, by which they are sorted: as errors, and as warnings of one line.
-    unknown: RefCell<Vec<(usize, ConfigError, String)>>,
+    unknown: RefCell<Vec<(usize, String)>>,
 }
 
 impl<'a> Source<'a> {
@@ -81,19 +81,16 @@ impl<'a> Source<'a> {
             (_, None) => String::new(),
         };
         let head = format!("unknown key `{}`{place}", text::clean(&key.name));
-        let error = self.error(key.span.clone(), format!("{head}{more}"));
-        let warning = format!("{}{head}, ignored{more}", error.position());
-        self.unknown
-            .borrow_mut()
-            .push((key.span.start, error, warning));
+        let at = self.error(key.span.clone(), "").position();
+        let warning = format!("{at}{head}, ignored{more}");
+        self.unknown.borrow_mut().push((key.span.start, warning));
     }
 
-    /// Returns the unknown keys in their order: as errors, and as warnings of one line.
-    pub fn into_unknown(self) -> (Vec<ConfigError>, Vec<String>) {
+    /// Returns a warning of one line about each unknown key, in their order.
+    pub fn into_unknown(self) -> Vec<String> {
         let mut unknown = self.unknown.into_inner();
-        unknown.sort_by_key(|(at, ..)| *at);
-        let unknown = unknown.into_iter();
-        unknown.map(|(_, error, warning)| (error, warning)).unzip()
+        unknown.sort_by_key(|(at, _)| *at);
+        unknown.into_iter().map(|(_, warning)| warning).collect()
     }
 }
 

@@ -107,21 +107,28 @@ impl<T: Serialize> Serialize for Each<T> {
 /// Parses a configuration.
 ///
 /// # Errors
-/// The first error. Unknown keys are returned beside the configuration, which has warnings about them.
-pub(super) fn config(
-    text: &str,
-    path: Option<&Path>,
-) -> Result<(Config, Vec<ConfigError>), ConfigError> {
+/// The first error. An unknown key is only a warning.
+pub(super) fn config(text: &str, path: Option<&Path>) -> Result<Config, ConfigError> {
     let source = Source::new(text, path);
     let mut document = node::of_toml(&source)?;
     document.change("keys", Node::flatten);
     let sections: Sections = read(&source, &document)?;
     let mut config = of_sections(&source, &document, sections)?;
     config.path = path.map(Path::to_path_buf);
-    config.tables = super::edit::tables(text);
-    let (unknown, warnings) = source.into_unknown();
-    config.warnings = warnings;
-    Ok((config, unknown))
+    config.warnings = source.into_unknown();
+    Ok(config)
+}
+
+/// Returns the line of a profile in a file, from 1. Without it, the first one, or that of what is no TOML.
+pub fn line_of(path: &Path, profile: &str) -> usize {
+    let text = super::files::read_text(path).unwrap_or_default();
+    match node::of_toml(&Source::new(&text, None)) {
+        Ok(document) => {
+            let at = document.at("profiles").key(profile).start;
+            text[..at].matches('\n').count() + 1
+        }
+        Err(error) => error.place.map_or(1, |place| place.line),
+    }
 }
 
 fn of_sections(

@@ -2,7 +2,6 @@
 
 use super::{ConfigError, edit, files};
 use crate::text;
-use similar::{ChangeTag, TextDiff};
 use std::fmt;
 use std::fs::{OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write as _};
@@ -18,30 +17,25 @@ pub struct Draft {
     before: Option<String>,
     /// Its new text.
     after: String,
-    /// The edited profiles.
+    /// The new profiles.
     typed: Vec<Arc<str>>,
-    /// The former name of the profile that it renames.
-    renamed: Option<Arc<str>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DiffLine {
     /// Number of hidden unchanged lines.
     Same(usize),
-    /// An unchanged line near a change.
+    /// An unchanged line before them.
     Context(String),
-    /// A removed line.
-    Out(String),
     /// An added line.
     In(String),
 }
 
-/// Number of unchanged lines around each change.
+/// Number of unchanged lines before the new ones.
 const CONTEXT: usize = 2;
 
 impl Draft {
-    /// Prepares a change of the file that defines these profiles (see [`edit::profile_of`]). Reads the file, so don't call it
-    /// on an async thread.
+    /// Prepares the file with the texts of new profiles behind its own. Reads the file, so don't call it on an async thread.
     ///
     /// # Errors
     /// The file can't be read, or is not a valid configuration.
@@ -54,56 +48,18 @@ impl Draft {
         before: Option<String>,
         typed: Vec<Arc<str>>,
     ) -> Result<Draft, ConfigError> {
-        let with = |text: &str| {
-            let mut profiles = typed.iter();
-            profiles.try_fold(text.to_string(), |all, one| edit::with_profile(&all, one))
-        };
-        let draft = Draft::changing(path, before, with)?;
-        Ok(Draft { typed, ..draft })
-    }
-
-    fn changing(
-        path: PathBuf,
-        before: Option<String>,
-        change: impl FnOnce(&str) -> Result<String, ConfigError>,
-    ) -> Result<Draft, ConfigError> {
-        match change(before.as_deref().unwrap_or_default()) {
+        match edit::with_profiles(before.as_deref().unwrap_or_default(), &typed) {
             Ok(after) => Ok(Draft {
                 path,
                 before,
                 after,
-                typed: Vec::new(),
-                renamed: None,
+                typed,
             }),
             Err(error) => Err(ConfigError {
                 path: error.path.or(Some(path)),
                 ..error
             }),
         }
-    }
-
-    /// Prepares a change of the file that renames a profile and replaces its text. Reads the file, so don't call it on an async
-    /// thread.
-    ///
-    /// # Errors
-    /// The file can't be read, or is not a valid configuration; or it has no such profile, or one of the new name.
-    pub fn renaming(path: &Path, old: Arc<str>, typed: Arc<str>) -> Result<Draft, ConfigError> {
-        let with = |text: &str| edit::with_renamed(text, &old, &typed);
-        let draft = Draft::changing(path.to_path_buf(), read(path)?, with)?;
-        Ok(Draft {
-            typed: vec![typed],
-            renamed: Some(old),
-            ..draft
-        })
-    }
-
-    /// Prepares a change of the file that sets `[ui] restore`. Reads the file, so don't call it on an async thread.
-    ///
-    /// # Errors
-    /// The file can't be read, or is not a valid configuration.
-    pub fn restore(path: &Path, is_on: bool) -> Result<Draft, ConfigError> {
-        let with = |text: &str| edit::with_restore(text, is_on);
-        Draft::changing(path.to_path_buf(), read(path)?, with)
     }
 
     /// Returns the draft with only these of the profiles.
@@ -114,14 +70,9 @@ impl Draft {
         Draft::of(self.path.clone(), self.before.clone(), typed)
     }
 
-    /// The edited profiles.
+    /// The new profiles.
     pub fn typed(&self) -> impl Iterator<Item = &str> {
         self.typed.iter().map(|text| &**text)
-    }
-
-    /// The former name of the profile that it renames.
-    pub fn renamed(&self) -> Option<&str> {
-        self.renamed.as_deref()
     }
 
     /// Whether the file is new.
@@ -129,9 +80,18 @@ impl Draft {
         self.before.is_none()
     }
 
-    /// Returns the diff, sanitized and with keys masked.
+    /// Returns the new lines behind the last ones of the file, sanitized and with keys masked.
     pub fn diff(&self) -> Vec<DiffLine> {
-        diff(self.before.as_deref().unwrap_or_default(), &self.after)
+        let shown = |line: &str| super::error::mask(&text::clean(line));
+        let old = self.before.as_deref().unwrap_or_default().lines().count();
+        let hidden = old.saturating_sub(CONTEXT);
+        let lines = self.after.lines().map(shown).enumerate().skip(hidden);
+        let lines = lines.map(|(n, line)| match n < old {
+            true => DiffLine::Context(line),
+            false => DiffLine::In(line),
+        });
+        let same = (hidden > 0).then_some(DiffLine::Same(hidden));
+        same.into_iter().chain(lines).collect()
     }
 
     /// Writes the file atomically through a temporary file beside it. A link stays a link; an existing file keeps its
@@ -298,42 +258,4 @@ impl Drop for Beside {
             let _ = std::fs::remove_file(&self.path);
         }
     }
-}
-
-/// Returns the line diff of two texts.
-fn diff(before: &str, after: &str) -> Vec<DiffLine> {
-    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
-    let diff = TextDiff::from_slices(&old, &new);
-    let lines = diff.iter_all_changes().map(|change| {
-        let shown = super::error::mask(&text::clean(change.value()));
-        match change.tag() {
-            ChangeTag::Equal => DiffLine::Context(shown),
-            ChangeTag::Delete => DiffLine::Out(shown),
-            ChangeTag::Insert => DiffLine::In(shown),
-        }
-    });
-    without_the_rest(lines.collect())
-}
-
-/// Hides unchanged lines except for a few around each change.
-fn without_the_rest(all: Vec<DiffLine>) -> Vec<DiffLine> {
-    let changes: Vec<usize> = (0..all.len())
-        .filter(|i| !matches!(all[*i], DiffLine::Context(_)))
-        .collect();
-    let mut shown = Vec::new();
-    let mut left_out = 0;
-    for (i, line) in all.into_iter().enumerate() {
-        if changes.iter().any(|change| change.abs_diff(i) <= CONTEXT) {
-            if left_out > 0 {
-                shown.push(DiffLine::Same(std::mem::take(&mut left_out)));
-            }
-            shown.push(line);
-        } else {
-            left_out += 1;
-        }
-    }
-    if left_out > 0 {
-        shown.push(DiffLine::Same(left_out));
-    }
-    shown
 }

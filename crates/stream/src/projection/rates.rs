@@ -129,16 +129,6 @@ impl Rates {
         (1..=count).rev().filter_map(bucket).collect()
     }
 
-    /// Returns whether the last seconds before a time, or the current one, have events, so that a strip of them still changes.
-    pub fn is_recent(&self, now: Timestamp, seconds: usize) -> bool {
-        let oldest = now
-            .as_second()
-            .saturating_sub(i64::try_from(seconds).unwrap_or(i64::MAX));
-        self.seconds
-            .back()
-            .is_some_and(|(second, _)| *second >= oldest)
-    }
-
     /// Returns the mean number of events and tokens per second over the last few whole seconds before a time.
     pub fn mean(&self, now: Timestamp) -> (f64, f64) {
         let now = now.as_second();
@@ -225,7 +215,6 @@ mod tests {
         );
         assert_eq!((rates.peak(), rates.mean(at(4))), (7, (7.0, 4.0)));
         assert_eq!(rates.mean(at(30)), (0.0, 0.0));
-        assert!(rates.is_recent(at(32), 20) && !rates.is_recent(at(33), 20));
     }
 
     proptest! {

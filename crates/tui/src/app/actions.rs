@@ -26,7 +26,6 @@ impl App {
                 self.overlays.push(Paged::new(Messages).into());
             }
             Action::Inbox => self.open_inbox(),
-            Action::Glance => self.turn_glance(),
             Action::Help | Action::Notices => {}
             Action::Profiles => self.open_profiles(),
             Action::NextPane | Action::PrevPane if self.overlays.is_empty() => self.next_pane(),

@@ -116,7 +116,6 @@ impl App {
         // No real server is shown beside the simulated ones.
         self.session.catalog.all.clear();
         self.session.catalog.take(&config);
-        self.session.prefs.answer_rules = config.answer_rules.as_slice().into();
         let profiles = config.profiles.clone();
         let mut effects = vec![Effect::UseDemo(config)];
         effects.extend(self.activate_profiles(profiles));
@@ -354,10 +353,6 @@ impl App {
                 {
                     closed.push("the pending change (nothing was sent)".into());
                     forget_effects.push(Effect::Forget(confirm.number));
-                }
-                Overlay::BulkAnswer(mut page) => {
-                    forget_effects.extend(page.leave_changed_profiles(&is_unchanged));
-                    self.overlays.push(Overlay::BulkAnswer(page));
                 }
                 overlay if overlay.profile().is_none_or(&keeps_target) => {
                     self.overlays.push(overlay)

@@ -2,7 +2,6 @@
 
 use super::layout::{PaneArea, Regions};
 use super::{App, Overlay, Pane, bars};
-use crate::features::glance::strip;
 use crate::session::{Component, Cx, SMALLEST};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
@@ -129,9 +128,6 @@ fn panes(app: &App, regions: &Regions, canvas: &mut Canvas<'_>) {
         return page(app, canvas);
     }
     let deployments = &app.deployments;
-    if let Some(area) = regions.strip {
-        strip(&app.glance_facts(), &app.session, area, canvas);
-    }
     let cx = |pane| app.pane_cx(pane);
     if let Some(pane) = &regions.deployments {
         title(

@@ -7,7 +7,6 @@ use crate::features::profiles::file::Save;
 use crate::features::resources::sign_in;
 use crate::features::stream::bisect::BisectPage;
 use crate::session::msg::{Described, Effect, EffectResult, SubscriptionEvent, SubscriptionId};
-use crate::session::subject::Subject;
 use crate::session::{Component, Requests};
 use crate::widgets::jobs::JobProgress;
 use runtail_api::{ApiError, AuthWaited, Kind, Listing};
@@ -436,9 +435,6 @@ impl App {
                     if let Some(form) = &mut editor.form {
                         form.on_secrets_checked(checked.clone());
                     }
-                    if let Some(form) = &mut editor.profile_form {
-                        form.on_keys_checked(checked.clone());
-                    }
                 }
                 Requests::none()
             }
@@ -560,15 +556,7 @@ impl App {
                 self.on_hook_failed(why);
                 Requests::none()
             }
-            EffectResult::Saved(result) => {
-                // The draft that renames a profile was kept in case that nothing is written.
-                if let Some(old) = result.as_ref().ok().and_then(|draft| draft.renamed()) {
-                    self.changes
-                        .drafts
-                        .remove(&Subject::Profile(Some(old.into())));
-                }
-                self.session.catalog.on_saved(result)
-            }
+            EffectResult::Saved(result) => self.session.catalog.on_saved(result),
             EffectResult::TabsSaved(result) => {
                 self.on_tabs_saved(result);
                 Requests::none()

@@ -7,7 +7,6 @@ use crate::features::stream::viewer::{View, Viewer};
 use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
 use crate::input::keymap::{Keymap, binding, key_glyph};
-use crate::session::subject::Subject;
 use crate::session::thread::Offers;
 use crate::session::{Component, Lookup};
 use runtail_core::model::{Question, ThreadStatus};
@@ -114,12 +113,7 @@ fn listed_ids(app: &App) -> Vec<&'static str> {
 
 /// Returns the label of an action where the table's would mislead.
 fn label(app: &App, id: &str) -> Option<&'static str> {
-    // A profile has no preview: its servers are checked.
-    let is_profile = matches!(app.overlays.last(), Some(Overlay::Edit(editor)) if matches!(editor.subject, Subject::Profile(_)));
     match id {
-        "editor.preview" if is_profile => Some("check"),
-        // The same key leaves the page.
-        "app.glance" if matches!(app.overlays.last(), Some(Overlay::Glance(_))) => Some("back"),
         "confirm.back" => way_back(app.overlays.last()?),
         _ => None,
     }
@@ -133,7 +127,6 @@ fn way_back(top: &Overlay) -> Option<&'static str> {
             false,
         ),
         Overlay::Bulk(bulk) => (bulk.is_open(), bulk.is_active()),
-        Overlay::BulkAnswer(page) => (page.is_open(), page.is_sending()),
         _ => return None,
     };
     match (is_open, is_sending) {
@@ -209,7 +202,7 @@ impl App {
     /// Returns whether there are panes to give the whole screen to one of them.
     pub(super) fn has_panes(&self) -> bool {
         let (w, h) = self.session.size;
-        self.focus != Pane::Stream && w >= WIDE.0 && h.saturating_sub(self.strip_height()) >= WIDE.1
+        self.focus != Pane::Stream && w >= WIDE.0 && h >= WIDE.1
     }
 
     /// Returns the profile that the keys of the top page or list act on, if there is one.

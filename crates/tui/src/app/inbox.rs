@@ -17,62 +17,24 @@ use runtail_core::text;
 /// Maximum number of programs that one batch of events starts.
 const MAX_HOOKS: usize = 20;
 
-/// The thread that the inbox opened. Esc on its page returns to the inbox.
-#[derive(Debug)]
-pub(super) struct FromInbox {
-    thread: ThreadRef,
-    /// The page at a glance, if the inbox was opened from there.
-    below: Option<Overlay>,
-}
-
 impl App {
-    /// Opens the inbox on the oldest thread that waits on a server.
-    pub(super) fn open_inbox_at(&mut self, server: &ServerRef) {
-        // It may be below the page that opens it.
-        if let Some(at) = self
-            .overlays
-            .iter()
-            .position(|overlay| matches!(overlay, Overlay::Inbox(_)))
-        {
-            let overlay = self.overlays.remove(at);
-            self.overlays.push(overlay);
-        }
-        self.open_inbox();
-        if let Some(Overlay::Inbox(page)) = self.overlays.last_mut() {
-            page.prefer(server.clone());
-        }
-    }
-
     /// Returns what to return to from a thread that is about to be opened.
-    pub(super) fn page_to_return_to(&self, thread: &ThreadRef) -> Option<FromInbox> {
-        let (Overlay::Inbox(_), below) = self.overlays.split_last()? else {
-            return None;
-        };
-        let below = below
-            .last()
-            .filter(|overlay| matches!(overlay, Overlay::Glance(_)))
-            .cloned();
-        Some(FromInbox {
-            thread: thread.clone(),
-            below,
-        })
+    pub(super) fn page_to_return_to(&self, thread: &ThreadRef) -> Option<ThreadRef> {
+        let is_inbox = matches!(self.overlays.last(), Some(Overlay::Inbox(_)));
+        is_inbox.then(|| thread.clone())
     }
 
     /// Opens the inbox again, if the stream that is left was opened there.
     pub(super) fn return_to_inbox(&mut self) {
-        if let Some(from) = self.from_inbox.take() {
-            self.overlays.extend(from.below);
+        if self.from_inbox.take().is_some() {
             self.open_inbox();
         }
     }
 
     /// Forgets that a thread was opened from the inbox, once another page is shown.
     pub(super) fn forget_inbox(&mut self) {
-        let is_shown = |from: &FromInbox| {
-            self.focus == Pane::Stream
-                && self
-                    .viewer()
-                    .is_some_and(|viewer| viewer.is_of(&from.thread))
+        let is_shown = |thread: &ThreadRef| {
+            self.focus == Pane::Stream && self.viewer().is_some_and(|viewer| viewer.is_of(thread))
         };
         if !self.from_inbox.as_ref().is_some_and(is_shown) {
             self.from_inbox = None;

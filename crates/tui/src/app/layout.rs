@@ -33,8 +33,6 @@ pub struct Regions {
     pub revisions: Option<PaneArea>,
     /// The details of the selected revision, which follow the selection and never have the focus.
     pub details: Option<PaneArea>,
-    /// What is shown at a glance, above the list.
-    pub strip: Option<Area>,
     /// The lines about the selected deployment below a narrow list.
     pub summary: Option<Area>,
     /// The page of an agent server, a stream or logs.
@@ -77,12 +75,9 @@ pub fn layout(size: (u16, u16), app: &App) -> Regions {
         h: body.h.saturating_sub(notice),
         ..body
     };
-    let strip = app.strip_height();
-    regions.strip = (strip > 0).then_some(Area { h: strip, ..body });
-    let body = below(body, strip);
     match app.focus {
         Pane::Stream => regions.page = Some(body),
-        _ if w < WIDE.0 || h - strip < WIDE.1 || app.zoom => single(app, body, &mut regions),
+        _ if w < WIDE.0 || h < WIDE.1 || app.zoom => single(app, body, &mut regions),
         _ => panes(app, body, &mut regions),
     }
     regions

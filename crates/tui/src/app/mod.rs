@@ -9,7 +9,6 @@ mod dispatch;
 pub mod draw;
 mod elsewhere;
 mod events;
-mod glance;
 pub mod hints;
 mod inbox;
 pub mod layout;
@@ -54,7 +53,7 @@ use crate::input::key::Key;
 use crate::input::keymap::Keymap;
 use crate::session::Session;
 use crate::session::catalog::Catalog;
-use crate::session::msg::{Described, Effect, Epoch, ServerRef};
+use crate::session::msg::{Described, Effect, Epoch, ServerRef, ThreadRef};
 use crate::session::profile::ProfileState;
 use jiff::Timestamp;
 use runtail_core::config::Profile;
@@ -106,16 +105,14 @@ pub struct App {
     pub focus: Pane,
     /// Whether the pane with the focus uses the whole screen.
     pub zoom: bool,
-    /// Whether the strip at a glance is above the deployments.
-    pub has_strip: bool,
     /// Whether the screen is frozen.
     pub frozen: bool,
     /// The filter or search being typed in the footer.
     pub prompt: Option<Prompt>,
     /// The requested record that is still awaited.
     pub pending_record: Option<Described>,
-    /// The shown thread, if the inbox opened it, and the page below the inbox.
-    from_inbox: Option<inbox::FromInbox>,
+    /// The shown thread, if the inbox opened it.
+    from_inbox: Option<ThreadRef>,
     /// The tabs of the last session, and those for the next.
     restore: restore::Restore,
     /// Whether the dashboard should quit.
@@ -161,7 +158,6 @@ impl App {
             notice_place: None,
             focus: Pane::Deployments,
             zoom: false,
-            has_strip: false,
             frozen: false,
             prompt: None,
             pending_record: None,

@@ -2,7 +2,6 @@
 
 use super::{App, Overlay, Pane};
 use crate::features::changes::bulk::Bulk;
-use crate::features::changes::bulk_answer::BulkAnswer;
 use crate::features::changes::confirm::Confirm;
 use crate::features::changes::journal::{Entry, JournalView};
 use crate::features::compare::ComparePage;
@@ -29,7 +28,7 @@ use crate::session::msg::{Described, Effect, LogRef, ServerRef, StreamTarget, Th
 use crate::session::proposal::Proposal;
 use crate::session::run::Origin;
 use crate::session::subject::Subject;
-use crate::session::thread::{AnswerFrom, ThreadToAnswer};
+use crate::session::thread::AnswerFrom;
 use crate::session::{Lookup, Paged, Requests, Route};
 use jiff::Timestamp;
 use runtail_api::{BulkAction, LogKind};
@@ -61,16 +60,12 @@ impl App {
             Route::ResourceChange(server, intent) => {
                 return self.confirm(server.profile.clone(), Proposal::Resource(server, *intent));
             }
-            Route::TwoServers(from, to, intent) => {
-                return self.confirm(to.profile.clone(), Proposal::TwoServers(from, to, intent));
-            }
             Route::Records(server, of) => {
                 let mut page = Records::new(server, of);
                 let effects = page.reread(&self.session);
                 self.push(page);
                 return effects;
             }
-            Route::AnswerByRules(threads) => return self.open_bulk_answer(threads),
             Route::SignIn(profile, request) => {
                 self.push(SignIn::new(
                     self.session.next_stream.take(),
@@ -158,7 +153,6 @@ impl App {
                     return effects;
                 }
             }
-            Route::Inbox(server) => self.open_inbox_at(&server),
             Route::Thread(thread) => {
                 let from = self.page_to_return_to(&thread);
                 let mut effects = self.leave_overlays();
@@ -474,9 +468,8 @@ impl App {
 
     /// Plans a change and opens its preview. For a read-only profile it only shows a notice.
     fn confirm(&mut self, profile: Arc<str>, proposal: Proposal) -> Vec<Effect> {
-        let mut written = std::iter::once(&*profile).chain(proposal.second_profile());
-        if let Some(sealed) = written.find(|profile| self.is_read_only(profile)) {
-            let text = self.session.read_only_text(sealed);
+        if self.is_read_only(&profile) {
+            let text = self.session.read_only_text(&profile);
             self.notify(true, text);
             return Vec::new();
         }
@@ -511,19 +504,6 @@ impl App {
         let requests = bulk.plan();
         self.push(bulk);
         self.apply(requests)
-    }
-
-    /// Opens the preview of a bulk answer by rules, and plans the answers.
-    fn open_bulk_answer(&mut self, mut threads: Vec<ThreadToAnswer>) -> Vec<Effect> {
-        let now = self.session.now;
-        for of in threads.iter_mut().filter(|of| of.left.is_none()) {
-            if self.thread.is_in_flight(&of.thread, now) {
-                of.left = Some("an action on it was sent and has no result yet".into());
-            }
-        }
-        let (page, effects) = BulkAnswer::new(&self.session, threads);
-        self.push(page);
-        effects
     }
 
     /// Says that nothing is opened while an earlier action on the thread has no result.

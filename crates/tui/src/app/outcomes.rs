@@ -4,11 +4,11 @@ use super::{App, Overlay};
 use crate::features::changes::bulk::Bulk;
 use crate::features::changes::confirm::{Confirm, Stage};
 use crate::features::thread::why::can_end;
+use crate::session::Lookup;
 use crate::session::effect::DeploymentDocument;
-use crate::session::msg::{Applied, Described, Effect, ResultPage};
+use crate::session::msg::{Applied, Described, Effect};
 use crate::session::proposal::Proposal;
 use crate::session::subject::Subject;
-use crate::session::{Lookup, Route};
 use runtail_api::{ApiError, Choice, Kind, PlanError, ThreadIntent};
 use runtail_core::model::Preview;
 use runtail_core::text;
@@ -45,9 +45,6 @@ impl App {
         if let Some(bulk) = self.bulk_of(number) {
             let requests = bulk.on_planned(number, planned);
             return self.apply(requests);
-        }
-        if let Some(page) = self.bulk_answer_of(number) {
-            return page.on_planned(number, planned.map(|(preview, _)| preview));
         }
         let now = self.session.now;
         let Some(confirm) = self.confirm_of(number) else {
@@ -200,12 +197,6 @@ impl App {
         }
         self.notify(false, message);
         self.session.restart_polls();
-        if let Some(page) = made.page.filter(|_| at.is_some()) {
-            return self.open(match page {
-                ResultPage::Thread(thread) => Route::Thread(thread),
-                ResultPage::Comparison(sides) => Route::Compare(sides),
-            });
-        }
         match self.overlays.last_mut() {
             Some(Overlay::Browse(browse)) => vec![browse.reread(&self.session)],
             Some(Overlay::Records(page)) => page.reread(&self.session),

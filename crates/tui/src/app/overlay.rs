@@ -54,7 +54,6 @@ overlays! {
     Edit(changes::editor::Editor);
     Confirm(changes::confirm::Confirm);
     Bulk(changes::bulk::Bulk);
-    BulkAnswer(changes::bulk_answer::BulkAnswer);
     Journal(changes::journal::JournalView);
     Entry(Paged<changes::journal::Entry>);
     Explain(Paged<diagnostics::explain::Explained>);
@@ -71,7 +70,6 @@ overlays! {
     SignIn(resources::sign_in::SignIn);
     Records(resources::records::Records);
     Inbox(inbox::InboxPage);
-    Glance(glance::GlancePage);
     Graph(stream::graph::GraphPage);
     Compare(compare::ComparePage);
 }

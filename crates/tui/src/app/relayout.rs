@@ -20,7 +20,6 @@ impl App {
         }
         self.sync_awake();
         self.refresh_inbox_page();
-        self.refresh_glance();
         self.with_top(|top, cx| top.relayout(cx));
         self.number_jobs();
         self.forget_covered_overlay();

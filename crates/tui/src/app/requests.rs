@@ -3,7 +3,7 @@
 use super::{App, Overlay, Pane};
 use crate::features::agent::state::Tab;
 use crate::features::changes::confirm::Stage;
-use crate::session::msg::{Effect, ServerRef, StreamTarget, ThreadRef, TwoServerIntent};
+use crate::session::msg::{Effect, ThreadRef};
 use crate::session::request::{Pref, StreamCommand};
 use crate::session::{Lookup, Request, Requests, Route};
 use jiff::SignedDuration;
@@ -35,25 +35,6 @@ impl App {
             server,
             Box::new(ThreadIntent::Label { thread, label }),
         ))
-    }
-
-    /// Previews an action of the shown or selected thread that uses a second server.
-    fn use_second_server(&mut self, to: ServerRef, mut intent: TwoServerIntent) -> Vec<Effect> {
-        let Some(from) = self.shown_or_selected_thread() else {
-            return Vec::new();
-        };
-        match &mut intent {
-            TwoServerIntent::Reproduce(intent) => intent.thread = from.id.clone(),
-            TwoServerIntent::RunOnBoth(run) => {
-                let shown = self.viewer().filter(|viewer| viewer.is_of(&from));
-                if let Some(StreamTarget::Join { run: shown, .. }) =
-                    shown.map(|viewer| &viewer.target)
-                {
-                    run.get_or_insert_with(|| shown.clone());
-                }
-            }
-        }
-        self.open(Route::TwoServers(from, to, intent))
     }
 
     /// Returns the thread of the shown stream, else the selected one. Notifies if there is none.
@@ -143,7 +124,6 @@ impl App {
                 }
             }
             Request::NameThread(name) => return self.name_thread(name),
-            Request::UseSecondServer(to, intent) => return self.use_second_server(to, intent),
             Request::RefreshThread => {
                 if let Some(viewer) = self.viewer_mut() {
                     viewer.refreshes += 1;
@@ -273,7 +253,6 @@ impl App {
                 Overlay::Confirm(confirm) if matches!(confirm.stage, Stage::Ready(_)) => {
                     effects.push(Effect::Forget(confirm.number));
                 }
-                Overlay::BulkAnswer(page) => effects.extend(page.forget()),
                 Overlay::Bulk(page) => effects.extend(page.forget()),
                 // The first-run screen stays open: without profiles there is nothing else to show.
                 Overlay::FirstRun(screen) => self.overlays.push(Overlay::FirstRun(screen)),
@@ -289,48 +268,12 @@ impl App {
         self.apply(requests);
     }
 
-    /// Defines a profile from its text, and closes its editor if the text is valid. The changed lines of the file are shown then.
+    /// Defines a profile from its text for this session. The file changes only when the profile is saved.
     fn define_profile(&mut self, text: &str) -> Vec<Effect> {
-        let is_saved = self
-            .session
-            .catalog
-            .writes_edits(self.session.settings.demo);
-        match self.profile_edited(text) {
-            Ok(mut effects) => {
-                effects.extend(self.session.catalog.draft_of(text).filter(|_| is_saved));
-                use crate::session::subject::Subject;
-                self.overlays.retain(
-                    |o| !matches!(o, Overlay::Edit(e) if matches!(e.subject, Subject::Profile(_))),
-                );
-                effects
-            }
-            Err(error) => {
-                self.notify(true, error.to_string());
-                Vec::new()
-            }
-        }
-    }
-
-    /// Applies the edited text of a profile to this session. The file changes only when the profile is saved.
-    ///
-    /// # Errors
-    /// If the text is invalid: says why, and where.
-    pub fn profile_edited(
-        &mut self,
-        text: &str,
-    ) -> Result<Vec<Effect>, runtail_core::config::ConfigError> {
-        let requests = self.session.catalog.define(text)?;
-        let selected = self.session.catalog.selection.clone();
-        for overlay in &mut self.overlays {
-            if let Overlay::Profiles(page) = overlay {
-                page.selection = selected.clone();
-            }
-        }
-        Ok(self.apply(requests))
-    }
-
-    /// Returns the text for editing a profile, or the template of a new one.
-    pub fn profile_text(&self, name: Option<&str>) -> String {
-        self.session.catalog.text_of(name)
+        let requests = match self.session.catalog.define(text) {
+            Ok(requests) => requests,
+            Err(error) => Requests::error(error.to_string()),
+        };
+        self.apply(requests)
     }
 }

@@ -2,7 +2,6 @@
 
 use super::{App, Overlay, Pane};
 use crate::features::agent::state::Tab;
-use crate::features::changes::bulk_answer::BulkAnswer;
 use crate::features::stream::viewer::{Cancelling, Viewer};
 use crate::features::thread::actions::answer_by_status;
 use crate::session::Lookup;
@@ -80,9 +79,6 @@ impl App {
         self.thread.on_result(number);
         if self.bulk_of(number).is_some() {
             return self.on_bulk_acted(number, &thread, &result);
-        }
-        if let Some(effects) = self.on_bulk_answered(number, &thread, &result) {
-            return effects;
         }
         match result {
             Ok(Acted::Cancelling(targets)) => self.on_cancel_sent(number, thread, targets),
@@ -221,38 +217,6 @@ impl App {
             });
         }
         self.notify(is_error, sentences.join("\n"));
-    }
-
-    pub(super) fn bulk_answer_of(&mut self, number: u64) -> Option<&mut BulkAnswer> {
-        self.overlays.iter_mut().find_map(|overlay| match overlay {
-            Overlay::BulkAnswer(page) if page.has(number) => Some(&mut **page),
-            _ => None,
-        })
-    }
-
-    /// Applies the result of one of several answers, and sends the next one.
-    fn on_bulk_answered(
-        &mut self,
-        number: u64,
-        thread: &ThreadRef,
-        result: &Result<Acted, StartError>,
-    ) -> Option<Vec<Effect>> {
-        let page = self.overlays.iter_mut().find_map(|overlay| match overlay {
-            Overlay::BulkAnswer(page) if page.has(number) => Some(page),
-            _ => None,
-        })?;
-        let requests = page.on_acted(&self.session, number, result);
-        let is_done = page.is_done();
-        for viewer in self.stream.pages_of(thread) {
-            viewer.refreshes += 1;
-            if let Ok(Acted::Started(started)) = result {
-                viewer.own_runs.push(started.run_id.clone());
-            }
-        }
-        if is_done {
-            self.session.restart_polls();
-        }
-        Some(self.apply(requests))
     }
 
     fn on_started(&mut self, number: u64, thread: ThreadRef, started: &Started) -> Vec<Effect> {

@@ -2,7 +2,6 @@
 
 use super::{App, Overlay, Pane};
 use crate::features::deployments::revisions::History;
-use crate::features::glance::until_next_second;
 use crate::features::stream::viewer::Viewer;
 use crate::input::action::Context;
 use crate::session::Component;
@@ -61,8 +60,6 @@ impl App {
             .all(|overlay| matches!(overlay, Overlay::Command(_)))
         {
             also(shown().any(Viewer::is_open).then_some(SECOND));
-            let has_rate = self.strip_height() > 0 && self.is_measuring();
-            also(has_rate.then(|| until_next_second(self.session.now)));
             also(
                 self.shows_lists()
                     .then(|| self.agent.next_tick(&self.pane_cx(Pane::Stream)))

@@ -7,7 +7,6 @@ pub mod compare;
 pub mod composer;
 pub mod deployments;
 pub mod diagnostics;
-pub mod glance;
 pub mod help;
 pub mod inbox;
 pub mod inspector;

@@ -79,7 +79,6 @@ contexts! {
     /// Two runs, threads or recordings side by side.
     Compare "Comparing runs and revisions" "a comparison",
     /// The counts and tiles of all deployments.
-    Glance "At a glance" "the page at a glance",
     /// The graph of an assistant, without a thread.
     Graph "Graph of an assistant" "the graph of an assistant",
     /// The help screen.
@@ -128,7 +127,6 @@ impl Context {
             Context::Journal => return None,
             Context::Entry => "journal.open",
             Context::Compare => "server.compare",
-            Context::Glance => "app.glance",
             Context::Graph => "server.graph",
             Context::Records => "server.runs",
             Context::Request | Context::SignIn => "browse.sign_in",
@@ -196,7 +194,6 @@ pub enum Action {
     TakeEvents,
     Answer,
     Approve,
-    AnswerByRules,
     CancelRun,
     RollbackRun,
     Again,
@@ -260,7 +257,6 @@ pub enum Action {
     Curl,
     Profiles,
     Test,
-    Add,
     Edit,
     Save,
     Anyway,
@@ -276,8 +272,6 @@ pub enum Action {
     Timestamps,
     Freeze,
     Inbox,
-    /// Show the waiting, failed and running counts at a glance.
-    Glance,
     Schemas,
     /// Pause or resume a cron.
     Pause,
@@ -304,15 +298,7 @@ impl Action {
         use Action::*;
         matches!(
             self,
-            Sort | ReverseSort
-                | Filter
-                | Create
-                | Add
-                | Save
-                | MarkAll
-                | Threads
-                | Assistants
-                | AnswerByRules
+            Sort | ReverseSort | Filter | Create | Save | MarkAll | Threads | Assistants
         )
     }
 
@@ -356,7 +342,6 @@ mod tests {
             Records,
             Profiles,
             Journal,
-            Glance,
         ];
         let exempt = BINDINGS.iter().filter(|row| {
             lists.contains(&row.context) && !row.action.concerns_selection(row.context)
@@ -364,8 +349,8 @@ mod tests {
         assert_eq!(
             exempt.map(|row| row.id).collect::<Vec<_>>().join(" "),
             "deployments.create deployments.sort deployments.reverse deployments.filter \
-             server.threads server.assistants server.mark_all server.sort server.filter inbox.answer_rules inbox.filter \
-             records.create records.filter profiles.add profiles.save \
+             server.threads server.assistants server.mark_all server.sort server.filter inbox.filter \
+             records.create records.filter profiles.save \
              browse.profile browse.back_profile browse.filter browse.create browse.discover"
         );
     }

@@ -9,7 +9,7 @@ use crate::widgets::text_input;
 use std::collections::BTreeSet;
 
 /// The contexts with keys of their own, in the order of the help screen.
-const CONTEXTS: [Context; 28] = {
+const CONTEXTS: [Context; 27] = {
     use Context::*;
     [
         Deployments,
@@ -18,7 +18,6 @@ const CONTEXTS: [Context; 28] = {
         Stream,
         Inbox,
         Compare,
-        Glance,
         Logs,
         Why,
         Answer,
@@ -210,15 +209,11 @@ fn is_useful(action: Action, context: Context) -> bool {
                 | Inbox
                 | Graph
         ),
-        Action::Left => matches!(
-            context,
-            Stream | Inspector | Glance | Records | Help | Graph
-        ),
+        Action::Left => matches!(context, Stream | Inspector | Records | Help | Graph),
         Action::Right => matches!(
             context,
             Stream
                 | Inspector
-                | Glance
                 | Records
                 | Help
                 | Graph

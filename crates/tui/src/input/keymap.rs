@@ -179,13 +179,7 @@ impl Keymap {
             // The frame has them.
             Context::Help => &[],
             Context::Page => &["move.page_down", "move.page_up", "app.back"],
-            Context::Profiles => &[
-                "profiles.edit",
-                "profiles.add",
-                "profiles.use",
-                "profiles.test",
-            ],
-            Context::Glance => &["glance.open", "app.inbox", "app.glance"],
+            Context::Profiles => &["profiles.edit", "profiles.use", "profiles.test"],
             Context::Graph => &[
                 "graph.search",
                 "graph.next",
@@ -421,9 +415,8 @@ mod tests {
             set("confirm.send", &["ctrl-r"]),
             set("revisions.redeploy", &["ctrl-s", "R"]),
         ]);
-        // ctrl-r also opens answers by rules, which then has no key.
         let (map, problems) = Keymap::new(&changes);
-        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert_eq!(problems.len(), 1, "{problems:?}");
         assert_eq!(
             map.action(Context::Confirm, key("ctrl-r")),
             Some(Action::Send)

@@ -66,9 +66,6 @@ impl Dashboard {
             };
             first.extend(app.restore(file, saved));
         }
-        if options.glance {
-            app.open_glance();
-        }
         let mut runner = Runner::new(
             Arc::new(services),
             sender,

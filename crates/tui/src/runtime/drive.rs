@@ -195,19 +195,18 @@ impl<'d> Drive<'d> {
                 Effect::EditOutside(text) => {
                     self.close_keys()?;
                     self.screen.leave();
-                    let edited = match external_editor::edit_until(&text, signals).await {
-                        Ok(edited) => edited,
-                        Err((number, kept)) => {
-                            // The screen has been left. A closed terminal shows nothing more.
-                            let _ = writeln!(io::stderr(), "runtail: {kept}");
-                            return Ok(Some(Ended::Signal(number)));
-                        }
-                    };
-                    self.screen.reenter()?;
-                    self.keys = input::open()?;
-                    self.pending
-                        .extend(self.dashboard.update(Msg::Edited(edited)));
-                    self.pacing.at_once();
+                    let edited = external_editor::edit_until(&text, signals).await;
+                    if let Some(ended) = self.after_editor(edited.map(|text| text.map(Some)))? {
+                        return Ok(Some(ended));
+                    }
+                }
+                Effect::EditFile(path, profile) => {
+                    self.close_keys()?;
+                    self.screen.leave();
+                    let edited = external_editor::edit_file(&path, &profile, signals).await;
+                    if let Some(ended) = self.after_editor(edited)? {
+                        return Ok(Some(ended));
+                    }
                 }
                 Effect::Redraw => {
                     self.screen.clear()?;
@@ -226,6 +225,30 @@ impl<'d> Drive<'d> {
                 }
             }
         }
+        Ok(None)
+    }
+
+    /// Takes the terminal back from an editor, with the text if it edited one. Returns how the dashboard ended, if a signal ended
+    /// the editor.
+    fn after_editor(
+        &mut self,
+        edited: Result<Result<Option<String>, String>, external_editor::Interrupted>,
+    ) -> io::Result<Option<Ended>> {
+        let edited = match edited {
+            Ok(edited) => edited,
+            Err((number, kept)) => {
+                // The screen has been left. A closed terminal shows nothing more.
+                let _ = writeln!(io::stderr(), "runtail: {kept}");
+                return Ok(Some(Ended::Signal(number)));
+            }
+        };
+        self.screen.reenter()?;
+        self.keys = input::open()?;
+        if let Some(edited) = edited.transpose() {
+            self.pending
+                .extend(self.dashboard.update(Msg::Edited(edited)));
+        }
+        self.pacing.at_once();
         Ok(None)
     }
 

@@ -156,6 +156,7 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
         }
         Effect::Hook(hook) => EffectResult::HookFailed(super::hooks::run(*hook).await.err()?),
         Effect::EditOutside(_)
+        | Effect::EditFile(..)
         | Effect::Alert(..)
         | Effect::Copy(_)
         | Effect::Suspend
@@ -164,13 +165,6 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             let drafted = blocking(move || Draft::new(&path, typed).map(Box::new)).await;
             EffectResult::Drafted(drafted)
         }
-        Effect::DraftRename(path, was, typed) => {
-            let draft = move || Draft::renaming(&path, was, typed).map(Box::new);
-            EffectResult::Drafted(blocking(draft).await)
-        }
-        Effect::DraftRestore(path, is_on) => EffectResult::Drafted(
-            blocking(move || Draft::restore(&path, is_on).map(Box::new)).await,
-        ),
         Effect::SaveFile(draft) => {
             EffectResult::Saved(blocking(move || draft.write().map(|()| draft)).await)
         }

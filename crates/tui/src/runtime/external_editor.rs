@@ -1,15 +1,16 @@
-//! Edits a text in the user's own editor.
+//! Edits a text or the configuration file in the user's own editor.
 
 #[cfg(unix)]
 use super::job::Job;
 use super::signals::Signals;
 use runtail_core::text::clean;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
-/// Maximum size of an edited text in bytes. Specifications and profiles have a few thousand.
+/// Maximum size of an edited text in bytes. Specifications have a few thousand.
 const MAX_TEXT: u64 = 4 << 20;
 
 /// Why an editor was ended: the number of a signal, and where its text is kept.
@@ -47,6 +48,52 @@ pub(super) async fn edit_until(
     }
 }
 
+/// Opens the configuration file at a profile in the user's editor, and waits like [`edit_until`].
+pub(super) async fn edit_file(
+    path: &Path,
+    profile: &str,
+    signals: &mut Signals,
+) -> Result<Result<Option<String>, String>, Interrupted> {
+    let editor = match usual() {
+        Ok(editor) => editor,
+        Err(why) => return Ok(Err(why)),
+    };
+    let line = runtail_core::config::line_of(path, profile);
+    let program = editor.split_whitespace().next().unwrap_or_default();
+    let at = |name: &str| program.rsplit('/').next() == Some(name);
+    let placed = || OsString::from_iter([path.as_os_str(), OsStr::new(&format!(":{line}"))]);
+    let arguments = if ["code", "codium", "cursor"].into_iter().any(at) {
+        vec!["-g".into(), placed()]
+    } else if ["hx", "subl", "zed"].into_iter().any(at) {
+        vec![placed()]
+    } else {
+        // As vi, emacs, nano and most others take it.
+        vec![format!("+{line}").into(), path.into()]
+    };
+    match run(command(&editor, arguments), signals).await {
+        Ok(Ok(status)) if status.success() => Ok(Ok(None)),
+        Ok(Ok(status)) => Ok(Err(format!("{editor} exited with {status}."))),
+        Ok(Err(e)) => Ok(Err(format!("Couldn't start {editor}: {e}"))),
+        Err(number) => Err((number, "the editor was ended".into())),
+    }
+}
+
+/// Returns the user's editor.
+fn usual() -> Result<String, String> {
+    ["VISUAL", "EDITOR"]
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok().filter(|v| !v.trim().is_empty()))
+        .ok_or_else(|| "Set VISUAL or EDITOR to choose your editor.".into())
+}
+
+/// As in git and crontab: the variable may contain options, so a shell parses it; what follows are arguments.
+fn command(editor: &str, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("{editor} \"$@\"")).arg("sh");
+    command.args(arguments);
+    command
+}
+
 #[cfg(unix)]
 async fn run(command: Command, signals: &mut Signals) -> Result<io::Result<ExitStatus>, i32> {
     match Job::start(command) {
@@ -69,12 +116,7 @@ struct Editing {
 
 impl Editing {
     fn new(text: &str) -> Result<(Editing, Command), String> {
-        let editor = ["VISUAL", "EDITOR"]
-            .into_iter()
-            .find_map(|name| std::env::var(name).ok().filter(|v| !v.trim().is_empty()));
-        let Some(editor) = editor else {
-            return Err("Set VISUAL or EDITOR to choose your editor.".into());
-        };
+        let editor = usual()?;
         // Editors choose the syntax by the extension.
         let extension = if text.trim_start().starts_with('{') {
             "json"
@@ -83,13 +125,7 @@ impl Editing {
         };
         let file = Scratch::new(text, extension)
             .map_err(|e| format!("Couldn't create a file for the editor: {e}"))?;
-        // As in git and crontab: the variable may contain options, so a shell parses it; the file name is an argument.
-        let mut command = Command::new("sh");
-        command
-            .arg("-c")
-            .arg(format!("{editor} \"$1\""))
-            .arg("sh")
-            .arg(&file.0);
+        let command = command(&editor, [&file.0]);
         Ok((Editing { editor, file }, command))
     }
 

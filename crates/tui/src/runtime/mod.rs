@@ -88,8 +88,6 @@ pub struct Options {
     pub replay: Option<std::path::PathBuf>,
     /// Where the open tabs are kept if `[ui] restore` is on; `None` for a session whose tabs are not kept.
     pub tabs: Option<TabsFile>,
-    /// Whether to open the page at a glance first.
-    pub glance: bool,
     /// The doctor's checks of this machine.
     pub environment: Environment,
     /// Starts the demo from the first-run screen.
@@ -121,7 +119,6 @@ impl Options {
             poll: config.poll.clone(),
             replay: None,
             tabs: None,
-            glance: false,
             environment: Environment::default(),
             demo: Demo::default(),
             test_panic: std::env::var("RUNTAIL_TEST_PANIC").ok(),

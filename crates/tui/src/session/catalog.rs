@@ -51,9 +51,9 @@ pub struct Catalog {
 pub struct ProfileEntry {
     /// The newest definition. A profile in use keeps its previous one until a test has reached this one.
     pub profile: Profile,
-    /// The definition in the file, and its text there.
-    pub filed: Option<(Profile, Option<Arc<str>>)>,
-    /// The text edited in this session, if it is not saved to the file.
+    /// The definition in the file.
+    pub filed: Option<Profile>,
+    /// The text of a new one, if it is not saved to the file.
     pub typed: Option<Arc<str>>,
     /// The test that is running.
     pub running_test: Option<ProfileTest>,
@@ -158,12 +158,6 @@ impl Catalog {
             .is_some_and(|used| *used != known.profile)
     }
 
-    /// Returns whether the file is drafted once a profile was edited: there is one, and it is not the first run, which writes only on
-    /// request.
-    pub fn writes_edits(&self, is_demo: bool) -> bool {
-        !is_demo && self.origin.file.is_some() && !self.in_use.is_empty()
-    }
-
     /// Returns all names, in the order of the profiles page.
     pub fn names(&self) -> Vec<String> {
         self.all
@@ -190,9 +184,7 @@ impl Catalog {
                 known.typed = None;
                 known.define(profile.clone());
             }
-            let is_filed = config.path.is_some();
-            known.filed =
-                is_filed.then(|| (profile.clone(), config.tables.get(&profile.name).cloned()));
+            known.filed = config.path.as_ref().map(|_| profile.clone());
             self.all.push(known);
         }
         let typed = before.into_iter().filter(|known| known.typed.is_some());

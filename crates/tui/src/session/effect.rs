@@ -197,6 +197,8 @@ pub enum Effect {
     /// Drop the planned change or action with this number (no result).
     Forget(u64),
     ReadJournal,
+    /// Edit the configuration file at a profile in the user's editor (no result: the file is watched).
+    EditFile(PathBuf, String),
     /// Edit a text in the user's editor. The result is [`Msg::Edited`].
     EditOutside(String),
     /// Fetch a list of resources of a profile; the number identifies the request.
@@ -237,12 +239,8 @@ pub enum Effect {
     StartDemo,
     /// Test whether a profile's servers can be reached with its keys, under the number of this test.
     Try(u64, Box<Profile>),
-    /// Draft the configuration file with the texts of these edited profiles.
+    /// Draft the configuration file with the texts of these new profiles.
     DraftFile(PathBuf, Vec<Arc<str>>),
-    /// Draft the configuration file with a profile of this name replaced by a text with another name.
-    DraftRename(PathBuf, Arc<str>, Arc<str>),
-    /// Draft the configuration file with `[ui] restore` on or off.
-    DraftRestore(PathBuf, bool),
     /// Write the draft to the configuration file.
     SaveFile(Box<Draft>),
     /// Write the open tabs to this file, with the number of the write.

@@ -4,8 +4,6 @@
 use runtail_core::config::prices::Prices;
 use runtail_core::config::theme::Themes;
 use runtail_core::config::{Config, Mouse, NotifyRule, Stuck, Timestamps, Ui};
-use runtail_core::model::AnswerRule;
-use std::sync::Arc;
 
 /// The user's view preferences.
 #[derive(Debug, Clone, Default)]
@@ -34,8 +32,6 @@ pub struct ViewPrefs {
     pub prices: Prices,
     /// Saved searches for threads: name and text.
     pub searches: Vec<(String, String)>,
-    /// The rules that answer questions in bulk.
-    pub answer_rules: Arc<[AnswerRule]>,
     /// The last loaded `[ui]`.
     configured: Option<Ui>,
 }
@@ -57,7 +53,6 @@ impl ViewPrefs {
         self.searches.clone_from(&config.searches);
         self.prices.clone_from(&config.prices);
         self.restore = config.ui.restore;
-        self.answer_rules = config.answer_rules.as_slice().into();
         if changed(|a, b| a.theme == b.theme) || self.themes.get(&self.theme).is_none() {
             self.theme = config.ui.theme.clone();
         }

@@ -1,6 +1,5 @@
 //! References to servers, threads, revisions, logs and streams.
 
-use super::compare::SideRef;
 use runtail_core::model::RunCreate;
 use runtail_core::text;
 use runtail_stream::Target;
@@ -42,15 +41,6 @@ pub struct Applied {
     pub revision: Option<RevisionRef>,
     /// The deployment that the change deletes, if any: its profile, id and name.
     pub deleting: Option<(Arc<str>, Arc<str>, String)>,
-    /// The page of the result, which is opened if the dialog is still open.
-    pub page: Option<ResultPage>,
-}
-
-/// The page of a sent change's result.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ResultPage {
-    Thread(ThreadRef),
-    Comparison(Vec<SideRef>),
 }
 
 /// A revision of a deployment of a profile.

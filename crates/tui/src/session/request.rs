@@ -3,13 +3,11 @@
 use super::catalog::AfterTest;
 use super::compare::SideRef;
 use super::destination::Destination;
-use super::msg::{
-    Described, Effect, LogRef, RevisionRef, ServerRef, StreamTarget, ThreadRef, TwoServerIntent,
-};
+use super::msg::{Described, Effect, LogRef, RevisionRef, ServerRef, StreamTarget, ThreadRef};
 use super::record_list::RecordList;
 use super::run::Origin;
 use super::subject::Subject;
-use super::thread::{AnswerFrom, ThreadToAnswer};
+use super::thread::AnswerFrom;
 use crate::input::action::{Action, Context};
 use runtail_api::{ApiError, BulkAction, LogKind, ResourceIntent, SentRequest, ThreadIntent};
 use runtail_core::config::{Mouse, Profile, Timestamps};
@@ -46,8 +44,6 @@ pub enum Request {
     SearchThreads(String),
     /// Name the thread that is shown or selected; an empty name removes it.
     NameThread(String),
-    /// Preview an action with the thread that is shown or selected, and a second server.
-    UseSecondServer(ServerRef, TwoServerIntent),
     /// Refresh the current thread.
     RefreshThread,
     /// Notify when a thread no longer needs a person, or stop that.
@@ -72,7 +68,7 @@ pub enum Request {
     Prefer(Pref),
     /// Use these profiles from now on.
     UseProfiles(Vec<Profile>),
-    /// Define a profile from its text, and close its editor if the text is valid.
+    /// Define a profile from its text.
     DefineProfile(String),
     /// Apply an action to a profile.
     Profile(ProfileRequest),
@@ -142,16 +138,12 @@ pub enum ProfileRequest {
     Test(String),
     /// Use it although its servers could not be reached.
     UseAnyway(String),
-    /// Edit it, or a new one.
-    Edit(Option<String>),
-    /// Define it by its edited text. Its name before that; `None` for a new one.
-    Define(Option<Arc<str>>, String),
-    /// Draft the configuration file with the unsaved edits.
+    /// Edit the configuration file at its line.
+    Edit(String),
+    /// Draft the configuration file with the unsaved profiles.
     DraftFile,
     /// Draft the configuration file with the profiles of the official tools.
     Import,
-    /// Draft the configuration file with `[ui] restore` on or off.
-    Restore(bool),
 }
 
 impl From<ProfileRequest> for Request {
@@ -185,8 +177,6 @@ pub enum Route {
     Bulk(ServerRef, BulkAction, Vec<(String, String)>),
     /// The preview of a change of an assistant, a cron or the store of an agent server.
     ResourceChange(ServerRef, Box<ResourceIntent>),
-    /// The preview of an action that uses a thread and a second agent server.
-    TwoServers(ThreadRef, ServerRef, TwoServerIntent),
     /// A page of an agent server's records.
     Records(ServerRef, RecordList),
     /// An authentication, before it is sent.
@@ -208,8 +198,6 @@ pub enum Route {
     Stream(StreamTarget),
     /// A composed run with its stream, on this server.
     Run(ServerRef, Box<StreamTarget>),
-    /// The preview of a bulk answer to waiting threads, by the rules of the configuration.
-    AnswerByRules(Vec<ThreadToAnswer>),
     /// The card for answering a thread; `true` preselects approval where it is offered.
     Answer(AnswerFrom, bool),
     /// The profiles page.
@@ -236,8 +224,6 @@ pub enum Route {
     WhyThread(ThreadRef),
     /// The graph of an assistant: its id or the name of its graph, and the name in the title.
     Graph(ServerRef, String, String),
-    /// The inbox, with the cursor on the oldest thread that waits on this server.
-    Inbox(ServerRef),
     /// The page of a thread.
     Thread(ThreadRef),
     /// The modes of a stream, by its number.

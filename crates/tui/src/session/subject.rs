@@ -22,8 +22,6 @@ pub enum Subject {
         /// The provider's slug.
         provider: Arc<str>,
     },
-    /// A profile by its name, or a new one.
-    Profile(Option<Arc<str>>),
     /// A change of another resource than a deployment.
     Service {
         profile: Arc<str>,

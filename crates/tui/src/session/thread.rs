@@ -115,16 +115,6 @@ pub enum AnswerFrom {
     Nothing(ThreadRef, Box<ThreadStatus>, bool),
 }
 
-/// A waiting thread for a bulk answer by rules.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ThreadToAnswer {
-    pub thread: ThreadRef,
-    /// Its place and name.
-    pub name: String,
-    /// Why it is left unanswered, if that is known already.
-    pub left: Option<String>,
-}
-
 /// Puts a sentence before an error's detail that says what the error means here.
 pub fn with_sentence(sentence: &str, error: ApiError) -> ApiError {
     let status = error

@@ -23,8 +23,8 @@ macro_rules! dialogs {
 }
 
 dialogs! {
-    Help Keys Messages Inspect Compose Edit Confirm Bulk BulkAnswer Journal Entry Explain Doctor Answer Why Bisect Modes
-    Command Profiles Save FirstRun Browse SignIn Records Inbox Glance Graph Compare
+    Help Keys Messages Inspect Compose Edit Confirm Bulk Journal Entry Explain Doctor Answer Why Bisect Modes
+    Command Profiles Save FirstRun Browse SignIn Records Inbox Graph Compare
 }
 
 /// The command line and the dialogs.

@@ -1,7 +1,7 @@
 //! What a test sets before it begins, and what happens to a dashboard without a key.
 
 use super::{Dash, start};
-use runtail_core::config::{Config, ConfigError, EventLogLimits, Profile};
+use runtail_core::config::{Config, EventLogLimits, Profile};
 use runtail_stream::Seq;
 use runtail_tui::app::{App, Overlay, Pane, Settings};
 use runtail_tui::input::keymap::Keymap;
@@ -230,16 +230,6 @@ impl Dash {
     /// Asks for a record, as if the key was pressed.
     pub fn expect_record(&mut self, what: Described) {
         self.app.pending_record = Some(what);
-    }
-
-    /// Defines a profile, as an editor that is saved.
-    pub fn profile_edited(&mut self, text: &str) -> Result<Vec<Effect>, ConfigError> {
-        self.app.profile_edited(text)
-    }
-
-    /// Returns the text of a profile in an editor.
-    pub fn profile_text(&self, name: Option<&str>) -> String {
-        self.app.profile_text(name)
     }
 
     /// Ends all recordings, as when the dashboard ends.

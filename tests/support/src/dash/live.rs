@@ -75,7 +75,6 @@ impl Shown<'_> {
                 Some(confirm.wants_name().unwrap_or_default().to_string())
             }
             Overlay::Bulk(page) if page.is_ready() => Some(page.wants().unwrap_or_default()),
-            Overlay::BulkAnswer(page) if page.is_ready() => Some(String::new()),
             _ => None,
         }
     }
@@ -86,10 +85,6 @@ impl Shown<'_> {
         let is_hidden = self.is_frozen() || w < SMALLEST.0 || h < SMALLEST.1;
         match self.0.overlays.last() {
             _ if is_hidden => (Vec::new(), &[]),
-            Some(Overlay::BulkAnswer(page)) if page.is_ready() => {
-                let numbers = page.threads.iter().map(|of| of.number);
-                (numbers.collect(), &[" sends "])
-            }
             Some(Overlay::Bulk(page)) if page.is_ready() => {
                 (page.numbers().collect(), &["ctrl-s send", "to confirm"])
             }
@@ -104,7 +99,6 @@ impl Shown<'_> {
     /// Returns whether a change is one of several with one preview.
     pub fn is_one_of_several(self, number: u64) -> bool {
         self.0.overlays.iter().any(|overlay| match overlay {
-            Overlay::BulkAnswer(page) => page.has(number),
             Overlay::Bulk(page) => page.owns(number),
             _ => false,
         })
@@ -121,7 +115,6 @@ impl Shown<'_> {
         let preview = confirm.preview().expect("what is sent was planned");
         let requests = match &confirm.proposal {
             Proposal::Service(_) | Proposal::Resource(..) => vec![&preview.request],
-            Proposal::TwoServers(..) => preview.requests().collect(),
             Proposal::Thread(_, intent) => {
                 return vec![("*".into(), format!("/threads/{}", intent.thread()))];
             }

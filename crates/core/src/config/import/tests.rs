@@ -1,5 +1,4 @@
 use super::*;
-use crate::config::edit::profile_of;
 use secrecy::ExposeSecret;
 use std::fs;
 
@@ -46,6 +45,11 @@ fn names(found: &Import) -> Vec<&str> {
         .iter()
         .map(|one| one.profile.name.as_str())
         .collect()
+}
+
+/// Reads the text of a profile.
+fn profile_of(one: &Imported) -> Profile {
+    Config::parse(&one.text(), None).unwrap().profiles.remove(0)
 }
 
 fn reasons(found: &Import) -> Vec<String> {
@@ -95,7 +99,7 @@ fn profiles_of_the_langsmith_command_are_imported_by_reference() {
         ("us", "lsv2_pt_canary_us"),
         ("eu-team", "lsv2_pt_canary_eu"),
     ] {
-        let profile = profile_of(&of(name).text(), None).unwrap();
+        let profile = profile_of(&of(name));
         let source = profile.key.as_ref().unwrap();
         assert_eq!(source.resolve().unwrap().expose_secret(), key);
         assert_eq!(profile, of(name).profile);
@@ -140,7 +144,7 @@ fn variables_of_a_project_make_one_profile_named_after_its_folder() {
         one.profile.key,
         Some(SecretSource::Entry(env.clone(), "LANGSMITH_API_KEY".into()))
     );
-    let profile = profile_of(&one.text(), None).unwrap();
+    let profile = profile_of(one);
     assert_eq!(
         profile.key.unwrap().resolve().unwrap().expose_secret(),
         "lsv2_pt_canary"

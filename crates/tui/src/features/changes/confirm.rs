@@ -9,7 +9,7 @@ use super::view;
 use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
 use crate::session::card;
-use crate::session::msg::{Effect, Proposal, ThreadRef, TwoServerIntent};
+use crate::session::msg::{Effect, Proposal, ThreadRef};
 use crate::session::{Component, Cx, Request, Requests, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
@@ -78,8 +78,6 @@ impl Confirm {
             Proposal::Service(Intent::Interrupt { .. }) => "Interrupt",
             Proposal::Service(Intent::Rollback { .. }) => "Roll back",
             Proposal::Resource(_, intent) => intent.verb(),
-            Proposal::TwoServers(_, _, TwoServerIntent::Reproduce(_)) => "Reproduce",
-            Proposal::TwoServers(_, _, TwoServerIntent::RunOnBoth(_)) => "Run on two servers",
             Proposal::Thread(
                 _,
                 ThreadIntent::Cancel {
@@ -96,10 +94,7 @@ impl Confirm {
             ) => "Cancel and roll back",
             Proposal::Thread(_, ThreadIntent::Continue { .. }) => "Continue",
             Proposal::Thread(_, ThreadIntent::Again { .. }) => "Run again",
-            Proposal::Thread(
-                _,
-                ThreadIntent::Answer { .. } | ThreadIntent::AnswerByRules { .. },
-            ) => "Answer",
+            Proposal::Thread(_, ThreadIntent::Answer { .. }) => "Answer",
             Proposal::Thread(_, ThreadIntent::Delete { .. }) => "Delete",
             Proposal::Thread(_, ThreadIntent::Fork { .. }) => "Run",
             Proposal::Thread(_, ThreadIntent::EditState { .. }) => "Edit",
@@ -138,7 +133,6 @@ impl Confirm {
                     None,
                 )
             }
-            Proposal::TwoServers(..) => (None, None),
         };
         let subject = if self.preview().is_some() {
             Some(named.to_string())
@@ -498,15 +492,14 @@ impl Confirm {
             ));
         }
         // The profile can become read-only while the dialog is open.
-        let mut written = std::iter::once(&*self.profile).chain(self.proposal.second_profile());
-        if let Some(profile) = written.find(|profile| cx.session.is_read_only(profile)) {
-            return Requests::error(cx.session.read_only_text(profile));
+        if cx.session.is_read_only(&self.profile) {
+            return Requests::error(cx.session.read_only_text(&self.profile));
         }
         if let Stage::Ready(preview) = std::mem::replace(&mut self.stage, Stage::Planning) {
             self.stage = Stage::Sending(preview);
         }
         match self.proposal.clone() {
-            Proposal::Service(_) | Proposal::Resource(..) | Proposal::TwoServers(..) => {
+            Proposal::Service(_) | Proposal::Resource(..) => {
                 Effect::Send(self.number, self.profile.clone()).into()
             }
             Proposal::Thread(server, intent) => {

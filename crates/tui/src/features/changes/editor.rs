@@ -1,20 +1,17 @@
 //! The document editor. All created or changed objects are edited as documents, validated while you type.
 
 use super::deployment_form::{DeploymentForm, Done};
-use super::profile_form::ProfileFields;
 use super::{Changes, resource_documents, view};
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
 use crate::session::card;
 use crate::session::msg::Effect;
-use crate::session::request::ProfileRequest;
 use crate::session::subject::Subject;
 use crate::session::{Component, Cx, Request, Requests, Route, Session};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::text_input::{Problem, TextInput};
 use runtail_api::{BulkAction, ForkChange, ResourceIntent, StateEdit, ThreadIntent};
-use runtail_core::config::edit::edited_profile;
-use runtail_core::config::{ConfigError, Profile};
+use runtail_core::config::ConfigError;
 use runtail_core::model::{
     AuthAuthenticateRequest, DeploymentSpec, Format, Intent, SpecForm, StateProblem, changed_values,
 };
@@ -28,7 +25,6 @@ impl Subject {
             | Subject::UpdateDeployment { profile, .. }
             | Subject::Authenticate { profile, .. }
             | Subject::Service { profile, .. } => profile,
-            Subject::Profile(name) => name.as_deref().unwrap_or_default(),
             Subject::State { thread, .. } => &thread.server.profile,
             Subject::Cron { server, .. }
             | Subject::Item { server, .. }
@@ -43,8 +39,6 @@ impl Subject {
             Subject::UpdateDeployment { name, .. } => ("Update", name),
             Subject::Authenticate { provider, .. } => ("Authenticate", provider),
             Subject::Service { what, name, .. } => (what.verb(), name),
-            Subject::Profile(Some(name)) => ("Profile", name),
-            Subject::Profile(None) => ("New profile", ""),
             Subject::State { name, .. } => ("State", name),
             Subject::Cron { name, .. } => ("Cron", name),
             Subject::Item { name, .. } => ("Item", name),
@@ -55,7 +49,6 @@ impl Subject {
     /// Returns the status text of a valid document.
     pub fn valid_status(&self) -> &'static str {
         match self {
-            Subject::Profile(_) => "Valid profile",
             Subject::State { .. } => {
                 "Only changed keys are sent. The graph's reducers apply them; a list may be appended."
             }
@@ -96,9 +89,6 @@ impl Subject {
             Subject::Service { what, .. } => ParsedDocument::Change(Intent::Service(Box::new(
                 what.clone().read(text, None).map_err(problem)?,
             ))),
-            Subject::Profile(_) => {
-                ParsedDocument::Profile(Box::new(edited_profile(text, "", None).map_err(problem)?))
-            }
             Subject::State { original, .. } => {
                 ParsedDocument::State(changed_values(original, text).map_err(state_problem)?)
             }
@@ -121,7 +111,6 @@ impl Subject {
 pub enum ParsedDocument {
     Change(Intent),
     Authentication(AuthAuthenticateRequest),
-    Profile(Box<Profile>),
     /// The changed values of a state.
     State(serde_json::Map<String, serde_json::Value>),
     /// A change of a cron or an item of a store.
@@ -163,8 +152,6 @@ pub struct Editor {
     pub problem: Option<Problem>,
     /// The form of a deployment, which may be shown instead of the text.
     pub form: Option<Box<DeploymentForm>>,
-    /// The form of a profile.
-    pub profile_form: Option<Box<ProfileFields>>,
     /// The text with which the editor opened.
     original: String,
 }
@@ -177,7 +164,6 @@ impl Editor {
             text: TextInput::new(text),
             problem: None,
             form: None,
-            profile_form: None,
             original: text.to_string(),
         };
         editor.text.set_cursor(0, 0);
@@ -189,23 +175,11 @@ impl Editor {
     pub fn with_form(mut self, current: Option<SpecForm>) -> Editor {
         let text = self.text.text();
         self.form = DeploymentForm::new(&self.subject, &text, current).map(Box::new);
-        if let Subject::Profile(name) = &self.subject {
-            self.profile_form = Some(Box::new(ProfileFields::new(&text, name.as_deref())));
-            self.check();
-        }
         self
     }
 
     /// Requests what the form shows besides the document.
     pub fn begin(&mut self, session: &Session) -> Requests {
-        if let Some(form) = self.profile_form.as_deref_mut() {
-            form.know(session);
-            return if form.is_shown {
-                form.check_key()
-            } else {
-                Requests::none()
-            };
-        }
         self.shown_form()
             .map(|form| form.request_lists(session))
             .unwrap_or_default()
@@ -214,50 +188,6 @@ impl Editor {
     /// Returns the form, if it is shown instead of the text.
     fn shown_form(&mut self) -> Option<&mut DeploymentForm> {
         self.form.as_deref_mut().filter(|form| form.is_shown)
-    }
-
-    fn shown_profile_form(&mut self) -> Option<&mut ProfileFields> {
-        self.profile_form
-            .as_deref_mut()
-            .filter(|form| form.is_shown)
-    }
-
-    /// Applies what a key changed in the form of a profile to the document.
-    fn apply_profile_form(&mut self, done: Done) -> Requests {
-        let Some(form) = self.profile_form.as_deref_mut().filter(|_| done.is_changed) else {
-            return done.requests;
-        };
-        let before = self.text.text();
-        match form.values.write(&before) {
-            Ok(text) if text != before => self.text.set_text(&text),
-            Ok(_) => {}
-            Err(error) => (form.is_shown, form.why_document) = (false, Some(error.message)),
-        }
-        self.check();
-        done.requests
-    }
-
-    /// Handles a key in the form of a profile. `None` leaves it to the editor.
-    fn profile_form_key(&mut self, key: Key, action: Option<Action>) -> Option<Requests> {
-        let form = self.shown_profile_form()?;
-        let done = match action {
-            Some(Action::Preview) => {
-                let why = form.go_to_problem()?;
-                return Some(Requests::error(format!("{why} Nothing was changed.")));
-            }
-            Some(Action::Form) => {
-                form.is_shown = false;
-                return Some(Requests::none());
-            }
-            Some(Action::NextField) => form.step(1),
-            Some(Action::PrevField) => form.step(-1),
-            Some(Action::Back | Action::StartOver | Action::EditOutside) => return None,
-            action => match action.and_then(Requests::while_typing) {
-                Some(requests) => return Some(requests),
-                None => form.key(key),
-            },
-        };
-        Some(self.apply_profile_form(done))
     }
 
     /// Applies what a key changed in the form to the document.
@@ -289,17 +219,6 @@ impl Editor {
     /// Switches between form and document.
     fn toggle_form(&mut self, session: &Session) -> Requests {
         let text = self.text.text();
-        if self.profile_form.is_some() {
-            self.show_profile_form(&text);
-            return match self.profile_form.as_deref() {
-                Some(ProfileFields {
-                    why_document: Some(why),
-                    ..
-                }) => Requests::error(format!("Couldn't switch to the form: {why}.")),
-                Some(form) => form.check_key(),
-                None => Requests::none(),
-            };
-        }
         let Some(form) = self.form.as_deref_mut() else {
             return Requests::none();
         };
@@ -316,26 +235,11 @@ impl Editor {
         }
     }
 
-    /// Shows the form of a profile for a text, with what is wrong in it.
-    fn show_profile_form(&mut self, text: &str) {
-        self.profile_form
-            .as_deref_mut()
-            .into_iter()
-            .for_each(|form| form.show(text));
-        self.check();
-    }
-
     /// Returns why the document can't be shown as a form.
     pub(super) fn why_document(&self) -> Option<&str> {
-        let of_profile = self
-            .profile_form
+        self.form
             .as_deref()
-            .and_then(|form| form.why_document.as_deref());
-        of_profile.or_else(|| {
-            self.form
-                .as_deref()
-                .and_then(|form| form.why_document.as_deref())
-        })
+            .and_then(|form| form.why_document.as_deref())
     }
 
     /// Names what a new deployment still needs, by the labels of the form.
@@ -369,24 +273,8 @@ impl Editor {
         self.text.text() != self.original
     }
 
-    /// Parses a text of the document.
-    fn read(&self, text: &str) -> Result<ParsedDocument, Problem> {
-        match &self.subject {
-            // Unknown settings that the profile had before are kept.
-            Subject::Profile(_) => {
-                let profile = edited_profile(text, &self.original, None).map_err(problem)?;
-                Ok(ParsedDocument::Profile(Box::new(profile)))
-            }
-            subject => subject.read(text),
-        }
-    }
-
     fn check(&mut self) {
-        let text = self.text.text();
-        self.problem = self.read(&text).err();
-        if let Some(form) = self.profile_form.as_deref_mut() {
-            form.on_checked(&text, self.problem.as_ref());
-        }
+        self.problem = self.subject.read(&self.text.text()).err();
     }
 }
 
@@ -434,9 +322,6 @@ impl Editor {
             form.left.clear();
             form.show(&original);
         }
-        if self.shown_profile_form().is_some() {
-            self.show_profile_form(&original);
-        }
     }
 
     /// Goes to the first field of the form that has a problem, if any has one.
@@ -450,13 +335,8 @@ impl Editor {
     /// Previews the change that the document describes.
     fn preview(&self) -> Requests {
         if let Some(problem) = &self.problem {
-            let undone = if matches!(self.subject, Subject::Profile(_)) {
-                "changed"
-            } else {
-                "sent"
-            };
             return Requests::error(format!(
-                "Line {}: {}. Nothing was {undone}.",
+                "Line {}: {}. Nothing was sent.",
                 problem.line, problem.message
             ));
         }
@@ -464,15 +344,11 @@ impl Editor {
             return Requests::error("Choose a profile in the form (ctrl-t). Nothing was sent.");
         }
         let (profile, text) = (self.subject.profile().into(), self.text.text());
-        match self.read(&text) {
+        match self.subject.read(&text) {
             Ok(ParsedDocument::Change(intent)) => Route::Change(profile, Box::new(intent)).into(),
             Ok(ParsedDocument::Authentication(request)) => {
                 Route::SignIn(profile, Box::new(request)).into()
             }
-            Ok(ParsedDocument::Profile(_)) => match &self.subject {
-                Subject::Profile(name) => ProfileRequest::Define(name.clone(), text).into(),
-                _ => Requests::none(),
-            },
             Ok(ParsedDocument::State(values)) if values.is_empty() => {
                 Requests::info(match self.subject {
                     Subject::Retry { .. } => {
@@ -566,9 +442,6 @@ impl Component for Editor {
     /// Handles a key. Only the editor's own keys, and keys that a text field doesn't accept, are not typed.
     fn key(&mut self, cx: &Cx<'_>, key: Key) -> Option<Requests> {
         let action = cx.session.keymap.action(Context::Editor, key);
-        if let Some(requests) = self.profile_form_key(key, action) {
-            return Some(requests);
-        }
         Some(match action {
             Some(Action::Preview) => {
                 if let Some(form) = self.shown_form() {
@@ -598,9 +471,7 @@ impl Component for Editor {
                 Requests::none()
             }
             Some(Action::Back) => Request::Close.into(),
-            Some(Action::Form) if self.form.is_some() || self.profile_form.is_some() => {
-                self.toggle_form(cx.session)
-            }
+            Some(Action::Form) if self.form.is_some() => self.toggle_form(cx.session),
             Some(action @ (Action::NextField | Action::PrevField))
                 if self.shown_form().is_some() =>
             {
@@ -630,12 +501,6 @@ impl Component for Editor {
     }
 
     fn paste(&mut self, _cx: &Cx<'_>, text: &str) {
-        if let Some(is_changed) = self.shown_profile_form().map(|form| form.paste(text)) {
-            return drop(self.apply_profile_form(Done {
-                is_changed,
-                requests: Requests::none(),
-            }));
-        }
         match self.shown_form().map(|form| form.paste(text)) {
             Some(is_changed) => drop(self.apply_form(Done {
                 is_changed,
@@ -651,21 +516,13 @@ impl Component for Editor {
             .as_deref()
             .filter(|form| form.is_shown)
             .map(DeploymentForm::keys);
-        let of_profile = || {
-            self.profile_form
-                .as_deref()
-                .filter(|form| form.is_shown)
-                .map(ProfileFields::keys)
-        };
         of_form
-            .or_else(of_profile)
             .map(|keys| card::framed_keys(cx, &keys, false))
             .unwrap_or_default()
     }
 
     fn hints(&self) -> Option<&'static [&'static str]> {
-        let has_form = self.form.is_some() || self.profile_form.is_some();
-        has_form.then_some(&[
+        self.form.is_some().then_some(&[
             "editor.preview",
             "editor.form",
             "editor.outside",
@@ -686,21 +543,13 @@ impl Component for Editor {
         if let Some(form) = self.shown_form() {
             form.show(text);
         }
-        if self.shown_profile_form().is_some() {
-            self.show_profile_form(text);
-        }
     }
 
-    // The editor of a profile stays open when its server changes: it may be edited because the server is unreachable.
     fn profile(&self) -> Option<&str> {
-        Some(self.subject.profile())
-            .filter(|name| !name.is_empty() && !matches!(self.subject, Subject::Profile(_)))
+        Some(self.subject.profile()).filter(|name| !name.is_empty())
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
-        if let Some(form) = self.profile_form.as_deref().filter(|form| form.is_shown) {
-            return form.draw(cx, canvas);
-        }
         match self.form.as_deref().filter(|form| form.is_shown) {
             Some(form) => form.draw(
                 cx,

@@ -1,16 +1,12 @@
-//! Changes: the document editor, the confirmation dialog, the bulk answer by rules, and the journal of sent requests.
+//! Changes: the document editor, the confirmation dialog, and the journal of sent requests.
 
 pub mod bulk;
-pub mod bulk_answer;
-mod bulk_view;
 pub mod confirm;
 pub mod deployment_form;
 pub mod editor;
 pub mod journal;
 mod keys;
 mod preview_lines;
-pub mod profile_form;
-mod profile_form_view;
 mod resource_documents;
 mod send_key;
 mod target_check;

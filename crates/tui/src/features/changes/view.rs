@@ -6,7 +6,6 @@ use super::editor::Editor;
 use super::journal::{JournalView, outcome};
 use crate::session::Cx;
 use crate::session::page::{draw_lines, overlay_frame, title_line};
-use crate::session::subject::Subject;
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, marked};
@@ -45,11 +44,7 @@ pub(super) fn editor(editor: &Editor, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
             marked((Tone::Dim, "? "), Tone::Plain, &said, area.w.into())
         }
         None => {
-            let line = Line::of(Tone::Good, "● ").with_dim(editor.subject.valid_status());
-            match editor.subject {
-                Subject::Profile(_) => vec![line.with_dim(", for this session only")],
-                _ => vec![line],
-            }
+            vec![Line::of(Tone::Good, "● ").with_dim(editor.subject.valid_status())]
         }
         Some(problem) => {
             let said = format!(

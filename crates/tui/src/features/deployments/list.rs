@@ -595,13 +595,6 @@ impl DeploymentList {
         self.view.iter().filter_map(|i| self.rows.get(*i))
     }
 
-    /// Returns all rows in the usual order: problems first.
-    pub fn problems_first(&self) -> Vec<&Row> {
-        let mut rows: Vec<&Row> = self.rows.iter().collect();
-        rows.sort_by(|a, b| Sort::default().compare(a, b));
-        rows
-    }
-
     /// Returns a row by its id.
     pub fn row(&self, id: &str) -> Option<&Row> {
         self.rows.get(*self.index.get(id)?)

@@ -4,7 +4,6 @@
 mod detail;
 mod news;
 mod page;
-mod rules;
 mod state;
 mod subscription;
 mod table;

@@ -1,11 +1,9 @@
 //! The page of the inbox: its selection, filter and keys.
 
-use super::rules::{self, Ruled};
-use super::state::{Listing, Row, Target, is_same};
+use super::state::{Listing, Row, Target};
 use super::{detail, view};
 use crate::input::action::{Action, Context};
-use crate::input::key::Key;
-use crate::session::msg::{Described, Effect, RowDetail, ServerRef};
+use crate::session::msg::{Described, Effect, RowDetail};
 use crate::session::row_details::RowDetails;
 use crate::session::thread::AnswerFrom;
 use crate::session::{Component, Cx, Request, Requests, Route};
@@ -30,9 +28,6 @@ pub struct InboxPage {
     pub(super) details: RowDetails,
     /// Whether the user moved the cursor. From then on the rows keep their places.
     is_touched: bool,
-    /// The server whose oldest waiting thread is selected as soon as it is known. Until then or the next key, no row is.
-    wanted: Option<ServerRef>,
-    ruled: Ruled,
     /// Whether the selected row can be answered.
     can_answer: bool,
 }
@@ -88,65 +83,10 @@ impl InboxPage {
         }
     }
 
-    /// Selects the oldest waiting thread of a server, else the oldest failed one.
-    pub fn prefer(&mut self, server: ServerRef) {
-        self.wanted = Some(server);
-    }
-
-    /// Returns the key of the row to select on a server.
-    fn row_of(&self, server: &ServerRef) -> Option<&str> {
-        let is_of = |row: &&Row| match &row.target {
-            Target::Thread(thread) => is_same(&thread.server, server),
-            Target::Revision(..) => false,
-        };
-        let of = |group: InboxGroup| {
-            let rows = self
-                .listing
-                .rows
-                .iter()
-                .filter(is_of)
-                .filter(move |row| row.row.group() == group);
-            rows.min_by_key(|row| (row.row.since().is_none(), row.row.since()))
-        };
-        of(InboxGroup::Waiting)
-            .or_else(|| of(InboxGroup::Failed))
-            .map(|row| row.key.as_str())
-    }
-
-    /// Selects the wanted row, if it is known. Returns whether it is still awaited.
-    fn select_wanted(&mut self, height: usize) -> bool {
-        let Some(server) = &self.wanted else {
-            return false;
-        };
-        let Some(key) = self.row_of(server).map(str::to_string) else {
-            // Once all servers have answered, it will not come.
-            let is_awaited = !self.listing.asking.is_empty();
-            self.wanted = self.wanted.take().filter(|_| is_awaited);
-            return is_awaited;
-        };
-        if !self.ids().contains(&key) {
-            self.filter.clear();
-        }
-        let ids = self.ids();
-        let at = ids.iter().position(|id| *id == key).unwrap_or(0);
-        self.selection.select(&ids, height, at);
-        (self.wanted, self.is_touched) = (None, true);
-        false
-    }
-
     /// Adjusts the selection to the rows.
     pub(super) fn select_row(&mut self, height: usize) {
-        if self.select_wanted(height) {
-            self.selection.selected = None;
-            return;
-        }
         let ids = self.ids();
         self.selection.clamp(&ids, height);
-    }
-
-    /// Leaves the selection to the user.
-    pub(super) fn forget_wanted(&mut self) {
-        self.wanted = None;
     }
 
     /// Returns the rows and their completeness.
@@ -225,20 +165,6 @@ impl InboxPage {
         }
     }
 
-    /// Opens the preview of a bulk answer to the shown rows.
-    fn answer_by_rules(&self, cx: &Cx<'_>) -> Requests {
-        if cx.session.prefs.answer_rules.is_empty() {
-            return Requests::info(
-                "The configuration has no [[answer]] rules. config.example.toml has examples.",
-            );
-        }
-        let threads = rules::threads_to_answer(&self.shown(), cx.session);
-        match threads.is_empty() {
-            true => Requests::info("No thread that is shown here waits for an answer."),
-            false => Route::AnswerByRules(threads).into(),
-        }
-    }
-
     fn open(row: &Row, action: Action) -> Requests {
         match (&row.target, action) {
             (Target::Thread(thread), Action::Open | Action::Right) => {
@@ -307,15 +233,7 @@ impl Component for InboxPage {
         })
     }
 
-    fn key(&mut self, _cx: &Cx<'_>, _key: Key) -> Option<Requests> {
-        self.forget_wanted();
-        None
-    }
-
-    fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
-        if action == Action::AnswerByRules {
-            return self.answer_by_rules(cx);
-        }
+    fn action(&mut self, _cx: &Cx<'_>, action: Action) -> Requests {
         // The row that was acted on stays selected, also when the page is opened again.
         self.is_touched = true;
         self.selected()
@@ -356,26 +274,6 @@ impl Component for InboxPage {
 
     fn hints(&self) -> Option<&'static [&'static str]> {
         match (self.selected().is_some(), self.can_answer) {
-            (_, true) if self.ruled.has_answers() => Some(&[
-                "inbox.answer",
-                "inbox.answer_rules",
-                "inbox.open",
-                "inbox.explain",
-                "inbox.filter",
-                "app.back",
-                "app.command",
-                "app.help",
-            ]),
-            (true, false) if self.ruled.has_answers() => Some(&[
-                "inbox.open",
-                "inbox.answer_rules",
-                "inbox.explain",
-                "inbox.details",
-                "inbox.filter",
-                "app.back",
-                "app.command",
-                "app.help",
-            ]),
             (_, true) => Some(&[
                 "inbox.answer",
                 "inbox.open",
@@ -409,7 +307,6 @@ impl Component for InboxPage {
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
-        self.ruled.update(&self.listing, cx.session);
         self.select_row(view::rows_height(cx.session.page_size()));
         self.can_answer = self
             .selected()

@@ -4,16 +4,14 @@ use super::offer::beyond_name;
 use crate::input::action::Context;
 use crate::input::keymap::{Binding, binding};
 use crate::session::catalog::AfterTest;
-use crate::session::compare::{parse_server, parse_sides};
+use crate::session::compare::parse_sides;
 use crate::session::destination::{ArgumentKind, Destination, Pane};
-use crate::session::msg::{Described, ServerRef, TwoServerIntent};
+use crate::session::msg::Described;
 use crate::session::record_list::RecordList;
 use crate::session::request::{Pref, ProfileRequest, StreamCommand};
 use crate::session::{Cx, Request, Requests, Route};
-use runtail_api::ReproduceIntent;
 use runtail_core::config::{Mouse, Timestamps};
 use runtail_core::model::{Collection, GithubApp};
-use runtail_core::text::capitalized;
 use std::sync::Arc;
 
 /// The scope of a command that works on every screen.
@@ -117,8 +115,8 @@ impl Command {
     /// Returns the context of the screen that it needs, if it doesn't work everywhere.
     pub(super) fn needs(&self) -> Option<Context> {
         match self.name {
-            "name" | "view" | "state" | "bisect" | "record" | "reopen" | "export"
-            | "compare-run" | "reproduce" | "split" | "stream" => Some(Context::Stream),
+            "name" | "view" | "state" | "bisect" | "record" | "reopen" | "export" | "split"
+            | "stream" => Some(Context::Stream),
             "graph" | "search" | "run" | "assistant" => Some(Context::Server),
             _ => None,
         }
@@ -127,8 +125,7 @@ impl Command {
     /// Returns where it works, and whether it does here.
     pub(super) fn scope(&self, cx: &Cx<'_>) -> (&'static str, bool) {
         match self.name {
-            "name" | "view" | "state" | "bisect" | "record" | "reopen" | "export"
-            | "compare-run" | "reproduce" => {
+            "name" | "view" | "state" | "bisect" | "record" | "reopen" | "export" => {
                 ("works on: a thread", cx.lookup.shown_thread().is_some())
             }
             "split" => ("works on: a thread", cx.lookup.shown_thread().is_some()),
@@ -295,7 +292,7 @@ pub const COMMANDS: &[Command] = &[
     command(
         "profiles",
         ArgumentKind::Nothing,
-        "All profiles: use, switch, test, add, edit, save",
+        "All profiles: use, switch, test, edit, save",
         |_, _| Route::Profiles.into(),
     ),
     command(
@@ -440,20 +437,6 @@ pub const COMMANDS: &[Command] = &[
         },
     ),
     command(
-        "restore",
-        ArgumentKind::Word(&["on", "off"]),
-        "Keep the open tabs for the next session (preview first)",
-        |cx, how| match (how, cx.session.prefs.restore) {
-            _ if cx.session.settings.demo => Requests::error("The demo keeps no tabs."),
-            ("on", true) | ("off", false) => Requests::info(format!("restore is {how} already.")),
-            ("on" | "off", is_on) => ProfileRequest::Restore(!is_on).into(),
-            (_, is_on) => {
-                let word = if is_on { "on" } else { "off" };
-                Requests::error(format!("restore is {word}; it can be on, off."))
-            }
-        },
-    ),
-    command(
         "keys",
         ArgumentKind::Nothing,
         "Key bindings with their config names",
@@ -525,31 +508,6 @@ pub const COMMANDS: &[Command] = &[
         |_, _| StreamCommand::Reopen.into(),
     ),
     command(
-        "compare-run",
-        ArgumentKind::Server,
-        "Send the run's input again, here and to another server, and compare (preview first)",
-        |cx, text| match parse_server(text.trim(), &cx.lookup.servers()) {
-            _ if text.trim().is_empty() => {
-                Requests::error("compare-run SERVER: the second agent server is missing.")
-            }
-            Ok(server) => {
-                Request::UseSecondServer(server.clone(), TwoServerIntent::RunOnBoth(None)).into()
-            }
-            Err(why) => Requests::error(capitalized(&why)),
-        },
-    ),
-    command(
-        "reproduce",
-        ArgumentKind::Server,
-        "Copy the thread to another server (preview first); --state: only its newest state",
-        |cx, text| match parse_reproduce(text, &cx.lookup.servers()) {
-            Ok((server, intent)) => {
-                Request::UseSecondServer(server, TwoServerIntent::Reproduce(intent)).into()
-            }
-            Err(why) => Requests::error(why),
-        },
-    ),
-    command(
         "export",
         ArgumentKind::Export,
         "Write the view to a new file: text, jsonl or md; the graph also as svg or mermaid",
@@ -560,40 +518,6 @@ pub const COMMANDS: &[Command] = &[
     action("help", "app.help"),
     action("quit", "app.quit_now"),
 ];
-
-/// Parses a target with its options, which are those of the command line.
-fn parse_reproduce(
-    text: &str,
-    known: &[ServerRef],
-) -> Result<(ServerRef, ReproduceIntent), String> {
-    let (mut place, mut intent) = (None, ReproduceIntent::default());
-    let mut words = text.split_whitespace();
-    while let Some(word) = words.next() {
-        match word
-            .strip_prefix("--graph=")
-            .or((word == "--graph").then_some(""))
-        {
-            Some("") => match words.next() {
-                Some(graph) => intent.graph = Some(graph.into()),
-                None => {
-                    return Err("--graph G: the name of the graph on the target is missing.".into());
-                }
-            },
-            Some(graph) => intent.graph = Some(graph.into()),
-            None if word == "--state" => intent.state_only = true,
-            None if word.starts_with("--") || place.is_some() => {
-                return Err(format!(
-                    "{}: expected SERVER [--graph G] [--state].",
-                    runtail_core::text::clean(word)
-                ));
-            }
-            None => place = Some(word),
-        }
-    }
-    let place = place.ok_or("reproduce SERVER: the agent server to copy to is missing.")?;
-    let server = parse_server(place, known).map_err(|why| capitalized(&why))?;
-    Ok((server.clone(), intent))
-}
 
 fn go_to(to: Destination) -> Requests {
     Request::Go(to).into()

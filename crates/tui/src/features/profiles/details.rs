@@ -125,8 +125,7 @@ fn state(known: &ProfileEntry, cx: &Cx<'_>) -> Vec<(&'static str, String)> {
     fields.push((
         "defined",
         match (&known.typed, &known.filed, &catalog.origin.file) {
-            (Some(_), Some(_), _) => "edited here for this session; the file differs".into(),
-            (Some(_), None, _) => "edited here for this session".into(),
+            (Some(_), ..) => "for this session".into(),
             (None, Some(_), Some(file)) => format!("in {}", file.display()),
             (None, Some(_), None) => "in the file".into(),
             (None, None, _) if cx.session.settings.demo => "by the demo".into(),

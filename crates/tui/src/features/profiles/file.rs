@@ -88,8 +88,7 @@ impl Page for Save {
             .as_deref()
             .map(|import| self.import_lines(import, width))
             .unwrap_or_default();
-        let is_edit = self.import.is_none() && self.draft.typed().next().is_some();
-        lines.extend(draft_lines(&self.draft, is_edit, width));
+        lines.extend(draft_lines(&self.draft, self.import.is_none(), width));
         lines
     }
 
@@ -203,7 +202,7 @@ impl Save {
 }
 
 /// Returns the lines of the diff.
-fn draft_lines(draft: &Draft, is_edit: bool, width: usize) -> Vec<Line> {
+fn draft_lines(draft: &Draft, is_new_profile: bool, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut add =
         |tone, text: &str| lines.extend(wrap(text, width).iter().map(|text| Line::of(tone, text)));
@@ -219,17 +218,9 @@ fn draft_lines(draft: &Draft, is_edit: bool, width: usize) -> Vec<Line> {
             "Changes to the file (everything else is unchanged):",
         );
     }
-    match draft.renamed() {
-        Some(name) => {
-            let said =
-                format!("{name} is renamed once they are written. What is open of it closes then.");
-            add(Tone::Dim, &text::clean(&said));
-        }
-        None if is_edit => add(
-            Tone::Dim,
-            "The edit stays in this session either way; Esc writes nothing.",
-        ),
-        None => {}
+    if is_new_profile {
+        let said = "The profile stays in this session either way; Esc writes nothing.";
+        add(Tone::Dim, said);
     }
     add(Tone::Plain, "");
     for line in draft.diff() {
@@ -237,7 +228,6 @@ fn draft_lines(draft: &Draft, is_edit: bool, width: usize) -> Vec<Line> {
             DiffLine::Same(1) => add(Tone::Dim, "  … 1 line"),
             DiffLine::Same(count) => add(Tone::Dim, &format!("  … {count} lines")),
             DiffLine::Context(text) => add(Tone::Dim, &format!("  {text}")),
-            DiffLine::Out(text) => add(Tone::Bad, &format!("- {text}")),
             DiffLine::In(text) => add(Tone::Good, &format!("+ {text}")),
         }
     }

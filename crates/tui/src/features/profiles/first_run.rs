@@ -9,7 +9,8 @@ use crate::session::request::ProfileRequest;
 use crate::session::{Component, Cx, Request, Requests};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::text_input::TextInput;
-use runtail_core::config::edit::server_profile;
+use runtail_core::config::ConfigError;
+use runtail_core::config::edit::{region_profile, server_profile};
 use runtail_core::config::import::{Import, short};
 use std::path::Path;
 
@@ -67,8 +68,8 @@ pub struct FirstRun {
     pub local: Search,
     /// The profiles of the official tools, if there are any.
     pub(super) importable: Option<Importable>,
-    /// The address being typed.
-    pub(super) address: Option<TextInput>,
+    /// The region or the address being typed, and for which choice.
+    pub(super) typing: Option<(Choice, TextInput)>,
     /// The address that was entered last.
     pub(super) entered: String,
     /// Whether the user asked for the profiles of the official tools.
@@ -132,7 +133,7 @@ impl FirstRun {
         }
     }
 
-    fn choose(&mut self, cx: &Cx<'_>, choice: Choice) -> Requests {
+    fn choose(&mut self, choice: Choice) -> Requests {
         self.selected = CHOICES.iter().position(|one| *one == choice).unwrap_or(0);
         self.problem = None;
         match choice {
@@ -144,7 +145,7 @@ impl FirstRun {
             Choice::Local => match &self.local {
                 Search::Found(server) => {
                     let address = server.url.clone();
-                    self.define(&address)
+                    self.define(server_profile(&address))
                 }
                 Search::Running => Requests::none(),
                 // It may have been started since.
@@ -154,12 +155,8 @@ impl FirstRun {
                 }
             },
             Choice::LangSmith => {
-                let typed = cx
-                    .session
-                    .catalog
-                    .first_typed()
-                    .filter(|known| known.profile.control_plane.is_some());
-                ProfileRequest::Edit(typed.map(|known| known.profile.name.clone())).into()
+                self.type_into(choice, "us");
+                Requests::none()
             }
             // Without any, they may have been written since.
             Choice::Import if self.importable.is_none() => {
@@ -170,17 +167,24 @@ impl FirstRun {
             }
             Choice::Import => ProfileRequest::Import.into(),
             Choice::Other => {
-                self.address
-                    .get_or_insert_with(|| TextInput::line(&self.entered));
+                let entered = self.entered.clone();
+                self.type_into(choice, &entered);
                 Requests::none()
             }
         }
     }
 
-    /// Defines a profile for the agent server at an address, and tests it.
-    fn define(&mut self, address: &str) -> Requests {
+    /// Opens the input of a choice, unless it is open.
+    fn type_into(&mut self, choice: Choice, text: &str) {
+        if self.typing.as_ref().is_none_or(|(of, _)| *of != choice) {
+            self.typing = Some((choice, TextInput::line(text)));
+        }
+    }
+
+    /// Defines a profile by its text, and tests it.
+    fn define(&mut self, text: Result<String, ConfigError>) -> Requests {
         self.problem = None;
-        match server_profile(address) {
+        match text {
             Ok(text) => Request::DefineProfile(text).into(),
             Err(error) => {
                 self.problem = Some(error.to_string());
@@ -196,26 +200,30 @@ impl Component for FirstRun {
     }
 
     fn key(&mut self, cx: &Cx<'_>, key: Key) -> Option<Requests> {
-        let input = self.address.as_mut()?;
+        let (choice, input) = self.typing.as_mut()?;
         let requests = match key.code {
             _ if cx.session.keymap.quits(key) => return None,
             Code::Esc => {
-                (self.address, self.problem) = (None, None);
+                (self.typing, self.problem) = (None, None);
                 self.entered.clear();
                 Requests::none()
             }
             Code::Up | Code::Down => return None,
             Code::Enter => {
-                let address = input.text();
-                if address.trim().is_empty() {
+                let (choice, typed) = (*choice, input.text());
+                let is_server = choice == Choice::Other;
+                if is_server && typed.trim().is_empty() {
                     self.problem = Some("Enter the URL of an agent server.".into());
                     return Some(Requests::none());
                 }
-                let requests = self.define(&address);
+                let requests = self.define(match is_server {
+                    true => server_profile(&typed),
+                    false => region_profile(&typed),
+                });
                 if self.problem.is_none() {
                     // While it is checked, and if that fails, keys are no text.
-                    self.address = None;
-                    self.entered = address;
+                    self.typing = None;
+                    self.entered = if is_server { typed } else { String::new() };
                 }
                 requests
             }
@@ -231,9 +239,10 @@ impl Component for FirstRun {
     fn paste(&mut self, _cx: &Cx<'_>, text: &str) {
         // A pasted address can only mean this choice.
         self.selected = OTHER;
-        self.address
-            .get_or_insert_with(|| TextInput::line(""))
-            .insert(text);
+        self.type_into(Choice::Other, "");
+        if let Some((_, input)) = &mut self.typing {
+            input.insert(text);
+        }
     }
 
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
@@ -262,7 +271,7 @@ impl Component for FirstRun {
             _ => None,
         };
         chosen
-            .map(|choice| self.choose(cx, *choice))
+            .map(|choice| self.choose(*choice))
             .unwrap_or_default()
     }
 
@@ -271,7 +280,7 @@ impl Component for FirstRun {
             .selected
             .saturating_add_signed(lines)
             .min(self.choices().len() - 1);
-        self.address = self.address.take().filter(|address| !address.is_empty());
+        self.typing.take_if(|(_, input)| input.is_empty());
     }
 
     // There is no screen to go back to.
@@ -294,7 +303,7 @@ impl Component for FirstRun {
     }
 
     fn hints(&self) -> Option<&'static [&'static str]> {
-        let is_typing = self.address.is_some();
+        let is_typing = self.typing.is_some();
         is_typing.then_some(&["first_run.choose", "app.back"])
     }
 

@@ -55,12 +55,12 @@ pub(super) fn draw(screen: &FirstRun, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
             },
             &padded(&name, names),
         );
-        match screen.address.as_ref().filter(|_| *choice == Choice::Other) {
-            Some(address) => {
+        match screen.typing.as_ref().filter(|(of, _)| of == choice) {
+            Some((_, typed)) => {
                 let room = usize::from(width)
                     .saturating_sub(NAME + names + 4)
                     .clamp(8, 46);
-                let (shown, column) = one_line(address, room, is_selected);
+                let (shown, column) = one_line(typed, room, is_selected);
                 let frame = if is_selected { Tone::Accent } else { Tone::Dim };
                 line = line
                     .with(frame, "[ ")

@@ -1,15 +1,13 @@
 //! Using, trying, defining and saving profiles.
 
-use crate::session::catalog::{AfterTest, Catalog, Origin, ProfileEntry, ProfileTest};
+use crate::session::catalog::{AfterTest, Catalog, ProfileEntry, ProfileTest};
 use crate::session::cure::cure;
 use crate::session::msg::{Effect, ServerRef};
 use crate::session::request::ProfileRequest;
-use crate::session::subject::Subject;
 use crate::session::{Request, Requests, Route};
 use jiff::Timestamp;
 use runtail_api::ApiError;
-use runtail_core::config::edit::{edited_profile, name_of, profile_template};
-use runtail_core::config::{ConfigError, Draft, Profile, SecretSource, looks_like_key};
+use runtail_core::config::{Config, ConfigError, Draft, Profile};
 use std::sync::Arc;
 
 /// Returns the only agent server of profiles without a control plane: there is nothing else to choose.
@@ -43,16 +41,11 @@ impl Catalog {
             ProfileRequest::Try(name, then) => self.try_profile(&name, then),
             ProfileRequest::Test(name) => self.test_profile(&name),
             ProfileRequest::UseAnyway(name) => self.use_anyway(&name),
-            ProfileRequest::Edit(name) => self.edit_profile(name.as_deref()),
-            ProfileRequest::Define(was, text) => self.define_edited(was, text),
+            ProfileRequest::Edit(name) => self.edit_profile(name),
             ProfileRequest::DraftFile => self.draft_file(),
             ProfileRequest::Import => match &self.origin.file {
                 None => Requests::error("No home directory found; use --config FILE."),
                 Some(file) => Effect::DraftImport(file.clone()).into(),
-            },
-            ProfileRequest::Restore(is_on) => match &self.origin.file {
-                None => Requests::error("No home directory found; use --config FILE."),
-                Some(file) => Effect::DraftRestore(file.clone(), is_on).into(),
             },
         }
     }
@@ -226,136 +219,37 @@ impl Catalog {
         out
     }
 
-    /// Opens the editor for a profile, or for a new one.
-    fn edit_profile(&self, name: Option<&str>) -> Requests {
-        let key = name
-            .and_then(|name| self.known(name))
-            .and_then(|known| known.profile.key.as_ref());
-        if let (Some(name), Some(SecretSource::Command(words))) = (name, key)
-            && words.iter().any(|word| looks_like_key(word))
-        {
-            return Requests::error(format!(
-                "The command of {name} has a key in it, so the profile isn't shown here. Change it in the file."
-            ));
-        }
-        let mut text = self.text_of(name);
-        if name.is_none() && self.known("us").is_none() {
-            // The template's region is a better name than "new".
-            text = text.replacen("[profiles.new]", "[profiles.us]", 1);
-        }
-        Route::Edit(Subject::Profile(name.map(Into::into)), text).into()
-    }
-
-    /// Defines an edited profile. One that gets another name is only renamed in the file, which is shown first: what is open of it
-    /// would close.
-    fn define_edited(&mut self, was: Option<Arc<str>>, text: String) -> Requests {
-        let new = name_of(&text).unwrap_or_default();
-        let is_renamed = was.as_deref() != Some(new.as_str());
-        if is_renamed && self.known(&new).is_some() {
-            return Requests::error(format!(
-                "There is already a profile named {new}. Nothing was changed."
-            ));
-        }
-        let Some((was, known)) = was
-            .filter(|_| is_renamed)
-            .and_then(|was| Some((was.clone(), self.known(&was)?)))
-        else {
-            return Request::DefineProfile(text).into();
-        };
-        match (&known.filed, &self.origin.file) {
-            (Some(_), Some(_)) if self.origin.names.iter().any(|name| **name == *was) => {
-                Requests::error(format!(
-                    "{was} was chosen on the command line, so it can't be renamed in this session. Nothing was changed."
-                ))
-            }
-            (Some(_), Some(file)) => {
-                // Closing the form keeps its draft, for the case that nothing is written.
-                let effect = Effect::DraftRename(file.clone(), was, text.into());
-                Requests::from(Request::Close).and(effect)
-            }
-            _ => {
-                if self.used(&was).is_none() {
-                    self.all
-                        .retain(|known| known.profile.name != *was || known.typed.is_none());
-                }
-                Request::DefineProfile(text).into()
-            }
+    /// Opens the file at a profile.
+    fn edit_profile(&self, name: String) -> Requests {
+        let is_filed = self.known(&name).is_some_and(|known| known.filed.is_some());
+        match &self.origin.file {
+            Some(file) if is_filed => Effect::EditFile(file.clone(), name).into(),
+            _ => Requests::info(format!(
+                "{name} is not in a file, so there is nothing to edit."
+            )),
         }
     }
 
-    /// Drafts the file with the edited text of one profile, if it differs from the file.
-    pub fn draft_of(&self, text: &str) -> Option<Effect> {
-        let typed = self.known(&name_of(text)?)?.typed.clone()?;
-        Some(Effect::DraftFile(self.origin.file.clone()?, vec![typed]))
-    }
-
-    /// Defines a profile for this session by its text (see [`runtail_core::config::edit`]). Does not write the file.
+    /// Defines a profile for this session by the text of a new one. Does not write the file.
     ///
     /// # Errors
-    /// The problem of the text, with its position.
+    /// The problem of the text.
     pub fn define(&mut self, text: &str) -> Result<Requests, ConfigError> {
-        let mut profile = self.read(text)?;
+        let mut profiles = Config::parse(text, self.origin.file.as_deref())?.profiles;
+        let Some(mut profile) = profiles.pop() else {
+            return Ok(Requests::none());
+        };
+        profile.seal(self.origin.read_only, self.origin.write);
         let name = profile.name.clone();
-        // The key of the demo has no source that the text could name.
-        let given = self
-            .known(&name)
-            .and_then(|known| known.profile.key.clone());
-        if let (None, Some(given @ SecretSource::Given(_))) = (&profile.key, given) {
-            profile.key = Some(given);
-        }
         if self.known(&name).is_none() {
             self.all.push(ProfileEntry::of(profile.clone()));
         }
         if let Some(known) = self.known_mut(&name) {
             known.define(profile);
-            let is_filed = known
-                .filed
-                .as_ref()
-                .is_some_and(|(filed, _)| *filed == known.profile);
-            known.typed = (!is_filed).then(|| text.into());
+            known.typed = Some(text.into());
         }
         self.selection.prefer(name.clone());
-        if self.used(&name).is_some() {
-            return Ok(self.redefine(self.in_use.clone()));
-        }
-        // If no profile is used yet, there is none to keep.
-        let then = if self.in_use.is_empty() {
-            AfterTest::Use
-        } else {
-            AfterTest::Nothing
-        };
-        Ok(self.try_profile(&name, then))
-    }
-
-    /// Parses the text of one profile like [`Self::define`], without changing anything.
-    ///
-    /// # Errors
-    /// The problem of the text, with its position.
-    pub fn read(&self, text: &str) -> Result<Profile, ConfigError> {
-        let Origin {
-            file,
-            read_only,
-            write,
-            ..
-        } = &self.origin;
-        // Unknown settings that it had before are kept.
-        let before = name_of(text)
-            .map(|name| self.text_of(Some(&name)))
-            .unwrap_or_default();
-        let mut profile = edited_profile(text, &before, file.as_deref())?;
-        profile.seal(*read_only, *write);
-        Ok(profile)
-    }
-
-    /// Returns the text for editing a profile, or the template of a new one.
-    pub fn text_of(&self, name: Option<&str>) -> String {
-        let known = name.and_then(|name| self.known(name));
-        let filed =
-            |known: &ProfileEntry| known.filed.as_ref().and_then(|(_, table)| table.clone());
-        match known.and_then(|known| known.typed.clone().or_else(|| filed(known))) {
-            Some(text) => text.to_string(),
-            None => profile_template(known.map(|known| &known.profile)),
-        }
+        Ok(self.try_profile(&name, AfterTest::Use))
     }
 
     /// Prepares the file with the unsaved profiles.
@@ -376,11 +270,10 @@ impl Catalog {
     pub fn on_saved(&mut self, result: Result<Box<Draft>, ConfigError>) -> Requests {
         match result {
             Ok(draft) => {
-                // Later edits are not in the file.
-                let is_in = |typed: &str| draft.typed().any(|text| text == typed);
                 for known in &mut self.all {
-                    let is_renamed = draft.renamed() == Some(known.profile.name.as_str());
-                    known.typed.take_if(|typed| is_renamed || is_in(typed));
+                    known
+                        .typed
+                        .take_if(|typed| draft.typed().any(|text| text == &**typed));
                 }
                 Requests::info(format!("{} was written.", draft.path.display()))
             }

@@ -56,8 +56,7 @@ impl Component for ProfilesPage {
             Action::Test => ProfileRequest::Test(name),
             Action::Anyway if has_failed(cx, &name) => ProfileRequest::UseAnyway(name),
             Action::Anyway => ProfileRequest::Try(name, AfterTest::Switch),
-            Action::Add => ProfileRequest::Edit(None),
-            Action::Edit => ProfileRequest::Edit(Some(name)),
+            Action::Edit => ProfileRequest::Edit(name),
             Action::Save => ProfileRequest::DraftFile,
             _ => return Requests::none(),
         };

@@ -95,14 +95,6 @@ pub(super) const ROWS: Rows = &[(
             "Inbox: what waits for you, and what failed",
         ),
         bind(
-            "app.glance",
-            "P",
-            Glance,
-            "at a glance",
-            "Show the counts at a glance",
-            "At a glance: counts above the list, then a page",
-        ),
-        bind(
             "app.notices",
             "!",
             Notices,
@@ -161,7 +153,7 @@ pub(super) const ROWS: Rows = &[(
             Profiles,
             "profiles",
             "Open the profiles",
-            "Profiles: use, switch, test, add, edit, save",
+            "Profiles: use, switch, test, edit, save",
         ),
         bind("move.up", "Up k", Up, "up", "Move up", "One line up"),
         bind(

@@ -5,17 +5,6 @@ use super::{Rows, bind, write};
 
 pub(super) const ROWS: Rows = &[
     (
-        Context::Glance,
-        &[bind(
-            "glance.open",
-            "Enter",
-            Open,
-            "open",
-            "Open the deployment",
-            "Open the deployment, or the inbox if threads wait",
-        )],
-    ),
-    (
         Context::Logs,
         &[
             bind(

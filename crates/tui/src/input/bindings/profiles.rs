@@ -32,20 +32,12 @@ pub(super) const ROWS: Rows = &[
                 "Use it alone once it was checked; after a failed check, use it anyway",
             ),
             bind(
-                "profiles.add",
-                "a",
-                Add,
-                "add",
-                "Add a profile",
-                "Add a profile",
-            ),
-            bind(
                 "profiles.edit",
                 "Enter",
                 Edit,
                 "edit",
-                "Edit the profile",
-                "Edit it in a form, then show the changed lines of the file",
+                "Edit the profile in its file",
+                "Open the file at its line in $EDITOR",
             ),
             bind(
                 "profiles.save",

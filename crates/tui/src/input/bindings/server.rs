@@ -197,14 +197,6 @@ pub(super) const ROWS: Rows = &[
                 "Approve everything",
                 "Open the answer with everything approved",
             ),
-            write(
-                "inbox.answer_rules",
-                "ctrl-r",
-                AnswerByRules,
-                "answer by rules",
-                "Answer by rules",
-                "Answer the threads that [[answer]] rules match",
-            ),
             bind(
                 "inbox.explain",
                 "e",

@@ -42,7 +42,6 @@ use std::time::Duration;
 pub use checkpoint::{OfHistory, ShownCheckpoint};
 pub use find::{Found, Landmark};
 pub use head::Cancelling;
-pub use rates::sum_of_rates;
 pub use time_travel::{Past, Playhead, Speed};
 
 /// The views of a stream, in the order of their keys.
