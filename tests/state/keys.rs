@@ -49,7 +49,7 @@ fn graph(size: (u16, u16)) -> Dash {
 }
 
 /// The streams.
-const STREAMS: [Screen; 16] = [
+const STREAMS: [Screen; 15] = [
     ("Messages", |size| thread(size, "1")),
     ("Updates", |size| thread(size, "2")),
     ("State", |size| thread(size, "3")),
@@ -59,7 +59,6 @@ const STREAMS: [Screen; 16] = [
     ("Custom", |size| thread(size, "6")),
     ("Raw", |size| thread(size, "7")),
     ("Delivery", |size| thread(size, "8")),
-    ("all counters", |size| thread(size, "8d")),
     ("Graph", graph),
     ("observed graph", |size| thread(size, "9")),
     ("History", |size| {

@@ -301,12 +301,7 @@ fn view_hints(viewer: &Viewer) -> Vec<Hint> {
             ]
         }
         View::State => vec![("stream.open", Some("fold")), ("stream.compare", None)],
-        View::Timeline => vec![
-            ("stream.open", Some("go to messages")),
-            ("stream.unfold_all", Some("zoom")),
-            ("stream.collapse", Some("critical path only")),
-            ("stream.export", Some("sort")),
-        ],
+        View::Timeline => vec![("stream.open", Some("go to messages"))],
         View::Raw | View::Custom => {
             let label = if viewer.as_received {
                 "summary"
@@ -319,7 +314,6 @@ fn view_hints(viewer: &Viewer) -> Vec<Hint> {
             ("stream.open", Some("go there")),
             ("stream.next_problem", Some("next problem")),
             ("app.copy", Some("copy as text")),
-            ("stream.details", Some("all counters")),
         ],
         View::Graph => {
             let mut ids = vec![

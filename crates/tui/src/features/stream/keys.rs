@@ -20,7 +20,7 @@ impl StreamState {
             }
             Action::Beside => self.tabs.all().len() > 1,
             // A checkpoint is copied from the server.
-            Action::Describe => has_server && viewer.thread_id.is_some() || view == View::Delivery,
+            Action::Describe => has_server && viewer.thread_id.is_some(),
             Action::Again => has_server || view != View::History,
             Action::Answer
             | Action::Approve
@@ -66,10 +66,7 @@ impl StreamState {
 
 fn can_in_timeline(viewer: &Viewer, action: Action) -> bool {
     match action {
-        Action::Open | Action::Left | Action::Right | Action::Collapse | Action::Export => {
-            viewer.has_bars()
-        }
-        Action::FoldAll | Action::UnfoldAll => viewer.has_time_axis(),
+        Action::Open | Action::Left | Action::Right => viewer.has_bars(),
         _ => true,
     }
 }
@@ -80,7 +77,7 @@ fn can_in_delivery(viewer: &Viewer, action: Action) -> bool {
         Action::NextMatch | Action::PrevMatch if viewer.searched().is_empty() => viewer
             .delivery_problem(action == Action::NextMatch)
             .is_some(),
-        Action::Describe | Action::Copy => viewer.has_delivery(),
+        Action::Copy => viewer.has_delivery(),
         _ => true,
     }
 }

@@ -63,13 +63,12 @@ pub(super) const ROWS: Rows = &[
                 "-",
                 FoldAll,
                 "fold all",
-                "Fold all (Timeline: zoom out)",
-                "Fold all, or unfold all; in Timeline: zoom",
+                "Fold all",
+                "Fold all, or unfold all",
             )
-            .only_in(&["State", "Timeline", "Graph"])
+            .only_in(&["State", "Graph"])
             .in_view(&[
                 ("State", "Fold all, or unfold all"),
-                ("Timeline", "Zoom out or in"),
                 ("Graph", "Fold or unfold all groups"),
             ]),
             bind(
@@ -77,27 +76,22 @@ pub(super) const ROWS: Rows = &[
                 "+",
                 UnfoldAll,
                 "unfold all",
-                "Unfold all (Timeline: zoom in)",
+                "Unfold all",
                 "",
             )
-            .only_in(&["State", "Timeline", "Graph"])
-            .in_view(&[
-                ("State", "Unfold all"),
-                ("Timeline", "Zoom in"),
-                ("Graph", "Unfold all groups"),
-            ]),
+            .only_in(&["State", "Graph"])
+            .in_view(&[("State", "Unfold all"), ("Graph", "Unfold all groups")]),
             bind(
                 "stream.collapse",
                 "c",
                 Collapse,
                 "collapse",
                 "Collapse unchanged or idle parts",
-                "History: equal keys; Timeline: critical path; Graph: what is idle",
+                "History: equal keys; Graph: what is idle",
             )
-            .only_in(&["History", "Timeline", "Graph"])
+            .only_in(&["History", "Graph"])
             .in_view(&[
                 ("History", "Show or hide equal keys"),
-                ("Timeline", "Show only the critical path"),
                 ("Graph", "Fold what is idle"),
             ]),
             bind(
@@ -165,8 +159,7 @@ pub(super) const ROWS: Rows = &[
             .only_in(&[
                 "Messages", "Updates", "State", "Timeline", "Runs", "Custom", "Raw", "Delivery",
                 "Graph",
-            ])
-            .in_view(&[("Timeline", "Sort: start, duration, self time")]),
+            ]),
             bind(
                 "stream.modes",
                 "M",
@@ -267,10 +260,7 @@ pub(super) const ROWS: Rows = &[
                 "Show the state and record",
                 "The thread's state and record as the server has them",
             )
-            .in_view(&[
-                ("Delivery", "Show or hide all counters"),
-                ("History", "Show the checkpoint in full"),
-            ]),
+            .in_view(&[("History", "Show the checkpoint in full")]),
             bind(
                 "stream.bisect",
                 "B",

@@ -36,8 +36,7 @@ impl Component for StreamState {
                 viewer.play_from_start();
                 return Requests::none();
             }
-            let is_counters = viewer.view() == View::Delivery && action == Action::Describe;
-            if acts_on_server(action) && !is_counters {
+            if acts_on_server(action) {
                 return Requests::info("This is a recording; there is no server.");
             }
         }

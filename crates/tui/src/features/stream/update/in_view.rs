@@ -113,16 +113,6 @@ impl StreamState {
             .filter(|viewer| viewer.view() == View::Timeline)?;
         match action {
             Action::Left | Action::Right => viewer.bar_sideways(action == Action::Right),
-            Action::UnfoldAll | Action::FoldAll => viewer.zoom_bars(action == Action::UnfoldAll),
-            Action::Export => {
-                let order = viewer.sort_bars();
-                return Some(Requests::info(format!(
-                    "Bars are ordered by {order}. :export saves the view."
-                )));
-            }
-            Action::Collapse => {
-                viewer.toggle_critical_path();
-            }
             Action::Open => viewer.show(View::Messages),
             Action::NextMatch | Action::PrevMatch if viewer.searched().is_empty() => {
                 if !viewer.next_bar_of_interest(action == Action::NextMatch) {
@@ -141,9 +131,6 @@ impl StreamState {
             .shown_mut()
             .filter(|viewer| viewer.view() == View::Delivery)?;
         match action {
-            Action::Describe => {
-                viewer.toggle_counters();
-            }
             Action::Open => {
                 viewer.go_to_delivered();
             }

@@ -1,4 +1,4 @@
-//! The Timeline's own keys: folding, zoom, order, and the steps between runs.
+//! The Timeline's own keys: folding, and the steps between runs.
 
 use super::{View, Viewer};
 use crate::widgets::line::Line;
@@ -24,21 +24,14 @@ impl Viewer {
         !self.bars.is_empty()
     }
 
-    /// Returns whether the Timeline has times, which can be zoomed.
-    pub fn has_time_axis(&self) -> bool {
-        self.bars.has_axis()
-    }
-
     fn bar_key(&self) -> u64 {
         self.place(View::Timeline).cursor.key
     }
 
-    /// Pans a zoomed Timeline; otherwise unfolds the bar under the cursor, folds it, or moves to its parent.
+    /// Unfolds the bar under the cursor, folds it, or moves to its parent.
     pub fn bar_sideways(&mut self, forward: bool) {
         let key = self.bar_key();
-        if self.bars.is_zoomed() {
-            self.bars.pan(forward);
-        } else if forward {
+        if forward {
             self.bars.unfold(key);
         } else if let Some(parent) = self.bars.fold(&self.projections.timeline, key) {
             self.move_in_view(|place, rows, height| {
@@ -52,22 +45,6 @@ impl Viewer {
                 )
             });
         }
-    }
-
-    /// Shows less or more of the time around the bar under the cursor.
-    pub fn zoom_bars(&mut self, nearer: bool) {
-        let key = self.bar_key();
-        self.bars.zoom(key, nearer);
-    }
-
-    /// Changes the order of the bars. Returns its name.
-    pub fn sort_bars(&mut self) -> &'static str {
-        self.bars.sort()
-    }
-
-    /// Shows only the critical path, or everything again. Returns whether only the path is shown.
-    pub fn toggle_critical_path(&mut self) -> bool {
-        self.bars.toggle_critical()
     }
 
     /// Moves to the next or previous failed bar, or to another run. Returns false if there is none.

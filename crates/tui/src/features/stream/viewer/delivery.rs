@@ -1,7 +1,6 @@
-//! The rows of the Delivery view: a summary, or all counters.
+//! The rows of the Delivery view.
 
 use super::{View, Viewer};
-use crate::features::stream::views;
 use crate::features::stream::views::delivery_summary::Summary;
 use crate::widgets::scroll::LinePos;
 use jiff::Timestamp;
@@ -12,13 +11,11 @@ use runtail_stream::Seq;
 const FEW_EVENTS: u64 = 2_000;
 
 /// What the rows were computed for: the second, the width, and what they show.
-type Version = (i64, usize, u64, bool);
+type Version = (i64, usize, u64);
 
 /// How the Delivery view is shown.
 #[derive(Debug, Default)]
 pub(super) struct DeliveryState {
-    /// Whether all counters are shown instead of the summary.
-    pub all_counters: bool,
     pub prices: Prices,
     /// Number of rows with problems, which come first.
     problems: usize,
@@ -39,27 +36,12 @@ impl Viewer {
         } else {
             FEW_EVENTS
         };
-        let version = (now.as_second(), width, events, self.delivery.all_counters);
+        let version = (now.as_second(), width, events);
         if self.delivery.version.replace(version) == Some(version) && received >= FEW_EVENTS && open
         {
             return;
         }
-        (self.delivery_rows, self.delivery.problems) = match self.delivery.all_counters {
-            true => {
-                let has_server = !self.is_recording();
-                let options = views::delivery::Options {
-                    now,
-                    open,
-                    has_server,
-                    width,
-                };
-                (
-                    views::delivery::rows(&self.projections, &self.event_log, options, &self.tz),
-                    0,
-                )
-            }
-            false => self.summary(now, open, width).rows(),
-        };
+        (self.delivery_rows, self.delivery.problems) = self.summary(now, open, width).rows();
         if !self.reports_delivery() {
             self.delivery_rows = Vec::new();
         }
@@ -95,16 +77,6 @@ impl Viewer {
     /// Returns the summary of the delivery as text.
     pub(super) fn delivery_text(&self) -> String {
         self.summary(self.now, self.is_open(), usize::MAX).text()
-    }
-
-    /// Shows all counters, or the summary again. Returns whether all are shown.
-    pub fn toggle_counters(&mut self) -> bool {
-        self.delivery.all_counters = !self.delivery.all_counters;
-        self.delivery.version = None;
-        self.update_place(View::Delivery, |place, rows, height| {
-            place.to_start(rows, height)
-        });
-        self.delivery.all_counters
     }
 
     /// Returns whether there is anything to report.

@@ -201,16 +201,7 @@ impl Viewer {
                 part.add(Chunk::Record(Box::new(Record::End(self.totals()))));
             }
         } else {
-            let rows = views::delivery::export_rows(
-                &self.projections,
-                &self.event_log,
-                self.now,
-                &self.tz,
-            );
-            let text =
-                |line: &crate::widgets::line::Line| line.text().trim_end().to_string() + "\n";
-            let all: String = rows.iter().map(|row| text(&row.line)).collect();
-            let text = format!("{}\n{all}", self.delivery_text());
+            let text = self.delivery_text();
             match format {
                 Format::Markdown => part.add(Chunk::Code("", text.into())),
                 _ => part.text(text),

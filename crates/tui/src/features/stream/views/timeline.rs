@@ -231,10 +231,6 @@ pub struct Shown {
     /// Which of the runs, from 1, and how many there are.
     pub nth: (usize, usize),
     pub evicted: u64,
-    /// `None` for the whole run.
-    pub window: Option<Window>,
-    pub order: Option<&'static str>,
-    pub only_critical: bool,
     /// Whether another line of the page shows the outcome of this run.
     pub has_badge: bool,
     pub now: Timestamp,
@@ -281,7 +277,7 @@ pub fn head(
         && let Some(axis) = &picture.axis
     {
         lines.push(overview(picture, axis, attempt, grid));
-        lines.push(bracket(axis, (attempt, picture.is_waiting), shown, grid));
+        lines.push(about(axis, (attempt, picture.is_waiting), grid));
     }
     let has_bars = attempts.iter().any(|attempt| !attempt.children.is_empty());
     let is_estimated = |attempt: &&Attempt| {
@@ -297,7 +293,7 @@ pub fn head(
         ));
     }
     if has_bars {
-        lines.push(columns(picture, shown, grid));
+        lines.push(columns(picture, grid));
     }
     lines
 }
@@ -389,55 +385,26 @@ fn overview(picture: &Picture, axis: &Axis, attempt: &Attempt, grid: &Grid) -> L
     line
 }
 
-/// Returns the row that marks the visible part of the run.
-fn bracket(
-    axis: &Axis,
-    (attempt, is_waiting): (&Attempt, bool),
-    shown: Shown,
-    grid: &Grid,
-) -> Line {
-    let room = grid.overview();
-    let whole = Window::whole(axis.length);
-    let (first, cells) = shown.window.unwrap_or(whole).columns_in(axis.length, room);
-    let mut line = Line::plain(&" ".repeat(STEP_WIDTH + first));
-    let bracket = match cells {
-        0 | 1 => "‖".to_string(),
-        cells => format!("[{}]", "═".repeat(cells - 2)),
-    };
-    line.push_accent(&bracket);
-    super::pad(&mut line, STEP_WIDTH + room + 2);
-    let part = match shown.window {
-        None if attempt.cut_before.is_some() => "loaded steps shown".to_string(),
-        None => "whole run shown".to_string(),
-        Some(window) => format!("{} to {} shown", span(window.from), span(window.to)),
-    };
-    let only = if shown.only_critical {
-        Some("critical path only".to_string())
-    } else {
-        None
-    };
+/// Returns the row about the axis: its clock, and the times that are cut out.
+fn about(axis: &Axis, (attempt, is_waiting): (&Attempt, bool), grid: &Grid) -> Line {
+    let mut line = Line::new();
+    super::pad(&mut line, STEP_WIDTH + grid.overview() + 2);
     let waited = axis.waited();
-    let waited = (!waited.is_zero()).then(|| format!("{} waiting cut at ◆", span(waited)));
-    let waits = is_waiting.then(|| "waiting since ◆".to_string());
-    let order = shown.order.map(|order| format!("by {order}"));
     let parts = [
-        waits,
-        only,
-        Some(part),
-        order,
+        is_waiting.then(|| "waiting since ◆".to_string()),
+        attempt.cut_before.map(|_| "loaded steps shown".to_string()),
         Some(clock(attempt).to_string()),
-        waited,
+        (!waited.is_zero()).then(|| format!("{} waiting cut at ◆", span(waited))),
     ];
     line.push_dim(&parts.into_iter().flatten().collect::<Vec<_>>().join(" · "));
     line
 }
 
 /// Returns the names of the columns, with the ticks of the axis.
-fn columns(picture: &Picture, shown: Shown, grid: &Grid) -> Line {
+fn columns(picture: &Picture, grid: &Grid) -> Line {
     let mut line = Line::dim("STEP  NODE · CALL");
     if let Some(axis) = picture.axis.as_ref().filter(|_| grid.axis > 0) {
-        let window = shown.window.unwrap_or(Window::whole(axis.length));
-        for (column, label) in window.ticks(grid.axis) {
+        for (column, label) in Window::whole(axis.length).ticks(grid.axis) {
             super::pad(&mut line, grid.left() + column);
             line.push_dim(&label);
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// Minimum columns of a tick's label.
 const MIN_TICK_WIDTH: usize = 12;
-/// Maximum zoom: the shortest time that fills the axis.
+/// The shortest time that fills the axis.
 const MIN_WINDOW: Duration = Duration::from_millis(1);
 /// The lengths that the axis of a running run grows to, so that bars don't shrink constantly.
 const LENGTHS: [u64; 30] = [
@@ -96,42 +96,6 @@ impl Window {
         self.to.saturating_sub(self.from).max(MIN_WINDOW)
     }
 
-    /// Returns a window of half or twice the length around a time, within an axis.
-    #[must_use]
-    pub fn zoomed(self, nearer: bool, around: Duration, length: Duration) -> Window {
-        let wanted = if nearer {
-            self.length() / 2
-        } else {
-            self.length() * 2
-        };
-        let wanted = wanted.clamp(MIN_WINDOW.min(length), length.max(MIN_WINDOW));
-        Window {
-            from: around.saturating_sub(wanted / 2),
-            to: Duration::ZERO,
-        }
-        .moved(wanted, length)
-    }
-
-    /// Returns the window moved by a quarter of its length, within an axis.
-    #[must_use]
-    pub fn panned(self, forward: bool, length: Duration) -> Window {
-        let by = self.length() / 4;
-        let from = if forward {
-            self.from + by
-        } else {
-            self.from.saturating_sub(by)
-        };
-        Window { from, ..self }.moved(self.length(), length)
-    }
-
-    fn moved(self, wanted: Duration, length: Duration) -> Window {
-        let from = self.from.min(length.saturating_sub(wanted));
-        Window {
-            from,
-            to: from + wanted,
-        }
-    }
-
     /// Returns the column of an offset, as a fraction.
     fn place(&self, at: Duration, columns: usize) -> f64 {
         (at.as_secs_f64() - self.from.as_secs_f64()) / self.length().as_secs_f64() * columns as f64
@@ -178,14 +142,6 @@ impl Window {
             }
         }
         ticks
-    }
-
-    /// Returns the columns of the window in a strip of the whole axis.
-    pub fn columns_in(&self, length: Duration, columns: usize) -> (usize, usize) {
-        match Window::whole(length).cells((self.from, self.to), columns) {
-            Cells::At(first, cells) => (first, cells),
-            Cells::Before | Cells::After => (0, columns),
-        }
     }
 }
 
@@ -318,29 +274,6 @@ mod tests {
                 (48, "1.9s".into())
             ]
         );
-    }
-
-    #[test]
-    fn zoom_keeps_the_cursor_in_view_and_ends_at_the_edges() {
-        let whole = Window::whole(ms(1_000));
-        let near = whole.zoomed(true, ms(900), ms(1_000));
-        assert_eq!(
-            near,
-            Window {
-                from: ms(500),
-                to: ms(1_000)
-            }
-        );
-        assert_eq!(
-            near.panned(false, ms(1_000)),
-            Window {
-                from: ms(375),
-                to: ms(875)
-            }
-        );
-        assert_eq!(near.panned(true, ms(1_000)), near);
-        assert_eq!(near.zoomed(false, ms(900), ms(1_000)), whole);
-        assert_eq!(near.columns_in(ms(1_000), 40), (20, 20));
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub fn step(timeline: &Timeline, bar: &Bar) -> String {
 }
 
 /// Returns the line of a bar: its step, its branch in the tree, its cells, its times and a note.
-pub fn bar(row: BarRow<'_>, picture: &Picture, window: Option<Window>, grid: &Grid) -> Line {
+pub fn bar(row: BarRow<'_>, picture: &Picture, grid: &Grid) -> Line {
     // Of a long path, the step in its own graph is the most useful.
     let step = match row
         .step
@@ -66,7 +66,7 @@ pub fn bar(row: BarRow<'_>, picture: &Picture, window: Option<Window>, grid: &Gr
             &mut line,
             row,
             (times, end),
-            window.unwrap_or(Window::whole(length)),
+            Window::whole(length),
             grid.axis,
         );
     }

@@ -3,16 +3,14 @@
 
 use super::timeline as lines;
 use super::timeline::{Grid, Needed, Shown};
-use super::timeline_axis::Window;
 use super::timeline_bar::{self as bars, BarRow};
 use super::timeline_foot::foot;
-use super::timeline_picture::{BarTimes, Group, Picture, groups};
+use super::timeline_picture::{Group, Picture, groups};
 use crate::widgets::line::Line;
 use crate::widgets::scroll::Place;
 use jiff::Timestamp;
 use runtail_stream::Seq;
 use runtail_stream::projection::{Attempt, BarKind, BarState, Projections, Timeline};
-use std::cmp::Reverse;
 use std::collections::HashSet;
 
 /// Number of bars above which the picture is computed at most once a second.
@@ -43,34 +41,6 @@ pub struct Branch {
     pub forked: bool,
     /// The number of folded bars in it.
     pub hidden: u32,
-}
-
-/// The order of the bars at each level.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Order {
-    #[default]
-    Start,
-    Duration,
-    Own,
-}
-
-impl Order {
-    /// Returns its name on the screen.
-    pub fn word(self) -> &'static str {
-        match self {
-            Order::Start => "start",
-            Order::Duration => "duration",
-            Order::Own => "self time",
-        }
-    }
-
-    fn next(self) -> Order {
-        match self {
-            Order::Start => Order::Duration,
-            Order::Duration => Order::Own,
-            Order::Own => Order::Start,
-        }
-    }
 }
 
 impl Row {
@@ -117,9 +87,6 @@ pub struct TimelineRows {
     pictured: Option<(Version, i64)>,
     /// The version and the group of the rows.
     shown: Option<(Version, usize)>,
-    order: Order,
-    only_critical: bool,
-    window: Option<Window>,
     /// The columns that names and notes need, and the picture and the rows that they were measured for.
     needed: Needed,
     measured: Option<Measured>,
@@ -167,11 +134,7 @@ impl TimelineRows {
         if self.shown.is_none_or(|(before, _)| before != version) {
             self.groups = groups(timeline);
         }
-        let before = self.at;
         self.choose(timeline, frame.anchor);
-        if before != self.at {
-            self.window = None;
-        }
         self.compute_picture(projections, version);
         let renumbered = self.rebuild(timeline, (version, self.at), place);
         self.around_rows(projections, frame);
@@ -233,10 +196,6 @@ impl TimelineRows {
         if !is_same || !is_current {
             self.picture = Picture::of(projections, group, self.now);
             self.pictured = Some((version, second));
-            // The rows depend on the picture.
-            if self.only_critical || self.order != Order::Start {
-                self.shown = None;
-            }
         }
     }
 
@@ -277,29 +236,15 @@ impl TimelineRows {
                 .all(|(old, new)| old.shows_same_item(new))
     }
 
-    /// Returns the shown bars among siblings, in order.
-    fn children(&self, timeline: &Timeline, keys: &[u64]) -> Vec<u64> {
-        let times = |key: &u64| self.picture.bar(*key);
-        let is_shown =
-            |key: &&u64| !self.only_critical || times(key).is_none_or(|times| times.is_critical);
-        let mut shown: Vec<u64> = keys
-            .iter()
-            .filter(is_shown)
-            .copied()
-            .filter(|key| timeline.bar(*key).is_some())
-            .collect();
-        let took = |times: &BarTimes| times.span.map(|(from, to)| to.saturating_sub(from));
-        match self.order {
-            Order::Start => {}
-            Order::Duration => shown.sort_by_key(|key| Reverse(times(key).and_then(took))),
-            Order::Own => shown.sort_by_key(|key| Reverse(times(key).map(|times| times.own))),
-        }
-        shown
+    /// Returns the bars among siblings that are still kept.
+    fn children(timeline: &Timeline, keys: &[u64]) -> Vec<u64> {
+        let is_kept = |key: &&u64| timeline.bar(**key).is_some();
+        keys.iter().filter(is_kept).copied().collect()
     }
 
     fn branches(&mut self, timeline: &Timeline, attempt: &Attempt) {
         let mut levels: Vec<(Vec<u64>, usize)> =
-            vec![(self.children(timeline, &attempt.children), 0)];
+            vec![(Self::children(timeline, &attempt.children), 0)];
         let (mut more, mut forked) = (0_u64, false);
         while let Some((keys, at)) = levels.last_mut() {
             let Some(&key) = keys.get(*at) else {
@@ -318,22 +263,19 @@ impl TimelineRows {
                 .unwrap_or_default();
             let follows = match depth {
                 // At the top level only the nodes of one step are siblings.
-                0 if self.order == Order::Start && !self.only_critical => {
+                0 => {
                     let next = rest.iter().filter_map(|key| timeline.bar(*key));
                     let next = next.take(4).find(|bar| bar.kind == BarKind::Node);
                     bar.kind == BarKind::Node && next.is_some_and(|next| !next.leads)
                 }
-                0 => false,
                 _ => !rest.is_empty(),
             };
             let bit = 1 << depth.min(63);
             more = if follows { more | bit } else { more & !bit };
             if depth == 0 {
-                let is_branch =
-                    follows || !bar.leads && self.order == Order::Start && !self.only_critical;
-                forked = bar.kind == BarKind::Node && is_branch;
+                forked = bar.kind == BarKind::Node && (follows || !bar.leads);
             }
-            let inside = self.children(timeline, &bar.children);
+            let inside = Self::children(timeline, &bar.children);
             let folded = !inside.is_empty() && self.folded.contains(&key);
             let hidden = if folded { size(timeline, &inside) } else { 0 };
             let depth = u16::try_from(depth).unwrap_or(u16::MAX);
@@ -361,9 +303,6 @@ impl TimelineRows {
         let shown = Shown {
             nth,
             evicted: projections.timeline.evicted_attempts(),
-            window: self.window,
-            order: (self.order != Order::Start).then(|| self.order.word()),
-            only_critical: self.only_critical,
             has_badge: frame.has_badge,
             now: frame.now,
         };
@@ -471,12 +410,7 @@ impl TimelineRows {
                 let row = self.bar_row(timeline, branch)?;
                 let step = bars::step(timeline, row.bar);
                 let grid = Grid::new(width, self.needed);
-                bars::bar(
-                    BarRow { step: &step, ..row },
-                    &self.picture,
-                    self.window,
-                    &grid,
-                )
+                bars::bar(BarRow { step: &step, ..row }, &self.picture, &grid)
             }
         })
     }
@@ -504,57 +438,6 @@ impl TimelineRows {
             && self.folded.remove(&branch.key)
         {
             self.shown = None;
-        }
-    }
-
-    /// Shows the bars in the next order. Returns its name.
-    pub fn sort(&mut self) -> &'static str {
-        self.order = self.order.next();
-        self.shown = None;
-        self.order.word()
-    }
-
-    /// Shows only the critical path, or everything again. Returns whether only the path is shown.
-    pub fn toggle_critical(&mut self) -> bool {
-        self.only_critical = !self.only_critical;
-        self.shown = None;
-        self.only_critical
-    }
-
-    /// Returns whether the times of the bars are known.
-    pub fn has_axis(&self) -> bool {
-        self.picture.axis.is_some()
-    }
-
-    /// Returns whether only a part of the run's time is shown.
-    pub fn is_zoomed(&self) -> bool {
-        self.window.is_some()
-    }
-
-    /// Shows half or twice as much time around the bar of a row.
-    pub fn zoom(&mut self, key: u64, nearer: bool) {
-        let Some(axis) = &self.picture.axis else {
-            return;
-        };
-        let window = self.window.unwrap_or(Window::whole(axis.length));
-        let span = match self.row(key) {
-            Some(Row::Bar(branch)) => self.picture.bar(branch.key).and_then(|times| times.span),
-            _ => None,
-        };
-        let (from, to) = span.unwrap_or((window.from, window.to));
-        // The middle of the visible part of the bar stays in view.
-        let (from, to) = (
-            from.clamp(window.from, window.to),
-            to.clamp(window.from, window.to),
-        );
-        let zoomed = window.zoomed(nearer, from + to.saturating_sub(from) / 2, axis.length);
-        self.window = Some(zoomed).filter(|window| *window != Window::whole(axis.length));
-    }
-
-    /// Moves the visible part of the run's time.
-    pub fn pan(&mut self, forward: bool) {
-        if let Some((window, axis)) = self.window.zip(self.picture.axis.as_ref()) {
-            self.window = Some(window.panned(forward, axis.length));
         }
     }
 
