@@ -10,6 +10,8 @@ use crate::globals::Globals;
 use crate::help;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
+use futures::FutureExt;
+use futures::future::{LocalBoxFuture, ready};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -189,40 +191,40 @@ impl Args {
 }
 
 impl Command {
-    /// Runs the command.
-    pub async fn run(self, globals: &Globals) -> Result<Exit, Failure> {
+    /// Runs the command. Each one is boxed, so that the code of all isn't one future.
+    pub fn run(self, globals: &Globals) -> LocalBoxFuture<'_, Result<Exit, Failure>> {
         use Command::*;
         match self {
-            Deployments(command) => deployments::run(globals, command).await,
-            Revisions(command) => revisions::run(globals, command).await,
-            Logs(options) => logs::run(globals, options).await,
-            Integrations(command) => integrations::run(globals, command).await,
-            Listeners(command) => listeners::run(globals, command).await,
-            Auth(command) => auth::run(globals, command).await,
-            Inbox(options) => inbox::run(globals, options).await,
-            Threads(command) => threads::run(globals, command).await,
-            Assistants(command) => assistants::run(globals, command).await,
-            Crons(command) => crons::run(globals, command).await,
-            Store(command) => store::run(globals, command).await,
-            Runs(command) => runs::run(globals, command).await,
-            Run(options) => run::run(globals, options).await,
-            Answer(options) => answer::run(globals, options).await,
-            Fork(options) => fork::run(globals, options).await,
-            Rerun(options) => rerun::run(globals, options).await,
-            Reproduce(options) => reproduce::run(globals, options).await,
-            Bisect(options) => bisect::run(globals, options).await,
-            State(command) => state::run(globals, command).await,
-            Join(options) => join::run(globals, options).await,
-            Tail(options) => tail::run(globals, options).await,
-            Sim(options) => sim::run(options).await,
-            Replay(options) => replay::run(globals, options).await,
-            Compare(options) => compare::run(globals, options).await,
-            Verify(options) => verify::run(&options).await,
-            Redact(options) => redact::run(globals, &options).await,
-            Doctor(options) => doctor::run(globals, options).await,
-            Config(command) => config::run(globals, command).await,
-            Completions(options) => completions::run(&options),
-            Man(options) => man::run(&options, Args::command()),
+            Deployments(command) => deployments::run(globals, command).boxed_local(),
+            Revisions(command) => revisions::run(globals, command).boxed_local(),
+            Logs(options) => logs::run(globals, options).boxed_local(),
+            Integrations(command) => integrations::run(globals, command).boxed_local(),
+            Listeners(command) => listeners::run(globals, command).boxed_local(),
+            Auth(command) => auth::run(globals, command).boxed_local(),
+            Inbox(options) => inbox::run(globals, options).boxed_local(),
+            Threads(command) => threads::run(globals, command).boxed_local(),
+            Assistants(command) => assistants::run(globals, command).boxed_local(),
+            Crons(command) => crons::run(globals, command).boxed_local(),
+            Store(command) => store::run(globals, command).boxed_local(),
+            Runs(command) => runs::run(globals, command).boxed_local(),
+            Run(options) => run::run(globals, options).boxed_local(),
+            Answer(options) => answer::run(globals, options).boxed_local(),
+            Fork(options) => fork::run(globals, options).boxed_local(),
+            Rerun(options) => rerun::run(globals, options).boxed_local(),
+            Reproduce(options) => reproduce::run(globals, options).boxed_local(),
+            Bisect(options) => bisect::run(globals, options).boxed_local(),
+            State(command) => state::run(globals, command).boxed_local(),
+            Join(options) => join::run(globals, options).boxed_local(),
+            Tail(options) => tail::run(globals, options).boxed_local(),
+            Sim(options) => sim::run(options).boxed_local(),
+            Replay(options) => replay::run(globals, options).boxed_local(),
+            Compare(options) => compare::run(globals, options).boxed_local(),
+            Verify(options) => async move { verify::run(&options).await }.boxed_local(),
+            Redact(options) => async move { redact::run(globals, &options).await }.boxed_local(),
+            Doctor(options) => doctor::run(globals, options).boxed_local(),
+            Config(command) => config::run(globals, command).boxed_local(),
+            Completions(options) => ready(completions::run(&options)).boxed_local(),
+            Man(options) => ready(man::run(&options, Args::command())).boxed_local(),
         }
     }
 }

@@ -249,6 +249,7 @@ impl AgentServer {
     }
 
     /// Returns the server's software, from `GET /info`. A server without that call is [`ServerKind::Other`].
+    #[boxed]
     pub async fn info(&self) -> Result<ServerInfo, ApiError> {
         let raw: Value = match self.get(&["info"], &[]).await {
             Ok(answer) => answer.json()?,
@@ -266,6 +267,7 @@ impl AgentServer {
 
     /// Returns whether an agent server responds: `GET /ok` says that it is healthy, or, where that is missing, `GET /info`
     /// names its software.
+    #[boxed]
     pub async fn is_up(&self) -> bool {
         match self
             .get(&["ok"], &[])
@@ -282,6 +284,7 @@ impl AgentServer {
     }
 
     /// Returns assistants in the server's order, with one request per page.
+    #[boxed]
     pub async fn assistants(
         &self,
         limit: usize,
@@ -291,6 +294,7 @@ impl AgentServer {
     }
 
     /// Like [`AgentServer::assistants`], as received.
+    #[boxed]
     pub async fn assistant_rows(
         &self,
         limit: usize,
@@ -316,11 +320,13 @@ impl AgentServer {
     }
 
     /// Returns an assistant as received.
+    #[boxed]
     pub async fn assistant_row(&self, id: &str) -> Result<Value, ApiError> {
         self.get(&["assistants", id], &[]).await?.json()
     }
 
     /// Returns the graph of an assistant, by its id or by the graph's name: `{nodes, edges}`. `deep` includes subgraphs.
+    #[boxed]
     pub async fn assistant_graph(&self, assistant: &str, deep: bool) -> Result<Value, ApiError> {
         let query = [("xray", "true".to_string())];
         self.get(
@@ -332,6 +338,7 @@ impl AgentServer {
     }
 
     /// Returns the graph of an assistant with its subgraphs, or without them if the server can't include them.
+    #[boxed]
     pub async fn whole_graph(&self, assistant: &str) -> Result<Value, ApiError> {
         match self.assistant_graph(assistant, true).await {
             Err(error) if matches!(error.status(), Some(400 | 422 | 500 | 501)) => {
@@ -343,6 +350,7 @@ impl AgentServer {
 
     /// Starts a run, with or without a thread, and opens its stream. Never sent twice: if the response is lost, the run may
     /// exist nevertheless.
+    #[boxed]
     pub async fn start_run(
         &self,
         thread: Option<&str>,
@@ -377,6 +385,7 @@ impl AgentServer {
 
     /// Opens the stream of an existing run. Modes are sent as a JSON list in one parameter, as the server expects; none means
     /// all. `last_event_id`: `-1` is the beginning.
+    #[boxed]
     pub async fn join_run(
         &self,
         thread: &str,
@@ -397,6 +406,7 @@ impl AgentServer {
     }
 
     /// Returns whether the server has the call that joins a run, and not this run. Both missing are a 404, but not for `OPTIONS`.
+    #[boxed]
     pub async fn is_run_missing(&self, thread: &str, run: &str) -> bool {
         let Ok(url) = self.url(&Method::GET, &["threads", thread, "runs", run, "stream"]) else {
             return false;
@@ -430,6 +440,7 @@ impl AgentServer {
     /// Opens the stream of a thread. The contract repeats the parameter for each mode; the Python server takes one
     /// comma-separated value and uses only the last repeat (agent-server reference §4): `repeat_modes` chooses.
     /// `last_event_id`: `-` is the beginning.
+    #[boxed]
     pub async fn thread_stream(
         &self,
         thread: &str,

@@ -28,6 +28,7 @@ pub enum AuthWaited {
 
 impl ControlPlane {
     /// Requests a third-party token. Sent once. A returned token is dropped at once.
+    #[boxed]
     pub async fn authenticate(
         &self,
         request: &AuthAuthenticateRequest,

@@ -1,5 +1,6 @@
 //! Reads a response body, with limits on its size, its decompressed size and the memory needed to parse it.
 
+use crate::boxed;
 use bytes::{Bytes, BytesMut};
 use flate2::write::MultiGzDecoder;
 use futures::StreamExt;
@@ -37,6 +38,7 @@ pub enum Unread {
 }
 
 /// Reads a body up to a limit, decompressed.
+#[boxed]
 pub async fn read_body(response: Response, limit: usize) -> Result<Bytes, Unread> {
     let announced = response.content_length();
     if announced.is_some_and(|n| n > limit as u64) {
@@ -65,6 +67,7 @@ pub async fn read_body(response: Response, limit: usize) -> Result<Bytes, Unread
 
 /// Reads a response body within all limits; the error says which one it exceeds. For the fuzzer, which has no server.
 #[doc(hidden)]
+#[boxed]
 pub async fn read_answer(response: Response, limit: usize) -> Result<Bytes, String> {
     let body = read_body(response, limit)
         .await
@@ -77,6 +80,7 @@ pub async fn read_answer(response: Response, limit: usize) -> Result<Bytes, Stri
 }
 
 /// Reads the first bytes of a body, up to a limit or to the point where the connection breaks.
+#[boxed]
 pub async fn read_head(response: Response, limit: usize) -> Bytes {
     let Ok(mut body) = Body::new(response.headers()) else {
         return Bytes::new();

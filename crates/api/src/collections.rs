@@ -22,6 +22,7 @@ impl ControlPlane {
     ///
     /// # Errors
     /// `Kind::NotFound` if the server has no such list, or no such parent.
+    #[boxed]
     pub async fn collection(&self, of: &Collection) -> Result<Listing<Value>, ApiError> {
         let listing = self.read(of).await;
         // Newer installations have the repositories at another path.
@@ -38,6 +39,7 @@ impl ControlPlane {
     ///
     /// # Errors
     /// `Kind::NotFound` if there is none.
+    #[boxed]
     pub async fn record(&self, of: &Collection, id: &str) -> Result<Value, ApiError> {
         if let Collection::Listeners | Collection::Providers = of {
             return self.member(of, id).await;
@@ -62,6 +64,7 @@ impl ControlPlane {
     ///
     /// # Errors
     /// `Kind::NotFound` also if the name is invalid (422), as in the official clients.
+    #[boxed]
     pub async fn member(&self, of: &Collection, id: &str) -> Result<Value, ApiError> {
         let mut parts = of.path();
         parts.push(id.to_string());

@@ -142,6 +142,7 @@ impl ControlPlane {
     ///
     /// # Errors
     /// Also if only a part could be read; [`ControlPlane::deployment_rows`] returns it.
+    #[boxed]
     pub async fn deployments(&self, query: &DeploymentQuery) -> Result<Vec<Deployment>, ApiError> {
         let Listing {
             items,
@@ -156,6 +157,7 @@ impl ControlPlane {
     }
 
     /// Returns all deployments as received, secrets included; see [`Pages`].
+    #[boxed]
     pub async fn deployment_rows(
         &self,
         query: &DeploymentQuery,
@@ -214,16 +216,19 @@ impl ControlPlane {
     }
 
     /// Returns a deployment.
+    #[boxed]
     pub async fn deployment(&self, id: &str) -> Result<Deployment, ApiError> {
         self.typed(self.deployment_row(id).await?)
     }
 
     /// Returns a deployment as received, secrets included.
+    #[boxed]
     pub async fn deployment_row(&self, id: &str) -> Result<Value, ApiError> {
         self.get(&["v2", "deployments", id]).await?.json()
     }
 
     /// Returns the newest revisions of a deployment, at most `limit`.
+    #[boxed]
     pub async fn revisions(&self, id: &str, limit: usize) -> Result<Revisions, ApiError> {
         let Revisions {
             items,
@@ -242,6 +247,7 @@ impl ControlPlane {
     }
 
     /// Returns the newest revisions as received.
+    #[boxed]
     pub async fn revision_rows(
         &self,
         id: &str,
@@ -269,11 +275,13 @@ impl ControlPlane {
     }
 
     /// Returns a revision.
+    #[boxed]
     pub async fn revision(&self, id: &str, revision: &str) -> Result<Revision, ApiError> {
         self.typed(self.revision_row(id, revision).await?)
     }
 
     /// Returns a revision as received.
+    #[boxed]
     pub async fn revision_row(&self, id: &str, revision: &str) -> Result<Value, ApiError> {
         self.get(&["v2", "deployments", id, "revisions", revision])
             .await?

@@ -101,12 +101,14 @@ impl Listed {
 impl AgentServer {
     /// Returns the threads that wait for a person, have failed within `failed_since`, or are stuck: one request per status, and
     /// one or two for each thread whose row doesn't show why it waits or failed.
+    #[boxed]
     pub async fn inbox(&self, failed_since: Duration) -> ServerInbox {
         self.poll_inbox(failed_since, &Stuck::default(), &mut InboxMemory::default())
             .await
     }
 
     /// Does the same with these thresholds for stuck runs. `memory` is that of the previous poll of this server.
+    #[boxed]
     pub async fn poll_inbox(
         &self,
         failed_since: Duration,
@@ -445,6 +447,7 @@ impl ControlPlane {
     ///
     /// # Errors
     /// See [`ApiError`]. A deployment that was deleted meanwhile has no failed revision.
+    #[boxed]
     pub async fn failed_newest(&self, record: &Value) -> Result<Option<FailedRevision>, ApiError> {
         let serves = record["active_revision_id"]
             .as_str()

@@ -33,6 +33,9 @@ mod rows;
 mod stream;
 mod thread_actions;
 
+/// Boxes a public call, so that its code is made once, in this crate, and not again in each crate that awaits it.
+pub(crate) use async_recursion::async_recursion as boxed;
+
 pub use act::{Acted, Applied, Choice, Plan, PlanError, StartError, StartFailure, StartGuard};
 use agent_server::server_info;
 pub use agent_server::{

@@ -459,6 +459,7 @@ impl LogFollower {
     ///
     /// # Errors
     /// A failed call has no effect and can be repeated.
+    #[boxed]
     pub async fn poll(&mut self) -> Result<Vec<LogLine>, ApiError> {
         Ok(self
             .poll_rows()
@@ -469,6 +470,7 @@ impl LogFollower {
     }
 
     /// Like [`LogFollower::poll`], with the lines as received.
+    #[boxed]
     pub async fn poll_rows(&mut self) -> Result<Vec<Value>, ApiError> {
         if self.scope.kind == LogKind::Build && self.scope.revision.is_none() {
             self.scope.revision = Some(self.control.newest_revision(&self.scope.deployment).await?);

@@ -74,6 +74,7 @@ impl ControlPlane {
     /// # Errors
     /// `Kind::NotFound` if both are missing: then the deployment or the revision does not exist. The more specific of the two
     /// errors is returned.
+    #[boxed]
     pub async fn log_page(
         &self,
         scope: &LogScope,
@@ -102,6 +103,7 @@ impl ControlPlane {
     ///
     /// # Errors
     /// `Kind::NotFound` if it has none.
+    #[boxed]
     pub async fn newest_revision(&self, deployment: &str) -> Result<String, ApiError> {
         // The list is sorted locally if the server didn't, so a list of one is not enough.
         let newest = self

@@ -40,6 +40,7 @@ fn mark_of(body: &RunCreate) -> Option<&str> {
 
 impl AgentServer {
     /// Returns the thread's runs before a start, if a lost one can only be found by comparing them.
+    #[boxed]
     pub async fn runs_before_start(
         &self,
         thread: &str,
@@ -56,6 +57,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// The runs or the assistants can't be listed.
+    #[boxed]
     pub async fn find_start(
         &self,
         thread: &str,

@@ -21,6 +21,7 @@ impl ControlPlane {
     ///
     /// # Errors
     /// `Kind::NotFound` if the server has no revision list for this deployment, which may be gone.
+    #[boxed]
     pub async fn newest_row(&self, record: &Value) -> Result<Newest, ApiError> {
         let deployment = text_of(record, "id");
         if let Some(id) = named_newest(record) {

@@ -184,6 +184,7 @@ impl<'a> Pages<'a> {
     ///
     /// # Errors
     /// A failed request, broken pagination, or a list above the memory limit. Each ends the list.
+    #[boxed]
     pub async fn next(&mut self) -> Result<Option<Vec<Row>>, ApiError> {
         if let Some(error) = self.failure.take() {
             self.ended = true;
@@ -259,6 +260,7 @@ impl<'a> Pages<'a> {
     ///
     /// # Errors
     /// As for [`Pages::next`].
+    #[boxed]
     pub async fn next_new(&mut self) -> Result<Option<Vec<Row>>, ApiError> {
         match self.next().await {
             Err(error) if self.is_repeating => {

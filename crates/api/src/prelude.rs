@@ -5,6 +5,7 @@ pub(crate) use crate::act::{
     StepKind, and_more, listed, nothing, refuse, unfit, wrong,
 };
 pub(crate) use crate::answer::Service;
+pub(crate) use crate::boxed;
 pub(crate) use crate::http::{Call, Http};
 pub(crate) use crate::response::Answer;
 pub(crate) use crate::rows::text_of;

@@ -1,5 +1,6 @@
 //! Tests whether a control plane is reachable with its key, with one small request.
 
+use crate::boxed;
 use crate::control_plane::{ControlPlane, DeploymentQuery};
 use crate::{ApiError, Kind};
 
@@ -8,6 +9,7 @@ impl ControlPlane {
     ///
     /// # Errors
     /// Why the key, the workspace or the address is wrong. A missing pinned deployment is a success.
+    #[boxed]
     pub async fn reach(&self, pinned: &[String]) -> Result<(), ApiError> {
         let paging = [("limit", "1".to_string()), ("offset", "0".to_string())];
         let asked = self.page(&DeploymentQuery::default().list(), &paging).await;

@@ -41,6 +41,7 @@ impl fmt::Debug for EventStream {
 }
 
 /// Converts a response with status 200 to a stream, if it is one.
+#[boxed]
 pub async fn of_response(
     http: &Http,
     response: Response,

@@ -8,6 +8,9 @@ pub mod runtime;
 pub mod session;
 pub mod widgets;
 
+/// Boxes a public call, so that its code is made once, in this crate, and not again in each crate that awaits it.
+pub(crate) use async_recursion::async_recursion as boxed;
+
 #[cfg(test)]
 mod tests {
     use std::fs;

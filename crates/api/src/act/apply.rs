@@ -1,6 +1,7 @@
 //! Applies a plan: checks its target, then sends each step once. The first step that fails ends it.
 
 use super::{Acted, Plan, RecordPlace, Server, StartError, StartFailure, TargetNow};
+use crate::boxed;
 use crate::http::join;
 use crate::reproduce::CopiedThread;
 use crate::{ApiError, CancelAction, CancelTarget, Kind, Place, WriteKind};
@@ -179,6 +180,7 @@ impl Plan {
     ///
     /// # Errors
     /// `Kind::ReadOnly` before any request. See [`StartFailure`] for the rest: it shows whether anything may have been done.
+    #[boxed]
     pub async fn apply(&self) -> Result<Acted, StartError> {
         let Some(other) = &self.parallel else {
             return self.apply_own().await;

@@ -1,6 +1,7 @@
 //! What must be true just before a plan is applied: what was read, how it is read again, and which changes matter.
 
 use super::{Plan, Server, StartError, StartFailure};
+use crate::boxed;
 use crate::thread_actions::{LoadedThread, was_answered};
 use crate::{AgentServer, ApiError, Kind};
 use runtail_core::model::{Phase, Question, RunFacts, ThreadStatus, compare, without_natural};
@@ -73,6 +74,7 @@ pub(crate) enum TargetNow {
 }
 
 impl RecordPlace {
+    #[boxed]
     pub async fn read(&self) -> Result<Value, ApiError> {
         match self {
             RecordPlace::Path(server, path) => {
@@ -209,6 +211,7 @@ impl Plan {
     ///
     /// # Errors
     /// It is not as the preview showed it, or can't be read. Nothing was sent.
+    #[boxed]
     pub async fn check_start(&self) -> Result<(), StartError> {
         self.check_target().await.map(drop)
     }
@@ -218,6 +221,7 @@ impl Plan {
     ///
     /// # Errors
     /// `Kind::Stale` if the target is gone or was changed in a relevant part, or the server's error.
+    #[boxed]
     pub async fn check(&self) -> Result<Option<Vec<String>>, ApiError> {
         let (TargetNow::Record(now), Some(before)) =
             (self.check_target().await?, self.guard.before())

@@ -79,6 +79,7 @@ impl CancelTarget {
 impl AgentServer {
     /// Cancels the active targets in order and reads each back. A queue has to be sorted newest first, because a queued run
     /// must not start when the run before it is cancelled.
+    #[boxed]
     pub async fn cancel_runs(
         &self,
         thread: &str,
@@ -147,6 +148,7 @@ impl AgentServer {
     }
 
     /// Polls the stopping runs until they have stopped or the deadline is reached.
+    #[boxed]
     pub async fn wait_until_stopped(
         &self,
         thread: &str,

@@ -23,6 +23,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// [`Kind::TooLarge`](crate::Kind::TooLarge) if the response is larger than `max_bytes`; see [`ApiError`] for the rest.
+    #[boxed]
     pub async fn checkpoint_state_raw(
         &self,
         thread: &str,
@@ -39,6 +40,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// As for [`AgentServer::checkpoint_state_raw`].
+    #[boxed]
     pub async fn has_checkpoint(&self, thread: &str, id: &str) -> Result<bool, ApiError> {
         match self.checkpoint_state_raw(thread, id, MAX_STATE).await {
             Ok(raw) => Ok(StateFacts::read(raw.get()).is_ok_and(|facts| facts.is_saved())),
@@ -57,6 +59,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// As for [`AgentServer::checkpoint_state_raw`]. A refused state of a subgraph is no error.
+    #[boxed]
     pub async fn nested_state(
         &self,
         thread: &str,

@@ -43,6 +43,7 @@ pub struct PastInput {
 
 impl AgentServer {
     /// Returns the facts of an assistant's graph, by the assistant's id.
+    #[boxed]
     pub async fn graph_facts(&self, assistant: &str) -> Result<GraphFacts, ApiError> {
         // JavaScript servers take five seconds to refuse the schemas.
         let kind = self.info().await?.kind;
@@ -73,6 +74,7 @@ impl AgentServer {
 
     /// Returns the newest inputs of an assistant's runs, newest first and each once, from the records of its newest threads.
     /// `thread`: one that is looked through in any case. A server without a list of threads has only that one.
+    #[boxed]
     pub async fn past_inputs(
         &self,
         assistant: &str,

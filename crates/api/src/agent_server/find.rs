@@ -127,6 +127,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// See [`ApiError`]. A search that the server refuses is [`Kind::Invalid`] with the server's own words.
+    #[boxed]
     pub async fn find_threads(
         &self,
         search: &ThreadSearch,
@@ -227,6 +228,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// See [`AgentServer::find_threads`].
+    #[boxed]
     pub async fn find_all_threads(
         &self,
         search: &ThreadSearch,
@@ -320,6 +322,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// See [`ApiError`].
+    #[boxed]
     pub async fn count_found(&self, search: &ThreadSearch) -> Result<Option<u64>, ApiError> {
         let filter = search.server_filter();
         // Counts by values fail on Python, and are wrong on JavaScript.
@@ -337,6 +340,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// See [`ApiError`].
+    #[boxed]
     pub async fn count_threads(&self, filter: &ServerFilter) -> Result<u64, ApiError> {
         let mut body = json!({});
         put_filter(

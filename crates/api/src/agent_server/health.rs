@@ -56,6 +56,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// Fails if the server can't be reached or doesn't respond in time.
+    #[boxed]
     pub async fn health(&self) -> Result<ServerHealth, ApiError> {
         Ok(ServerHealth {
             is_healthy: self.reported_health().await?,
@@ -67,6 +68,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// Fails if it can't be reached or doesn't respond in time.
+    #[boxed]
     pub async fn check_answers(&self) -> Result<(), ApiError> {
         match self.get(&["runs", "stream"], &[]).await {
             Err(error) if is_fatal(&error) && error.is_transient() => Err(error),

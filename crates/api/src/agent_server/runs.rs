@@ -54,6 +54,7 @@ impl AgentServer {
     ///
     /// Takes one request if the server lists the newest first. If it lists the oldest first, it takes one or two if the end
     /// of the list can be requested, else one per page.
+    #[boxed]
     pub async fn runs(&self, thread: &str, limit: usize) -> Result<Listing<Run>, ApiError> {
         let list = RunList {
             server: self,
@@ -64,6 +65,7 @@ impl AgentServer {
     }
 
     /// Like [`AgentServer::runs`], as parsed JSON.
+    #[boxed]
     pub async fn run_rows(
         &self,
         thread: &str,
@@ -82,6 +84,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// [`Kind::TooLarge`] if one response is larger than `max_bytes`; see [`ApiError`] for the rest.
+    #[boxed]
     pub async fn runs_raw(
         &self,
         thread: &str,
@@ -103,6 +106,7 @@ impl AgentServer {
     }
 
     /// Returns the runs of a thread that are pending or running, newest first.
+    #[boxed]
     pub async fn active_runs(&self, thread: &str) -> Result<Vec<Run>, ApiError> {
         let list = RunList {
             server: self,
@@ -127,6 +131,7 @@ impl AgentServer {
     }
 
     /// Returns a run as received.
+    #[boxed]
     pub async fn run_row(&self, thread: &str, run: &str) -> Result<Value, ApiError> {
         self.get(&["threads", thread, "runs", run], &[])
             .await?
@@ -134,6 +139,7 @@ impl AgentServer {
     }
 
     /// Returns a run as received, with the `cause` of its failure, if the server's records have it.
+    #[boxed]
     pub async fn explained_run(&self, thread: &str, run: &str) -> Result<Value, ApiError> {
         let mut row = self.run_row(thread, run).await?;
         let facts = RunFacts::read(&row.to_string()).unwrap_or_default();
@@ -146,6 +152,7 @@ impl AgentServer {
     }
 
     /// Returns a run.
+    #[boxed]
     pub async fn run(&self, thread: &str, run: &str) -> Result<Run, ApiError> {
         self.get(&["threads", thread, "runs", run], &[])
             .await?
@@ -153,6 +160,7 @@ impl AgentServer {
     }
 
     /// Starts a run on a thread in the background. Never sent twice: if the response is lost, the run may exist nevertheless.
+    #[boxed]
     pub async fn create_run(&self, thread: &str, body: &RunCreate) -> Result<Run, ApiError> {
         let url = self.url(&Method::POST, &["threads", thread, "runs"])?;
         let body = self.run_body(&url, body)?;
@@ -163,6 +171,7 @@ impl AgentServer {
 
     /// Requests a run's cancellation, without waiting for its end. Sent once. An accepted request does not mean that the run
     /// stops, or that it was active: read the run afterwards. 404 means that there is nothing to cancel.
+    #[boxed]
     pub async fn cancel(
         &self,
         thread: &str,
@@ -190,6 +199,7 @@ impl AgentServer {
 
     /// Deletes the record of a run. Sent once. A run that is active continues unseen and leaves its thread busy
     /// (acting reference §7): cancel it first.
+    #[boxed]
     pub async fn delete_run(&self, thread: &str, run: &str) -> Result<(), ApiError> {
         let url = self.url(&Method::DELETE, &["threads", thread, "runs", run])?;
         self.call(Method::DELETE, url, None, &[200, 202, 204])

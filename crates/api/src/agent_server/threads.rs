@@ -16,6 +16,7 @@ fn checkpoint_of(row: &RawValue) -> Option<String> {
 
 impl AgentServer {
     /// Returns threads without their values, last changed first.
+    #[boxed]
     pub async fn threads(&self, query: &ThreadQuery) -> Result<Vec<Thread>, ApiError> {
         let mut threads = self
             .thread_pages(query)
@@ -27,6 +28,7 @@ impl AgentServer {
     }
 
     /// Returns threads as received, in the server's order.
+    #[boxed]
     pub async fn thread_rows(&self, query: &ThreadQuery) -> Result<Listing<Value>, ApiError> {
         self.thread_pages(query).whole().await
     }
@@ -54,26 +56,31 @@ impl AgentServer {
     }
 
     /// Returns a thread.
+    #[boxed]
     pub async fn thread(&self, id: &str) -> Result<Thread, ApiError> {
         self.get(&["threads", id], &[]).await?.json()
     }
 
     /// Returns a thread as received.
+    #[boxed]
     pub async fn thread_row(&self, id: &str) -> Result<Value, ApiError> {
         self.get(&["threads", id], &[]).await?.json()
     }
 
     /// Creates a thread; an empty object is enough of a body. Sent once.
+    #[boxed]
     pub async fn create_thread(&self, body: &Value) -> Result<Thread, ApiError> {
         self.post(&["threads"], body).await?.json()
     }
 
     /// Creates a thread and returns it as received.
+    #[boxed]
     pub async fn create_thread_row(&self, body: &Value) -> Result<Value, ApiError> {
         self.post(&["threads"], body).await?.json()
     }
 
     /// Copies a thread with its history, if the server offers it. Sent once.
+    #[boxed]
     pub async fn copy_thread(&self, id: &str) -> Result<Value, ApiError> {
         self.post(&["threads", id, "copy"], &json!({}))
             .await?
@@ -81,6 +88,7 @@ impl AgentServer {
     }
 
     /// Deletes a thread with its runs and checkpoints. Sent once.
+    #[boxed]
     pub async fn delete_thread(&self, id: &str) -> Result<(), ApiError> {
         let url = self.url(&Method::DELETE, &["threads", id])?;
         self.call(Method::DELETE, url, None, &[200, 202, 204])
@@ -89,6 +97,7 @@ impl AgentServer {
     }
 
     /// Merges metadata into a thread: `{metadata}`. Returns its new row. Sent once.
+    #[boxed]
     pub async fn patch_thread(&self, id: &str, body: &Value) -> Result<Value, ApiError> {
         let url = self.url(&Method::PATCH, &["threads", id])?;
         self.call(Method::PATCH, url, Some(body), &[200])
@@ -100,6 +109,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// [`Kind::TooLarge`] if the response is larger than `max_bytes`; see [`ApiError`] for the rest.
+    #[boxed]
     pub async fn thread_raw(&self, id: &str, max_bytes: usize) -> Result<Box<RawValue>, ApiError> {
         self.get_up_to(&["threads", id], &[], max_bytes)
             .await?
@@ -107,6 +117,7 @@ impl AgentServer {
     }
 
     /// Returns the state of a thread: `{values, next, tasks, interrupts, …}`.
+    #[boxed]
     pub async fn thread_state(&self, thread: &str) -> Result<Value, ApiError> {
         self.get(&["threads", thread, "state"], &[]).await?.json()
     }
@@ -115,6 +126,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// [`Kind::TooLarge`] if the response is larger than `max_bytes`; see [`ApiError`] for the rest.
+    #[boxed]
     pub async fn thread_state_raw(
         &self,
         thread: &str,
@@ -126,6 +138,7 @@ impl AgentServer {
     }
 
     /// Returns up to `limit` past states of a thread, newest first, optionally only those before the checkpoint `before`.
+    #[boxed]
     pub async fn thread_history(
         &self,
         thread: &str,
@@ -172,6 +185,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// [`Kind::TooLarge`] if the response is larger than `max_bytes`; see [`ApiError`] for the rest.
+    #[boxed]
     pub async fn thread_history_raw(
         &self,
         thread: &str,
@@ -239,6 +253,7 @@ impl AgentServer {
 
     /// Edits the state of a thread: `{values, as_node, checkpoint_id}` (acting reference §6). Returns the new checkpoint.
     /// Sent once.
+    #[boxed]
     pub async fn update_state(&self, thread: &str, body: &Value) -> Result<Value, ApiError> {
         self.post(&["threads", thread, "state"], body).await?.json()
     }

@@ -190,6 +190,7 @@ impl ControlPlane {
     ///
     /// # Errors
     /// The request failed.
+    #[boxed]
     pub async fn what_is_left(&self, id: &str) -> Result<Option<String>, ApiError> {
         match self.deployment_row(id).await {
             Ok(record) => Ok(Some(

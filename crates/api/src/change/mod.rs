@@ -14,6 +14,7 @@ impl ControlPlane {
     ///
     /// # Errors
     /// See [`PlanError`]. Secrets are fetched here, so a missing one is an error.
+    #[boxed]
     pub async fn plan(&self, intent: &Intent) -> Result<Plan, PlanError> {
         let draft: Draft = match intent {
             Intent::CreateDeployment(spec) => self.plan_create(spec).await,

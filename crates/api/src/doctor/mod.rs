@@ -64,6 +64,7 @@ impl Default for Ask {
 }
 
 /// Checks several profiles concurrently and reports them in order. Stops when dropped.
+#[boxed]
 pub async fn examine_all(
     profiles: Vec<Profile>,
     ask: &Ask,
@@ -92,6 +93,7 @@ pub async fn examine_all(
 
 /// Checks a profile: its keys, its control plane, its agent servers. Reports each check at once. Returns the rejected key,
 /// if other regions can be tried.
+#[boxed]
 pub async fn examine(profile: &Profile, ask: &Ask, out: UnboundedSender<Check>) -> Option<Refused> {
     let (credentials, profile) = credentials::fetch(profile).await;
     let desk = Reporter::new(&profile, ask, &credentials, out);

@@ -51,6 +51,7 @@ impl Refused {
     }
 
     /// Sends the key to the other regions and reports which one accepts it.
+    #[boxed]
     pub async fn try_regions(&self, regions: &[(String, Url)]) -> Check {
         let asked = self.other(regions).cloned().map(|(tag, url)| async move {
             let list = below(&url, &["v2", "deployments"], &[("limit", "1".into())]);

@@ -22,6 +22,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// See [`PlanError`].
+    #[boxed]
     pub async fn plan_reproduction(
         &self,
         target: &AgentServer,

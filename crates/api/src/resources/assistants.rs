@@ -24,6 +24,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// `Kind::NotFound` if there is no such assistant, also if it was deleted meanwhile.
+    #[boxed]
     pub async fn assistant_versions(&self, assistant: &str) -> Result<Listing<Value>, ApiError> {
         let pages = self.pages(
             "versions",
@@ -54,6 +55,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// `Kind::NotOffered` on the JavaScript server, which fails at this call with and without a body (acting reference §8).
+    #[boxed]
     pub async fn assistant_schemas(&self, assistant: &str) -> Result<Value, ApiError> {
         match self.get(&["assistants", assistant, "schemas"], &[]).await {
             Ok(answer) => answer.json(),

@@ -17,6 +17,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// `Kind::NotOffered` if the server has no crons.
+    #[boxed]
     pub async fn crons(&self, limit: usize, offset: usize) -> Result<Listing<Value>, ApiError> {
         let pages = self.pages("crons", None, (limit, offset), PAGE, |limit, offset| async move {
             let body = json!({"limit": limit, "offset": offset, "sort_by": "next_run_date", "sort_order": "asc"});
@@ -32,6 +33,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// `Kind::NotOffered` if the server has no crons, `Kind::NotFound` if it has no such cron.
+    #[boxed]
     pub async fn cron(&self, id: &str) -> Result<Value, ApiError> {
         let error = match self.get(&["runs", "crons", id], &[]).await {
             Ok(answer) => return answer.json(),

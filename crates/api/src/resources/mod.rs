@@ -71,6 +71,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// See [`PlanError`]. [`Kind::NotOffered`] if the server doesn't have the calls.
+    #[boxed]
     pub async fn plan_resource(&self, intent: &ResourceIntent) -> Result<Plan, PlanError> {
         let draft: Draft = match intent {
             ResourceIntent::RestoreVersion { assistant, version } => {

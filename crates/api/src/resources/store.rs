@@ -11,6 +11,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// `Kind::NotOffered` if the server has no store.
+    #[boxed]
     pub async fn store_namespaces(
         &self,
         prefix: &[String],
@@ -52,6 +53,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// `Kind::NotOffered` if the server has no store.
+    #[boxed]
     pub async fn store_items(
         &self,
         prefix: &[String],
@@ -88,6 +90,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// `Kind::NotOffered` if the server has no store.
+    #[boxed]
     pub async fn store_item(&self, namespace: &[String], key: &str) -> Result<Value, ApiError> {
         let key = ("key", key.to_string());
         let repeated = || {

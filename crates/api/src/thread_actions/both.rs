@@ -9,6 +9,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// See [`PlanError`].
+    #[boxed]
     pub async fn plan_on_both(
         &self,
         other: &AgentServer,

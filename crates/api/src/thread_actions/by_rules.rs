@@ -31,6 +31,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// [`PlanError::Unfit`] where the rules don't decide about everything; see [`PlanError`] for the rest.
+    #[boxed]
     pub async fn plan_by_rules(
         &self,
         thread: &str,

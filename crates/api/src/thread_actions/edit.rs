@@ -98,6 +98,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// There is none, a run is active on the thread, the server can't show the state, or the graph has no such node.
+    #[boxed]
     pub async fn editable_checkpoint(
         &self,
         thread: &str,

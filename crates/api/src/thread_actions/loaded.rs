@@ -145,6 +145,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// [`Kind::NotFound`] where there is no such thread; see [`ApiError`] for the rest.
+    #[boxed]
     pub async fn load_thread(&self, thread: &str) -> Result<LoadedThread, ApiError> {
         let (record, state, runs) = tokio::join!(
             self.small_thread_record(thread),
@@ -188,6 +189,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// See [`load_thread`](AgentServer::load_thread).
+    #[boxed]
     pub async fn load_waiting_thread(&self, thread: &str) -> Result<LoadedThread, ApiError> {
         for pause in READ_AGAIN {
             let loaded = self.load_thread(thread).await?;
@@ -210,6 +212,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// See [`ApiError`]. A part that the server does not offer, or that is too large, counts as missing.
+    #[boxed]
     pub async fn listed_status(
         &self,
         thread: &str,
@@ -298,6 +301,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// The thread's record can't be read, except for a thread that is gone.
+    #[boxed]
     pub async fn cause_of_run(
         &self,
         thread: &str,
@@ -386,6 +390,7 @@ impl AgentServer {
 
     /// Makes a run on a thread begin at its newest checkpoint where the server would begin it at an older one, or refuse it. Changes nothing
     /// where the records can't be read, or where runs are active: the newest checkpoint is then not the one that the run follows.
+    #[boxed]
     pub async fn begin_at_head(&self, thread: &str, body: RunCreate) -> RunCreate {
         let Ok(record) = self.small_thread_record(thread).await else {
             return body;
@@ -411,6 +416,7 @@ impl AgentServer {
     /// An error of our own about what was read of a thread; nothing was sent.
     /// Returns an error as "not offered" if the server is of an unknown kind, which may have no such call. Others have all calls
     /// of the agent server, so a 404 means a missing object.
+    #[boxed]
     pub async fn or_not_offered(&self, error: ApiError) -> ApiError {
         if !error.names_no_object()
             || self

@@ -16,6 +16,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// See [`PlanError`].
+    #[boxed]
     pub async fn plan_on_thread(&self, intent: &ThreadIntent) -> Result<Plan, PlanError> {
         self.planned(self.drafted(intent).await).await
     }

@@ -2,6 +2,7 @@
 
 use super::LoadedThread;
 use crate::act::{Acted, Guard, Progress, StartError, StartFailure, StartGuard, TargetNow};
+use crate::boxed;
 use crate::{AgentServer, ApiError, FoundStart, Kind, ServerKind};
 use runtail_core::model::{RunCreate, StateFacts, is_id_map, shell_word};
 use runtail_core::{json, text};
@@ -40,6 +41,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// See [`StartFailure`].
+    #[boxed]
     pub async fn start_on_thread(&self, start: &RunStart) -> Result<Started, StartError> {
         let draft = self.plan_run(String::new(), start.clone(), Vec::new());
         let draft = draft.map_err(|error| StartFailure::Refused.with_error(error))?;

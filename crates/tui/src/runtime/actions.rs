@@ -1,6 +1,7 @@
 //! Actions on threads.
 
 use super::services::Services;
+use crate::boxed;
 use crate::session::msg::ThreadRef;
 use runtail_api::{
     Acted, ApiError, CancelTarget, LoadedThread, RunStart, StartError, StartFailure,
@@ -11,6 +12,7 @@ use std::time::Duration;
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Starts a run in the background.
+#[boxed]
 pub async fn start(
     services: &Services,
     thread: &ThreadRef,
@@ -25,6 +27,7 @@ pub async fn start(
 }
 
 /// Polls runs that are being cancelled until they have stopped, or until the timeout.
+#[boxed]
 pub async fn follow_cancel(
     services: &Services,
     thread: &ThreadRef,
@@ -44,6 +47,7 @@ pub async fn follow_cancel(
 }
 
 /// Loads the current records of a thread. `is_waiting`: its stream reported a question.
+#[boxed]
 pub async fn load(
     services: &Services,
     thread: &ThreadRef,

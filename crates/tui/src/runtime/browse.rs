@@ -2,6 +2,7 @@
 
 use super::services::Services;
 use super::subs::Out;
+use crate::boxed;
 use crate::session::msg::SubscriptionEvent;
 use runtail_api::{ApiError, AuthWaited, Listing};
 use runtail_core::model::{AuthAnswer, AuthAuthenticateRequest, Collection, mask_record};
@@ -13,6 +14,7 @@ use tokio::sync::mpsc;
 const AUTH_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// Fetches a list. Secrets are masked, because the dashboard's state must not contain any.
+#[boxed]
 pub async fn list(
     services: &Services,
     profile: &str,
@@ -28,6 +30,7 @@ pub async fn list(
 }
 
 /// Starts an authentication.
+#[boxed]
 pub async fn authenticate(
     services: &Services,
     profile: &str,
@@ -41,6 +44,7 @@ pub async fn authenticate(
 }
 
 /// Waits for an authentication, and reports errors meanwhile.
+#[boxed]
 pub async fn wait(services: &Services, profile: &str, auth_id: &str, out: &Out) {
     let (error_sender, mut errors) = mpsc::unbounded_channel();
     let waiting = async move {

@@ -1,11 +1,13 @@
 //! Deployments as documents to edit.
 
 use super::services::Services;
+use crate::boxed;
 use crate::session::effect::DeploymentDocument;
 use runtail_api::ApiError;
 use runtail_core::model::{DeploymentSpec, SpecForm};
 
 /// Returns a deployment's current settings as a document to edit.
+#[boxed]
 pub async fn document(
     services: &Services,
     profile: &str,

@@ -2,6 +2,7 @@
 
 use super::services::Services;
 use super::subs::Out;
+use crate::boxed;
 use crate::session::checkpoints::{
     CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest,
 };
@@ -18,6 +19,7 @@ const MAX_PAGE: usize = 32 << 20;
 const MAX_STATE: usize = 64 << 20;
 
 /// Sends what was requested, once.
+#[boxed]
 pub async fn load(services: &Services, thread: &ThreadRef, request: HistoryRequest, out: &Out) {
     let event = match request {
         HistoryRequest::Page { before, limit } => {
@@ -46,6 +48,7 @@ pub async fn load(services: &Services, thread: &ThreadRef, request: HistoryReque
 }
 
 /// Loads the graph of an assistant, and sends it.
+#[boxed]
 pub async fn graph(services: &Services, server: &ServerRef, assistant: &str, out: &Out) {
     let graph = services.noted(
         &server.profile,
@@ -65,6 +68,7 @@ pub async fn graph(services: &Services, server: &ServerRef, assistant: &str, out
 }
 
 /// Bisects the history of a thread, and sends the result.
+#[boxed]
 pub async fn bisect(
     services: &Services,
     thread: &ThreadRef,

@@ -2,6 +2,7 @@
 
 use super::services::Services;
 use super::subs::Out;
+use crate::boxed;
 use crate::session::compare::{ConfigurationRef, SideContents, SideLoaded, SideRef};
 use crate::session::msg::SubscriptionEvent;
 use jiff::Timestamp;
@@ -20,6 +21,7 @@ const RELOAD_REVISION: Duration = Duration::from_secs(10);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// Sends the side; if it is running, again after each change.
+#[boxed]
 pub async fn load(services: &Services, of: &SideRef, out: &Out) {
     let mut pause = RELOAD;
     let mut known = false;

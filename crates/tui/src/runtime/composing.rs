@@ -1,9 +1,11 @@
 //! Loads what the composer of a run shows.
 
 use super::services::Services;
+use crate::boxed;
 use crate::session::msg::{EffectResult, ServerRef};
 
 /// Loads the facts of an assistant's graph.
+#[boxed]
 pub async fn facts(services: &Services, server: ServerRef, assistant: String) -> EffectResult {
     let result = services.noted(
         &server.profile,
@@ -21,6 +23,7 @@ pub async fn facts(services: &Services, server: ServerRef, assistant: String) ->
 }
 
 /// Loads the earlier inputs of an assistant, also those on this thread.
+#[boxed]
 pub async fn inputs(
     services: &Services,
     server: ServerRef,

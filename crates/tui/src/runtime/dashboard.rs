@@ -8,6 +8,7 @@ use super::sleep_until;
 use super::subs::Runner;
 use crate::app::draw::FrozenFrame;
 use crate::app::{App, subscriptions, update};
+use crate::boxed;
 use crate::session::msg::{Effect, EffectResult, Msg};
 use crate::widgets::theme::Theme;
 use jiff::Timestamp;
@@ -178,6 +179,7 @@ impl Dashboard {
     }
 
     /// Returns the next message of the tasks, including panics. Cancel-safe.
+    #[boxed]
     pub async fn next_message(&mut self) -> Msg {
         tokio::select! {
             biased;

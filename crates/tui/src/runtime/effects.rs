@@ -9,6 +9,7 @@ use super::first_run::{LOCAL_PORTS, find_local_server};
 use super::plans;
 use super::services::Services;
 use super::{resources, row_detail};
+use crate::boxed;
 use crate::session::msg::{Described, Effect, EffectResult, RevisionRef, ServerRef};
 use runtail_api::{ApiError, CardOf, PlanError};
 use runtail_core::config::import::{Import, Places};
@@ -21,6 +22,7 @@ use std::sync::Arc;
 const MAX_RECORD: usize = 64 << 20;
 
 /// Runs an effect and returns its result; `None` if it has none or if the loop runs it.
+#[boxed]
 pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult> {
     let done = match effect {
         Effect::FetchInfo(server) => {

@@ -1,5 +1,6 @@
 //! Files for exports and recordings. Each is new, readable only by the user, and written in parts in the background.
 
+use crate::boxed;
 use crate::session::msg::{Chunk, FileStep};
 use runtail_core::text::{clean, clean_lines, json};
 use runtail_stream::comparison::write_pair;
@@ -79,6 +80,7 @@ impl Files {
     ///
     /// # Errors
     /// An error message for the user.
+    #[boxed]
     pub async fn step(&self, number: u64, step: FileStep) -> Result<u64, String> {
         let files = self.clone();
         let done = tokio::task::spawn_blocking(move || files.perform(number, step));

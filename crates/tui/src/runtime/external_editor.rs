@@ -1,8 +1,9 @@
 //! Edits a text or the configuration file in the user's own editor.
 
-#[cfg(unix)]
 use super::job::Job;
 use super::signals::Signals;
+#[cfg(unix)]
+use crate::boxed;
 use runtail_core::text::clean;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
@@ -21,6 +22,7 @@ pub type Interrupted = (i32, String);
 ///
 /// # Errors
 /// A signal or a closed terminal ended the editor.
+#[boxed]
 pub async fn edit(text: &str) -> Result<Result<String, String>, Interrupted> {
     match Signals::new() {
         Ok(mut signals) => edit_until(text, &mut signals).await,

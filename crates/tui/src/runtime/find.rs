@@ -1,6 +1,7 @@
 //! Looks up an id on one server.
 
 use super::services::Services;
+use crate::boxed;
 use crate::session::msg::ServerRef;
 use crate::session::msg::{Found, Source};
 use futures::StreamExt;
@@ -14,6 +15,7 @@ const MAX_CONCURRENCY: usize = 8;
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Returns the object that a source has with an id.
+#[boxed]
 pub async fn find(
     services: &Services,
     source: &Source,

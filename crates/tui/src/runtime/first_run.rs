@@ -1,5 +1,6 @@
 //! What the first-run screen needs from outside: the simulated servers of the demo, and an agent server on this machine.
 
+use crate::boxed;
 use crate::session::first_run::LocalServer;
 use futures::future::{BoxFuture, join_all};
 use runtail_api::{AgentServer, Connections, Http, Journal};
@@ -48,6 +49,7 @@ impl fmt::Debug for Demo {
 
 /// Asks the ports of this machine at once, and returns the first one in their order with a healthy agent server. No key is
 /// sent.
+#[boxed]
 pub async fn find_local_server(ports: &[u16], connections: &Connections) -> Option<LocalServer> {
     let profile = Profile {
         name: "local".into(),

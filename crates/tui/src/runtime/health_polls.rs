@@ -3,6 +3,7 @@
 use super::poll_schedule::{ParamsReceiver, PollSchedule, pause};
 use super::services::Services;
 use super::subs::Out;
+use crate::boxed;
 use crate::session::msg::{Pace, ServerRef, SubscriptionEvent};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 
 /// Polls the health of a server, and ends if the server doesn't report it. Failed requests are not reported: those of the
 /// lists are.
+#[boxed]
 pub async fn server_health(
     services: &Services,
     server: &ServerRef,

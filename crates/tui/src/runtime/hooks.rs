@@ -1,5 +1,6 @@
 //! Runs the programs of notification rules: without a shell, without keys, and for a limited time.
 
+use crate::boxed;
 use crate::session::msg::Hook;
 use runtail_core::secret::{self, is_secret_name};
 use runtail_core::text;
@@ -22,6 +23,7 @@ static RUNNING: Semaphore = Semaphore::const_new(MAX_CONCURRENCY);
 ///
 /// # Errors
 /// A message for the user: the program could not be started, failed, or ran for too long.
+#[boxed]
 pub async fn run(hook: Hook) -> Result<(), String> {
     run_for(hook, TIMEOUT).await
 }

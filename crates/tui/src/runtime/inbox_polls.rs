@@ -3,6 +3,7 @@
 use super::poll_schedule::{ParamsReceiver, PollSchedule, pause};
 use super::services::Services;
 use super::subs::Out;
+use crate::boxed;
 use crate::session::msg::{Pace, ServerRef, SubscriptionEvent};
 use futures::stream::{FuturesUnordered, StreamExt};
 use jiff::Timestamp;
@@ -48,6 +49,7 @@ fn inbox_pause(interval: Duration, pace: Pace) -> Duration {
 }
 
 /// Reads the inboxes of a profile's servers repeatedly.
+#[boxed]
 pub async fn inbox(services: &Services, profile: &str, mut params: ParamsReceiver, out: &Out) {
     tokio::time::sleep(START_DELAY).await;
     let mut polls: BTreeMap<ServerRef, ServerPoll> = BTreeMap::new();

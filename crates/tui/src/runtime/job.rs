@@ -2,6 +2,7 @@
 //! is ended with Runtail.
 
 use super::signals::{Signal, Signals, is_hangup};
+use crate::boxed;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
@@ -67,6 +68,7 @@ impl Job {
     ///
     /// # Errors
     /// The number of the signal that ended it.
+    #[boxed]
     pub async fn run(&mut self, signals: &mut Signals) -> Result<io::Result<ExitStatus>, i32> {
         let result = loop {
             tokio::select! {

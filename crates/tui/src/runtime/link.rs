@@ -1,5 +1,6 @@
 //! Opens a link in the user's browser with the system's opener, and only on request.
 
+use crate::boxed;
 use std::process::Stdio;
 use std::time::Duration;
 use url::Url;
@@ -19,6 +20,7 @@ const OPENER_TIMEOUT: Duration = Duration::from_secs(3);
 ///
 /// # Errors
 /// A message for the user: the link has another scheme, which could start any program, or the opener is missing or failed.
+#[boxed]
 pub async fn open_link(link: &str) -> Result<(), String> {
     let url = parse_web_link(link)?;
     let (program, arguments) = OPENER;

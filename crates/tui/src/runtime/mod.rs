@@ -50,6 +50,7 @@ pub use signals::Endings;
 pub use terminal_caps::{Environment, Terminal, terminal_checks};
 
 use crate::app::Settings;
+use crate::boxed;
 use crate::session::catalog::Origin;
 use crate::session::saved_tabs::TabsFile;
 use drive::{Drive, LoopOptions, sleep_until};
@@ -138,6 +139,7 @@ pub enum Ended {
 }
 
 /// Runs the dashboard until it ends, and restores the terminal in every case.
+#[boxed]
 pub async fn run(options: Options) -> io::Result<Ended> {
     terminal::install_panic_hook();
     let mut signals = Signals::new()?;

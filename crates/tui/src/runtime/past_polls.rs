@@ -4,6 +4,7 @@ use super::poll_schedule::ParamsReceiver;
 use super::polls::{MAX_REMEMBERED, read_revisions};
 use super::services::Services;
 use super::subs::Out;
+use crate::boxed;
 use crate::features::deployments::last_day::MAX_REVISIONS;
 use crate::session::msg::{SubscriptionEvent, WantedSubject};
 use runtail_api::{ApiError, Kind, LogAsk, LogFilter, LogKind, LogScope, Revisions};
@@ -54,6 +55,7 @@ impl<K: Eq + Hash + Clone> Requested<K> {
 
 /// Reads the revisions of the last day of a profile's deployments, each once, and the subjects of their commits; after a failure again
 /// after a pause.
+#[boxed]
 pub async fn past(services: &Services, profile: &str, mut params: ParamsReceiver, out: &Out) {
     let (mut days, mut subjects) = (Requested::new(), Requested::new());
     // Some keys may not read logs. The rows are complete without subjects.

@@ -2,6 +2,7 @@
 //! numbers and previews.
 
 use super::services::Services;
+use crate::boxed;
 use crate::session::msg::{Applied, RevisionRef};
 use crate::session::proposal::Proposal;
 use runtail_api::{Acted, ApiError, Choice, Plan, PlanError, StartError, StartFailure};
@@ -25,6 +26,7 @@ impl Plans {
 }
 
 /// Plans a change and returns its preview.
+#[boxed]
 pub async fn plan(
     services: &Services,
     number: u64,
@@ -49,6 +51,7 @@ pub async fn plan(
 }
 
 /// Reads the target of a planned change again; nothing if the plan was sent or cancelled meanwhile.
+#[boxed]
 pub async fn check(
     services: &Services,
     number: u64,
@@ -58,6 +61,7 @@ pub async fn check(
 }
 
 /// Applies a planned action on a thread.
+#[boxed]
 pub async fn act(services: &Services, number: u64, profile: &str) -> Result<Acted, StartError> {
     match taken(services, number, profile) {
         Ok((plan, _)) => plan.apply().await,
@@ -74,6 +78,7 @@ fn taken(services: &Services, number: u64, profile: &str) -> Result<(Plan, Propo
 }
 
 /// Applies another planned change.
+#[boxed]
 pub async fn send(services: &Services, number: u64, profile: &str) -> Result<Applied, ApiError> {
     let (plan, proposal) = taken(services, number, profile)?;
     let made = plan.apply().await?.applied();

@@ -6,6 +6,7 @@ use super::poll_schedule::{
 };
 use super::services::Services;
 use super::subs::Out;
+use crate::boxed;
 use crate::session::msg::{
     NextPoll, Pace, RevisionRef, ServerRef, SubscriptionEvent, WantedRevision,
 };
@@ -42,6 +43,7 @@ pub(super) const MAX_REMEMBERED: usize = 20_000;
 const LOG_TAIL: usize = 500;
 
 /// Polls the deployments of a profile.
+#[boxed]
 pub async fn deployments(
     services: &Services,
     profile: &str,
@@ -194,6 +196,7 @@ impl ListReader {
 
 /// Requests the newest revisions of a profile's deployments, most important first: unknown ones once, and those in progress
 /// repeatedly.
+#[boxed]
 pub async fn newest(services: &Services, profile: &str, mut params: ParamsReceiver, out: &Out) {
     let mut polled: HashMap<Arc<str>, RevisionPoll> = HashMap::new();
     let mut in_flight = FuturesUnordered::new();
@@ -257,6 +260,7 @@ pub async fn newest(services: &Services, profile: &str, mut params: ParamsReceiv
 }
 
 /// Reads the explanation of a failed revision once.
+#[boxed]
 pub async fn card(services: &Services, of: &RevisionRef, out: &Out) {
     // Scrolling past a deployment must not read its log.
     tokio::time::sleep(SELECTION_DELAY).await;
@@ -349,6 +353,7 @@ impl PollTimeout {
 }
 
 /// Polls the revisions of a deployment.
+#[boxed]
 pub async fn revisions(
     services: &Services,
     profile: &str,
@@ -428,6 +433,7 @@ pub(super) async fn read_revisions(
 
 /// Polls a deployment that is being deleted until the server no longer finds it. Deletion is soft: the record stays readable
 /// for a while (control-plane reference §4).
+#[boxed]
 pub async fn deletion(
     services: &Services,
     profile: &str,
@@ -469,6 +475,7 @@ pub async fn deletion(
 }
 
 /// Polls a watched revision until it is final. The pace doesn't depend on the focus of the window.
+#[boxed]
 pub async fn watch(services: &Services, of: &RevisionRef, mut params: ParamsReceiver, out: &Out) {
     let mut timeout = PollTimeout {
         limit: services.poll.timeout,
@@ -502,6 +509,7 @@ pub async fn watch(services: &Services, of: &RevisionRef, mut params: ParamsRece
 
 /// Polls a log for new lines. A failed request loses none, because the next one returns them. A quiet log is polled less
 /// often.
+#[boxed]
 pub async fn log(
     services: &Services,
     (profile, scope, filter): (&str, LogScope, LogFilter),
@@ -551,6 +559,7 @@ pub async fn log(
 }
 
 /// Polls the runs of a thread, newest first.
+#[boxed]
 pub async fn runs(
     services: &Services,
     server: &ServerRef,

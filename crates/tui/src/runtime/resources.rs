@@ -1,6 +1,7 @@
 //! Lists of versions of assistants, of crons and of the store.
 
 use super::services::Services;
+use crate::boxed;
 use crate::session::msg::ServerRef;
 use crate::session::record_list::RecordQuery;
 use runtail_api::{ApiError, Listing};
@@ -17,6 +18,7 @@ const MAX_ITEMS: usize = 300;
 const REVISIONS: usize = 50;
 
 /// Fetches records.
+#[boxed]
 pub async fn list(
     services: &Services,
     server: &ServerRef,
@@ -69,6 +71,7 @@ fn mark_current(version: &mut Value, assistant: &Value) {
 }
 
 /// Fetches the schemas of an assistant.
+#[boxed]
 pub async fn schemas(
     services: &Services,
     server: &ServerRef,
@@ -83,6 +86,7 @@ pub async fn schemas(
 }
 
 /// Fetches the graph of an assistant, and draws it: a line of the drawing per item, then the server's description.
+#[boxed]
 pub async fn graph(
     services: &Services,
     server: &ServerRef,
@@ -106,6 +110,7 @@ pub async fn graph(
 }
 
 /// Fetches a run, and judges which revision of the server's deployment ran it. What can't be read about that is unknown.
+#[boxed]
 pub async fn run(
     services: &Services,
     server: &ServerRef,

@@ -2,6 +2,7 @@
 
 use super::effects::card;
 use super::services::Services;
+use crate::boxed;
 use crate::session::msg::{InboxTarget, RowDetail};
 use crate::widgets::markdown::plain;
 use runtail_api::{ApiError, Kind};
@@ -19,6 +20,7 @@ const MAX_TEXT: usize = 8 << 10;
 const MAX_FIELDS: usize = 12;
 
 /// Reads the details of a row. A state that is not offered or too large has none.
+#[boxed]
 pub async fn read(services: &Services, of: &InboxTarget) -> Result<RowDetail, ApiError> {
     match of {
         InboxTarget::Thread(thread) => {

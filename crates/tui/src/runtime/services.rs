@@ -5,6 +5,7 @@ use super::first_run::Demo;
 use super::plans::Plans;
 use super::saved_tabs::TabsWriter;
 use super::terminal_caps::Environment;
+use crate::boxed;
 use crate::session::msg::ServerRef;
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, join_all};
@@ -140,6 +141,7 @@ impl Services {
     }
 
     /// Tests whether a profile's servers can be reached with its keys. The definition need not be in use.
+    #[boxed]
     pub async fn reach(&self, profile: &Profile) -> Result<(), ApiError> {
         let known = self
             .profiles
@@ -170,6 +172,7 @@ impl Services {
     }
 
     /// Returns the client of a profile's control plane.
+    #[boxed]
     pub async fn control_plane(&self, profile: &str) -> Result<ControlPlane, ApiError> {
         let clients = self.entry(profile)?.clients().await?;
         clients
@@ -178,6 +181,7 @@ impl Services {
     }
 
     /// Returns a client of an agent server.
+    #[boxed]
     pub async fn agent_server(&self, server: &ServerRef) -> Result<AgentServer, ApiError> {
         let clients = self.entry(&server.profile)?.clients().await?;
         let no_address = |e| {

@@ -5,6 +5,7 @@
 use super::poll_schedule::ParamsReceiver;
 use super::services::Services;
 use super::subs::Out;
+use crate::boxed;
 use crate::session::msg::{ServerRef, SubscriptionEvent, WantedStatus};
 use futures::stream::{FuturesUnordered, StreamExt};
 use runtail_api::{ApiError, Kind};
@@ -24,6 +25,7 @@ const PAUSE: Duration = Duration::from_secs(60);
 const MAX_REMEMBERED: usize = 5_000;
 
 /// Reads the wanted statuses, most important first.
+#[boxed]
 pub async fn thread_statuses(
     services: &Services,
     server: &ServerRef,

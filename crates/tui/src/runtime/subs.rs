@@ -6,6 +6,7 @@ use super::past_polls;
 use super::poll_schedule::ParamsReceiver;
 use super::polls;
 use super::services::Services;
+use crate::boxed;
 use crate::session::msg::{
     Effect, Epoch, Msg, ServerRef, StreamTarget, Subscription, SubscriptionEvent, SubscriptionId,
     SubscriptionKind, SubscriptionParams,
@@ -257,6 +258,7 @@ impl Runner {
     }
 
     /// Returns the next panic of a task: its subscription and its message. Removes tasks that end normally.
+    #[boxed]
     pub async fn next_panic(&mut self) -> Option<(Option<SubscriptionId>, String)> {
         loop {
             match self.tasks.join_next_with_id().await {

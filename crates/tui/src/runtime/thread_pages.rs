@@ -6,6 +6,7 @@ use super::poll_schedule::{ParamsReceiver, PollSchedule};
 use super::polls::list_pause;
 use super::services::Services;
 use super::subs::Out;
+use crate::boxed;
 use crate::session::msg::{ServerRef, SubscriptionEvent, ThreadsRead, ThreadsWanted};
 use runtail_api::{AgentServer, ApiError, FoundThread, ThreadPage};
 use runtail_core::model::ServerFilter;
@@ -35,6 +36,7 @@ struct Reading {
 }
 
 /// Polls the threads of an agent server.
+#[boxed]
 pub async fn threads(
     services: &Services,
     server: &ServerRef,
