@@ -106,7 +106,7 @@ impl Act<'_> {
         match plan.await {
             Ok(plan) => Ok(self.confirm(&plan.preview).await?.then_some(plan)),
             Err(PlanError::Nothing(why)) => {
-                complain(&format!("nothing to do: {why}"));
+                complain(format!("nothing to do: {why}"));
                 Ok(None)
             }
             Err(error) => Err(error.into()),
@@ -242,9 +242,9 @@ impl Act<'_> {
 
 /// Reports that a change was made, with warnings.
 pub(crate) fn report(preview: &Preview, warnings: impl IntoIterator<Item = String>) {
-    complain(&format!("done: {}", preview.title));
+    complain(format!("done: {}", preview.title));
     for warning in warnings {
-        complain(&format!("warning: {warning}"));
+        complain(format!("warning: {warning}"));
     }
 }
 

@@ -27,7 +27,7 @@ pub fn print_preview(preview: &Preview) {
     let mut lines = head(preview);
     lines.extend(changes(preview));
     lines.extend(what_else(preview));
-    complain(&lines.join("\n"));
+    complain(lines.join("\n"));
 }
 
 /// Returns the title, and what a run from a checkpoint runs.

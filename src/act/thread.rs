@@ -83,7 +83,7 @@ impl Act<'_> {
             );
         }
         let word = if started.is_some() { "started" } else { "done" };
-        complain(&format!("{word}: {}", plan.preview.title));
+        complain(format!("{word}: {}", plan.preview.title));
         Ok(row(intent, plan, &acted))
     }
 

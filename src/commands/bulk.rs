@@ -302,7 +302,7 @@ fn print_targets(action: &BulkAction, targets: &[Target]) {
     if targets.is_empty() {
         lines.push("no thread was found; nothing to do".into());
     }
-    complain(&text::clean_lines(&lines.join("\n")));
+    complain(text::clean_lines(&lines.join("\n")));
 }
 
 /// Returns the warnings of the plans, each with the number of threads that have it.

@@ -14,7 +14,7 @@ pub async fn run(file: PathBuf, options: Options) -> Result<(), Failure> {
         output::complain(format!("not added: {skipped}"));
     }
     let Some(draft) = draft else {
-        output::complain(&found.nothing());
+        output::complain(found.nothing());
         return if is_table {
             Ok(())
         } else {

@@ -193,7 +193,7 @@ fn guard_keys(globals: &Globals) {
                 "runtail: the key of profile {} is not removed: {why}",
                 profile.name
             );
-            output::complain(&text::clean(&line));
+            output::complain(text::clean(&line));
         }
     }
 }

@@ -597,7 +597,7 @@ impl Seen {
                     waiting::hint(&server, thread, suggested, end.detail.as_deref(), &where_to);
                 // The outcome is known, so a signal may end the wait for the hint.
                 if let Ok(lines) = signals.unless_stopped(async { Ok(hint.await) }).await {
-                    lines.iter().for_each(|line| output::complain(line));
+                    lines.iter().for_each(output::complain);
                 }
                 Exit::Done
             }

@@ -205,7 +205,7 @@ async fn doctor_exits_with_the_code_of_the_worst_problem() {
         server_with(200, "{}").await,
         server_with(401, r#"{"detail":"no"}"#).await,
     );
-    let closed = Closed::new();
+    let closed = Closed::bind();
     let text = profile("well", well.url.as_str())
         + &profile("refusing", refusing.url.as_str())
         + &profile("gone", closed.url().as_str());

@@ -100,7 +100,7 @@ async fn copies_of_waiting_threads_are_listed() {
 
 #[tokio::test]
 async fn servers_that_cannot_be_reached_have_no_connection() {
-    let closed = Closed::new();
+    let closed = Closed::bind();
     let config = profile("lab", "agent_server", closed.url());
     runtail(write_config(&config).path(), &["inbox"])
         .await

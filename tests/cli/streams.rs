@@ -394,7 +394,7 @@ async fn stream_commands_report_refusals_and_unreachable_servers() {
             .expect(1)
             .says("not found");
     }
-    let closed = Closed::new();
+    let closed = Closed::bind();
     runtail(
         folder.path(),
         &["join", "t-1", RUN, "--url", closed.url().as_str()],

@@ -212,7 +212,7 @@ async fn redirects_are_not_followed() {
 
 #[tokio::test]
 async fn failed_connections_are_explained() {
-    let closed = Closed::new();
+    let closed = Closed::bind();
     let control = |url: &Url| ControlPlane::new(Http::new(&profile()).unwrap(), url.clone());
     let error = control(&closed.url()).deployment("d").await.unwrap_err();
     assert_eq!(

@@ -418,7 +418,7 @@ async fn an_unresponsive_server_is_reported() {
     );
     assert_eq!(one(&checks, "access").state, State::Skipped);
 
-    let closed = Closed::new();
+    let closed = Closed::bind();
     let (checks, _) = look(&at(&closed.url()), &ask).await;
     let check = one(&checks, "connection");
     assert_eq!(check.evidence, ["127.0.0.1: Connection refused"]);

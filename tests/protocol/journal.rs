@@ -202,7 +202,7 @@ async fn the_journal_contains_no_secrets() {
 
 #[tokio::test]
 async fn requests_without_a_response_are_marked_in_the_journal() {
-    let nobody = Closed::new();
+    let nobody = Closed::bind();
     let journal = Journal::default();
     let http = Http::sharing(&profile(), journal.clone(), Connections::default()).unwrap();
     let auth = AuthAuthenticateRequest::default();

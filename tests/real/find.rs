@@ -25,7 +25,7 @@ impl Real {
             .runtail(format!("threads search '{query}' -o jsonl"))
             .expect(0)
             .json_lines();
-        let mut ids: Vec<String> = rows.iter().map(|row| text(&row, "thread_id")).collect();
+        let mut ids: Vec<String> = rows.iter().map(|row| text(row, "thread_id")).collect();
         ids.sort();
         ids
     }

@@ -236,7 +236,7 @@ mod tests {
         let whole = parts.concat();
         let rule = Rule::default;
         for (rule, length, breaks) in [
-            (rule().cut_after_events(2), 40, true),
+            (rule().cut_after_events(2), 42, true),
             (rule().cut_after_bytes(7), 7, true),
             (rule().close_after_bytes(21), 21, false),
             (rule().rechunk(4), whole.len(), false),

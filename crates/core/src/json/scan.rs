@@ -224,9 +224,12 @@ impl<'a> Peek<'a> {
                 keep(&mut found, &names, &key, value);
                 continue;
             }
+            let is_object = scan.enter();
+            if !is_object && scan.next_value().is_none() {
+                break;
+            }
             inner = [None; M];
-            if !scan.enter() {
-                scan.next_value();
+            if !is_object {
                 continue;
             }
             while let Some((key, value)) = scan.next_field() {

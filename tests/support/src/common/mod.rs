@@ -96,7 +96,7 @@ impl Server {
 pub struct Closed(tokio::net::TcpSocket);
 
 impl Closed {
-    pub fn new() -> Closed {
+    pub fn bind() -> Closed {
         let socket = tokio::net::TcpSocket::new_v4().unwrap();
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         Closed(socket)

@@ -99,7 +99,7 @@ fn profiles_of_the_langsmith_command_are_imported_by_reference() {
         ("us", "lsv2_pt_canary_us"),
         ("eu-team", "lsv2_pt_canary_eu"),
     ] {
-        let profile = profile_of(&of(name));
+        let profile = profile_of(of(name));
         let source = profile.key.as_ref().unwrap();
         assert_eq!(source.resolve().unwrap().expose_secret(), key);
         assert_eq!(profile, of(name).profile);
