@@ -259,7 +259,7 @@ async fn answers_are_sent_in_the_question_s_dialect() {
         ),
     ] {
         let world = serve(case, Start::Accepts).await;
-        let done = world.answer(&given).expect(0);
+        let done = world.answer(given).expect(0);
         let sent = world.sent();
         assert_eq!(sent.len(), 1, "{case} {given:?}");
         assert_eq!(
@@ -350,7 +350,7 @@ async fn answers_that_the_graph_would_reject_are_not_sent() {
         ),
     ] {
         let world = serve(case, Start::Accepts).await;
-        let done = world.answer(&given).expect(2);
+        let done = world.answer(given).expect(2);
         done.says(says);
         assert!(
             done.stdout.is_empty() && world.sent().is_empty(),
@@ -546,7 +546,7 @@ async fn batches_of_javascript_are_answered_in_camel_case() {
             "text as its reason",
         ),
     ] {
-        world.answer(&given).expect(2).says(says);
+        world.answer(given).expect(2).says(says);
     }
     let preview = world.answer("--approve --dry-run").expect(0).json();
     let (yes, no) = (
@@ -574,7 +574,7 @@ async fn batches_of_javascript_are_answered_in_camel_case() {
         ),
     ] {
         let world = serve().await;
-        let done = world.answer(&given).expect(0);
+        let done = world.answer(given).expect(0);
         assert_eq!(world.resume(), json!({ id: expected }), "{given:?}");
         assert_eq!(
             done.stderr
@@ -638,7 +638,7 @@ async fn calls_with_a_question_each_are_answered_together_or_one_by_one() {
             "action 2 (delete_file) allows only approve, reject",
         ),
     ] {
-        world.answer(&given).expect(2).says(says);
+        world.answer(given).expect(2).says(says);
     }
     assert!(world.sent().is_empty());
     let (yes, no) = (
@@ -663,7 +663,7 @@ async fn calls_with_a_question_each_are_answered_together_or_one_by_one() {
         ),
     ] {
         let world = python().await;
-        let done = world.answer(&given).expect(0);
+        let done = world.answer(given).expect(0);
         assert_eq!(world.resume(), expected, "{given:?}");
         assert_eq!(world.sent()[0]["multitask_strategy"], "reject");
         let ids: Vec<&String> = expected.as_object().unwrap().keys().collect();

@@ -33,7 +33,7 @@ fn messages(ended: &Ended) -> Vec<String> {
     ended
         .rows()
         .iter()
-        .map(|row| text(&row, "message"))
+        .map(|row| text(row, "message"))
         .collect()
 }
 
