@@ -6,7 +6,7 @@ use crate::prelude::*;
 use runtail_api::AuthWaited;
 use runtail_core::catalog::{AUTHENTICATION, Field};
 use runtail_core::config::parse_duration;
-use runtail_core::model::{AuthAnswer, AuthAuthenticateRequest, AuthStatus};
+use runtail_core::model::{AuthAnswer, AuthAuthenticateRequest, AuthStatus, shell_word};
 use runtail_tui::runtime::open_link;
 
 #[derive(Debug, Clone)]
@@ -118,7 +118,7 @@ async fn wait_for(
             Ok((Some(answer), exit))
         }
         AuthWaited::Deadline => {
-            let (after, id) = (text::duration(timeout), text::clean(auth_id));
+            let (after, id) = (text::duration(timeout), shell_word(auth_id));
             complain(format!(
                 "runtail: not authorized within {after}; the link may still be valid: runtail auth wait {id}"
             ));
@@ -131,7 +131,7 @@ async fn wait_for(
 fn print_answer(answer: &AuthAnswer) {
     let status = answer.status();
     complain(format!("{}: {}", answer.word(), status.meaning()));
-    let id = || text::clean(answer.auth_id().unwrap_or_default()).into_owned();
+    let id = || shell_word(answer.auth_id().unwrap_or_default());
     let next = match (status, answer.url()) {
         (AuthStatus::Completed, _) if answer.has_token => {
             "A token was returned (not shown).".to_string()

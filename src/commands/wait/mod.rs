@@ -12,7 +12,7 @@ use patience::End;
 pub(crate) use patience::WaitSchedule;
 use report::Report;
 use runtail_core::config::parse_duration;
-use runtail_core::model::FailureCard;
+use runtail_core::model::{FailureCard, shell_word};
 use summary::{Ended, SummaryFile};
 use watch::Watch;
 
@@ -257,9 +257,10 @@ async fn card(globals: &Globals, watch: &Watch, patience: &WaitSchedule) -> Opti
     let card = tokio::time::timeout(CARD, evidence::card(globals, found, &control, row, &times));
     let card = patience.bounded(card).await.and_then(Result::ok);
     if card.is_none() {
-        let (title, id) = (watch.title(), text::clean(text_of(row, "id")));
+        let (title, id) = (watch.title(), shell_word(text_of(row, "id")));
         complain(format!(
-            "{title}: no time left to read the cause; run: runtail revisions explain {title} {id}"
+            "{title}: no time left to read the cause; run: runtail revisions explain {} {id}",
+            shell_word(&title)
         ));
     }
     card
