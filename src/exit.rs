@@ -95,7 +95,7 @@ impl Failure {
         Failure::new(Exit::Usage, message)
     }
 
-    /// Creates a "not found" error.
+    /// Creates the error of something that failed, or that doesn't exist.
     pub fn failed(message: impl Into<String>) -> Failure {
         Failure::new(Exit::Failed, message)
     }

@@ -250,7 +250,7 @@ async fn finish(
                 return (row, None);
             }
             Err(failed) => {
-                let word = if failed.failure.is_unknown() {
+                let word = if failed.failure.may_be_received() {
                     "unknown"
                 } else {
                     "failed"

@@ -321,6 +321,29 @@ fn first_run_opens_the_local_server_that_was_found() {
 }
 
 #[test]
+fn a_key_pasted_or_typed_on_the_first_run_is_refused_and_not_kept() {
+    let key = "lsv2_pt_0123456789abcdef0123456789abcdef_0123456789";
+    for keys in ["", "3", "4"] {
+        for text in [key.to_string(), format!("https://{key}")] {
+            let mut dash = first_run((80, 24));
+            dash.done(EffectResult::LocalServer(None));
+            dash.keys(keys);
+            dash.feed(Msg::Paste(text));
+            dash.shows("A key doesn't belong here");
+            dash.lacks("lsv2_");
+            assert_eq!(dash.keys("<Enter>"), []);
+            dash.lacks("0123456789");
+        }
+        let mut dash = first_run((80, 24));
+        dash.done(EffectResult::LocalServer(None));
+        dash.keys(if keys.is_empty() { "4" } else { keys });
+        dash.keys(key);
+        dash.shows("A key doesn't belong here");
+        dash.lacks(["lsv2_", "0123456789"]);
+    }
+}
+
+#[test]
 fn first_run_looks_again_and_opens_an_address() {
     let mut dash = first_run((80, 24));
     dash.done(EffectResult::LocalServer(None));

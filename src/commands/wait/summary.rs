@@ -7,7 +7,7 @@ use runtail_core::text::markdown;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 
-/// The file. OpenedSite before the wait, so that a permission error is reported at once.
+/// The file. Opened before the wait, so that a permission error is reported at once.
 #[derive(Debug)]
 pub struct SummaryFile {
     path: PathBuf,

@@ -122,6 +122,11 @@ impl StartFailure {
         )
     }
 
+    /// Returns whether the server may have received it, so that it must not be sent again before somebody has looked.
+    pub fn may_be_received(self) -> bool {
+        self.is_unknown() || self == StartFailure::Overtaken
+    }
+
     /// Returns what it means, in a sentence.
     pub fn sentence(self) -> &'static str {
         match self {

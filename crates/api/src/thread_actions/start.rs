@@ -174,7 +174,7 @@ impl AgentServer {
             return Ok(());
         };
         let why = format!(
-            "run {} was started, and run {} between the check of the question and it",
+            "run {} was started, but run {} was started before it, after the question was checked",
             started.run_id, other.run_id
         );
         Err(StartFailure::Overtaken.with_error(ApiError {

@@ -78,7 +78,6 @@ contexts! {
     Inbox "Inbox" "the Inbox",
     /// Two runs, threads or recordings side by side.
     Compare "Comparing runs and revisions" "a comparison",
-    /// The counts and tiles of all deployments.
     /// The graph of an assistant, without a thread.
     Graph "Graph of an assistant" "the graph of an assistant",
     /// The help screen.

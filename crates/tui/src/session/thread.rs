@@ -145,11 +145,9 @@ pub fn explained(failed: StartError) -> ApiError {
 /// Returns what a failure means for a draft. `again` says what not to do while the outcome is unknown.
 pub fn with_draft(failure: StartFailure, again: &str) -> String {
     let sentence = failure.sentence();
-    match failure {
-        StartFailure::Unknown => {
-            format!("{sentence} Look at the thread's runs before you {again}.")
-        }
-        _ => format!("{sentence} Your draft is kept."),
+    match failure.may_be_received() {
+        true => format!("{sentence} Look at the thread's runs before you {again}."),
+        false => format!("{sentence} Your draft is kept."),
     }
 }
 

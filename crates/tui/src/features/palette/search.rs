@@ -77,7 +77,9 @@ impl PaletteState {
         sources.splice(second..second, control_planes);
         let (halted, sources) = without_halted(cx.session, sources);
         if sources.is_empty() && halted.is_empty() {
-            let note = note.unwrap_or_else(|| "Add a profile, or open a server with --url.".into());
+            let note = note.unwrap_or_else(|| {
+                "Add a profile to the configuration file, or open a server with --url.".into()
+            });
             let id = short_id(id);
             return Requests::error(format!(
                 "No server of the profiles in use can search for {id}. {note}"

@@ -9,9 +9,9 @@ use crate::session::request::ProfileRequest;
 use crate::session::{Component, Cx, Request, Requests};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::text_input::TextInput;
-use runtail_core::config::ConfigError;
 use runtail_core::config::edit::{region_profile, server_profile};
 use runtail_core::config::import::{Import, short};
+use runtail_core::config::{ConfigError, looks_like_key};
 use std::path::Path;
 
 /// The choices, in their order. Their numbers never change, so that a server that is found moves nothing.
@@ -37,6 +37,8 @@ pub const CHOICES: [Choice; 5] = [
     Choice::Other,
     Choice::Import,
 ];
+/// Why an input was emptied.
+const KEY_REFUSED: &str = "A key doesn't belong here, and nothing of it was kept. Set LANGSMITH_API_KEY to it, then start Runtail again.";
 /// The index of the choice that takes an address.
 const OTHER: usize = 3;
 /// The index of the choice that adds profiles.
@@ -181,6 +183,17 @@ impl FirstRun {
         }
     }
 
+    /// Empties an input that has a key in it, before it is drawn or becomes a part of an address.
+    fn refuse_key(&mut self) {
+        let has_key = |text: &str| looks_like_key(text) || text.contains("lsv2_");
+        if let Some((_, input)) = self.typing.as_mut()
+            && has_key(&input.text())
+        {
+            *input = TextInput::line("");
+            self.problem = Some(KEY_REFUSED.into());
+        }
+    }
+
     /// Defines a profile by its text, and tests it.
     fn define(&mut self, text: Result<String, ConfigError>) -> Requests {
         self.problem = None;
@@ -227,9 +240,12 @@ impl Component for FirstRun {
                 }
                 requests
             }
+            // The rest of a key that arrives letter by letter.
+            Code::Char(_) if self.problem.as_deref() == Some(KEY_REFUSED) => Requests::none(),
             _ => {
                 input.key(key);
                 self.problem = None;
+                self.refuse_key();
                 Requests::none()
             }
         };
@@ -237,12 +253,15 @@ impl Component for FirstRun {
     }
 
     fn paste(&mut self, _cx: &Cx<'_>, text: &str) {
-        // A pasted address can only mean this choice.
-        self.selected = OTHER;
-        self.type_into(Choice::Other, "");
+        if self.typing.is_none() {
+            // A pasted address can only mean this choice.
+            self.selected = OTHER;
+            self.type_into(Choice::Other, "");
+        }
         if let Some((_, input)) = &mut self.typing {
             input.insert(text);
         }
+        self.refuse_key();
     }
 
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {

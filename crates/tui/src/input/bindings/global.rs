@@ -222,7 +222,7 @@ pub(super) const ROWS: Rows = &[(
         )
         .in_view(&[
             ("State", "Fold"),
-            ("Timeline", "Pan left, or fold"),
+            ("Timeline", "Fold"),
             ("Graph", "Fold the group"),
             ("History", "Go to the tree"),
         ]),
@@ -236,7 +236,7 @@ pub(super) const ROWS: Rows = &[(
         )
         .in_view(&[
             ("State", "Unfold"),
-            ("Timeline", "Pan right, or unfold"),
+            ("Timeline", "Unfold"),
             ("Graph", "Unfold the group"),
             ("History", "Go to the difference"),
         ]),

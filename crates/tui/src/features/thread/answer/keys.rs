@@ -8,7 +8,6 @@ use crate::session::msg::Effect;
 use crate::session::{Cx, Requests};
 use crate::widgets::form::{FieldDraft, FieldInput, choose};
 use crate::widgets::text_input::TextInput;
-use runtail_api::StartFailure;
 use runtail_core::model::{AnswerPart, DecisionKind, FormField, Problem};
 
 /// An element that can have the focus.
@@ -173,7 +172,7 @@ impl AnswerCard {
             self.drafts[stop.question].touch();
         }
         // Editing after a rejected answer starts a new attempt, unless the server may have received the first one.
-        if matches!(&self.stage, AnswerStage::Refused(failed) if failed.failure != StartFailure::Unknown)
+        if matches!(&self.stage, AnswerStage::Refused(failed) if !failed.failure.may_be_received())
         {
             self.stage = AnswerStage::Editing;
         }

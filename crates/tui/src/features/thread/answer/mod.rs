@@ -20,7 +20,7 @@ use crate::session::{Component, Cx, HELD_KEY, Request, Requests, Session, card};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::form_lines::FormLines;
 use jiff::Timestamp;
-use runtail_api::{ApiError, LoadedThread, RunStart, StartError, StartFailure, StartGuard};
+use runtail_api::{ApiError, LoadedThread, RunStart, StartError, StartGuard};
 use runtail_core::model::{
     Problem, Question, Reply, Rerun, Resume, RunCreate, ThreadStatus, resume, shell_word,
 };
@@ -336,8 +336,7 @@ impl AnswerCard {
             self.held = Some(now);
             return Requests::none();
         }
-        if matches!(&self.stage, AnswerStage::Refused(failed) if failed.failure == StartFailure::Unknown)
-        {
+        if matches!(&self.stage, AnswerStage::Refused(failed) if failed.failure.may_be_received()) {
             let text = "The answer may have been received, so it isn't sent again from here. Look at the thread's runs; if the \
                         question is still open, answer it from there.";
             return Requests::error(text);
