@@ -2,6 +2,7 @@
 //! client's bodies fit the control plane's document is tested with the document itself (`tests/protocol/requests.rs`).
 
 use crate::prelude::*;
+use std::num::IntErrorKind;
 use uuid::Uuid;
 
 /// The names and values of a query, decoded.
@@ -51,10 +52,15 @@ pub fn path_uuid(name: &str, id: &str) -> Result<(), Refusal> {
     }
 }
 
-/// A number within its bounds.
+/// A number within its bounds. Python's numbers have any size, so one that is too large for `i64` counts as the largest.
 pub fn number(pairs: &Pairs, name: &str, least: i64, most: i64, or: i64) -> Result<usize, Refusal> {
     let (place, than) = (["query", name], "Input should be");
-    match last_of(pairs, name).map_or(Ok(or), str::parse) {
+    let parsed = match last_of(pairs, name).map_or(Ok(or), str::parse::<i64>) {
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => Ok(i64::MAX),
+        Err(error) if *error.kind() == IntErrorKind::NegOverflow => Ok(i64::MIN),
+        parsed => parsed,
+    };
+    match parsed {
         Err(_) => refused(place, &format!("{than} a valid integer"), "int_parsing"),
         Ok(n) if n > most => {
             let says = format!("{than} less than or equal to {most}");

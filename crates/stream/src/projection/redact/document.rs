@@ -35,11 +35,16 @@ impl Rules {
         {
             return Vec::new();
         }
-        let Some(doc) = (depth < MAX_DEPTH).then(|| nested(text)).flatten() else {
+        let Some((doc, is_valid)) = (depth < MAX_DEPTH).then(|| nested(text)).flatten() else {
             return self.patterns(text);
         };
         let mut cuts = self.document(&doc, depth + 1);
-        cuts.extend(self.requested_patterns(text));
+        // A text that only begins like JSON has secrets outside of strings, too.
+        cuts.extend(if is_valid {
+            self.requested_patterns(text)
+        } else {
+            self.patterns(text)
+        });
         // The end that was added to truncated JSON is not part of the text.
         cuts.retain(|cut| cut.range.start < text.len());
         cuts.iter_mut()
@@ -263,14 +268,16 @@ fn has_secret_name(doc: &JsonIndex, node: u32) -> bool {
         })
 }
 
-/// Parses a text as JSON or as truncated JSON; `None` if it is neither a container nor a string.
-fn nested(text: &str) -> Option<JsonIndex> {
+/// Parses a text as JSON or as truncated JSON, and returns whether it is valid, with the end that was added; `None` if it is
+/// neither a container nor a string.
+fn nested(text: &str) -> Option<(JsonIndex, bool)> {
+    let parsed = |text: String| JsonIndex::new(Arc::<str>::from(text));
     let trimmed = text.trim_start();
     if !trimmed.starts_with(['{', '[', '"']) {
         return None;
     }
     if json::is_valid(text) {
-        return Some(JsonIndex::new(Arc::<str>::from(text)));
+        return Some((parsed(text.into()), true));
     }
     if !trimmed[1..].trim_start().starts_with(['{', '[', '"']) {
         return None;
@@ -281,11 +288,18 @@ fn nested(text: &str) -> Option<JsonIndex> {
     } else {
         &["", "null", ":null"]
     };
-    values.iter().find_map(|value| {
-        let (string, brackets) = ends.split_at(ends.find(['}', ']']).unwrap_or(ends.len()));
-        let doc = JsonIndex::new(Arc::<str>::from(format!("{text}{string}{value}{brackets}")));
-        (doc.kind(0) != Kind::Other).then_some(doc)
-    })
+    let (string, brackets) = ends.split_at(ends.find(['}', ']']).unwrap_or(ends.len()));
+    let completed = |value| format!("{text}{string}{value}{brackets}");
+    if let Some(valid) = values
+        .iter()
+        .map(completed)
+        .find(|text| json::is_valid(text))
+    {
+        return Some((parsed(valid), true));
+    }
+    let mut docs = values.iter().map(|value| parsed(completed(value)));
+    let doc = docs.find(|doc| doc.kind(0) != Kind::Other)?;
+    Some((doc, false))
 }
 
 /// Returns the characters that close the open string and containers of a text, and whether a string is open.

@@ -506,6 +506,24 @@ fn an_oversized_event_is_redacted_as_truncated_json() {
     assert_eq!(left, Data::Malformed("password=*** x".into()));
 }
 
+#[test]
+fn a_text_that_only_begins_like_json_is_searched_as_text_too() {
+    // Tag characters, which are not shown, separate the letters; the words outside of strings are no values of the JSON.
+    let hidden: String = "curl -u me:84xns7CEV8oC"
+        .chars()
+        .flat_map(|c| [c, '\u{e0041}'])
+        .collect();
+    for before in ["[\"\"\"\"", "[\"a\" ", "{\"a\": {\"b\" "] {
+        let text = format!("{before}{hidden}");
+        let (left, reported) = redacted(&[], &[], Data::Json(json!([text]).to_string().into()));
+        let Data::Json(left) = left else {
+            panic!("{left:?}")
+        };
+        assert_eq!(leaked("84xns7CEV8oC", &left), None, "{left}");
+        assert_eq!(reported.len(), 1, "{left}");
+    }
+}
+
 /// Returns the parts of an ASCII text, of this size each.
 fn cut(text: &str, size: usize) -> Vec<&str> {
     let end = |at: usize| text.len().min(at + size);
