@@ -191,7 +191,7 @@ impl Args {
 }
 
 impl Command {
-    /// Runs the command. Each one is boxed, so that the code of all isn't one future.
+    /// Runs the command. Each one is a boxed future: one future of all of them would be generated twice, and is large.
     pub fn run(self, globals: &Globals) -> LocalBoxFuture<'_, Result<Exit, Failure>> {
         use Command::*;
         match self {

@@ -142,7 +142,6 @@ impl<K: Kind, const NEW: bool> Fields<K, NEW> {
     }
 }
 
-/// Parses a non-empty text.
 /// Parses one of some words, each with its meaning.
 pub fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
     all: [T; N],
@@ -157,6 +156,7 @@ pub fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
     })
 }
 
+/// Parses a non-empty text.
 pub fn filled(text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
         Err("expected a text".into())

@@ -49,7 +49,7 @@ pub async fn stdin_text() -> Result<String, Failure> {
     String::from_utf8(stdin().await?).map_err(|_| Failure::usage("stdin is not UTF-8"))
 }
 
-/// Reads one line of stdin; empty at the end. Uses a thread of its own, like [`stdin`].
+/// Reads one line of stdin; empty at the end.
 pub async fn line() -> Result<String, Failure> {
     blocking(|stdin| {
         let mut line = String::new();
@@ -58,6 +58,7 @@ pub async fn line() -> Result<String, Failure> {
     .await
 }
 
+/// Reads all of stdin.
 pub async fn stdin() -> Result<Vec<u8>, Failure> {
     blocking(|stdin| {
         let mut bytes = Vec::new();

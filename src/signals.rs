@@ -10,12 +10,12 @@ use tokio_util::sync::CancellationToken;
 /// The number of SIGINT.
 const SIGINT: u8 = 2;
 
-/// Whether the command handles signals itself by now, because it has to finish its output, or keeps an edited text.
-static HEARS: AtomicBool = AtomicBool::new(false);
+/// Whether the command handles signals itself, because it has to finish its output or to keep an edited text.
+static HANDLED: AtomicBool = AtomicBool::new(false);
 
-/// From now on, an interrupt no longer just ends the command.
-pub fn hear() {
-    HEARS.store(true, Ordering::SeqCst);
+/// Makes the command handle signals itself: an interrupt no longer ends it at once.
+pub fn handle() {
+    HANDLED.store(true, Ordering::SeqCst);
 }
 
 /// Signals of a command.
@@ -50,7 +50,7 @@ impl Signals {
             number: Arc::default(),
             has_said_waiting: Arc::default(),
         };
-        hear();
+        handle();
         let own = signals.clone();
         // Listen here rather than in the task: a signal between the two would be lost.
         let mut endings = Endings::listen();
@@ -130,7 +130,7 @@ impl Interrupts {
     /// Completes at the next Ctrl-C that the command doesn't handle itself; never if signals can't be listened for.
     pub async fn next(&mut self) {
         self.0.next().await;
-        while HEARS.load(Ordering::SeqCst) {
+        while HANDLED.load(Ordering::SeqCst) {
             self.0.next().await;
         }
     }

@@ -77,7 +77,8 @@ configuration). The others are skipped. Each answer is previewed, checked again 
 row has `thread_id`, `result` (`started`, `planned` with --dry-run, `skipped`, `failed`, `unknown`, or `not_sent` after Ctrl-C), `decisions`, `run_id` and `detail`.
 
 Exit codes: 0 sent · 1 the thread is not waiting, the question is not open, someone answered first (or may have: another run \
-started just before this one), another run is active, or the server refused · 2 the answer doesn't fit the question, --interrupt is missing, or not confirmed · 3 not allowed, or read-only \
+started just before this one), another run is active, or the server refused · 2 the answer doesn't fit the question, --interrupt \
+is missing, or not confirmed · 3 not allowed, or read-only \
 · 5 the server can't be reached, is limiting requests (429) or failed; if it is unknown whether the run started, the message \
 says how to check; with --wait those of `run` · 130 stopped by Ctrl-C.";
 

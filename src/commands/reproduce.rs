@@ -75,7 +75,7 @@ pub async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
         Ok(acted) => acted.copied(),
         Err(failed) => {
             let options = target_context.globals.where_to();
-            let id = plan.targets().next().map_or("", |target| &target.id);
+            let id = plan.preview.target.as_ref().map_or("", |target| &target.id);
             let check = format!("`runtail{options} threads get {id}` shows it");
             return Err(not_done(failed, "the thread was created", &check));
         }

@@ -3,6 +3,7 @@
 use runtail_testkit::common::{CANARY, Server};
 use runtail_testkit::dispositions;
 use runtail_testkit::process::Args;
+use runtail_testkit::says::Says;
 use serde_json::Value;
 use std::path::Path;
 use std::process::Stdio;
@@ -34,7 +35,7 @@ impl Ended {
     /// Checks that the errors contain a text.
     #[track_caller]
     pub fn says(&self, text: &str) -> &Ended {
-        assert!(self.err.contains(text), "no {text:?} in\n{}", self.err);
+        self.err.has(text);
         self
     }
 

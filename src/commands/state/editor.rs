@@ -110,7 +110,7 @@ fn document(values: &str) -> Result<String, Failure> {
 
 /// Opens the editor and waits for it. Ctrl-C belongs to the editor, as in git; other signals end both.
 pub async fn in_editor(document: String) -> Result<String, Failure> {
-    signals::hear();
+    signals::handle();
     match external_editor::edit(&document).await {
         Ok(Ok(edited)) => Ok(edited),
         Ok(Err(why)) => Err(Failure::usage(format!(

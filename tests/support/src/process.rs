@@ -1,5 +1,6 @@
 //! Runs the binary under test in a clean environment, with deadlines, and cleans up afterwards.
 
+use crate::says::Says;
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
@@ -40,11 +41,7 @@ impl Done {
     /// Checks that the errors contain a text.
     #[track_caller]
     pub fn says(&self, text: &str) -> &Done {
-        assert!(
-            self.stderr.contains(text),
-            "no {text:?} in\n{}",
-            self.stderr
-        );
+        self.stderr.has(text);
         self
     }
 

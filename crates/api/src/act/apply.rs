@@ -182,17 +182,11 @@ impl Plan {
     /// `Kind::ReadOnly` before any request. See [`StartFailure`] for the rest: it shows whether anything may have been done.
     #[boxed]
     pub async fn apply(&self) -> Result<Acted, StartError> {
-        let Some(other) = &self.parallel else {
-            return self.apply_own().await;
-        };
-        self.check_write().and_then(|()| other.check_write())?;
-        let (own, other) = tokio::join!(self.apply_own(), other.apply_own());
-        Ok(Acted::Both(Box::new([own, other])))
-    }
-
-    async fn apply_own(&self) -> Result<Acted, StartError> {
         let deletes = |step: &Step| matches!(step.kind, StepKind::Prune(_));
-        self.check_write()?;
+        if let Some(step) = self.steps.first() {
+            let allowed = step.server.parts().0.check_write(&self.place());
+            allowed.map_err(|error| StartFailure::Refused.with_error(error))?;
+        }
         let seen = match self.check_target().await {
             // Deleted by someone else.
             Err(gone) if gone.error.kind == Kind::NotFound && self.steps.iter().any(deletes) => {
@@ -217,14 +211,6 @@ impl Plan {
             }
         }
         Ok(done.acted.unwrap_or(Acted::Changed(Box::default())))
-    }
-
-    fn check_write(&self) -> Result<(), StartError> {
-        let Some(step) = self.steps.first() else {
-            return Ok(());
-        };
-        let allowed = step.server.parts().0.check_write(&self.place());
-        allowed.map_err(|error| StartFailure::Refused.with_error(error))
     }
 
     async fn send(

@@ -42,8 +42,6 @@ pub struct Plan {
     pub choice: Option<Choice>,
     guard: Guard,
     steps: Vec<Step>,
-    /// What is applied at the same time on another server, whether or not this succeeds.
-    parallel: Option<Box<Plan>>,
 }
 
 /// Something that a person can choose before a plan is applied. Another choice is another plan.
@@ -116,17 +114,17 @@ pub fn unfit(why: impl Into<String>) -> PlanError {
     PlanError::Unfit(why.into())
 }
 
-/// Refuses an intent that doesn't fit its target.
+/// Refuses an intent that the target's status doesn't allow.
 pub fn refuse<T>(why: impl Into<String>) -> Result<T, PlanError> {
     Err(unfit(why))
 }
 
-/// Ends planning, because everything is as wanted.
+/// Ends planning, because there is nothing to change.
 pub fn nothing<T>(why: impl Into<String>) -> Result<T, PlanError> {
     Err(PlanError::Nothing(why.into()))
 }
 
-/// Refuses an intent that is wrong in itself.
+/// Refuses an intent that is invalid.
 pub fn wrong<T>(why: impl Into<String>) -> Result<T, PlanError> {
     Err(PlanError::Wrong(vec![why.into()]))
 }
@@ -245,7 +243,6 @@ impl Draft {
             choice: self.choice,
             guard: self.guard,
             steps: self.steps,
-            parallel: None,
         }
     }
 }
@@ -306,20 +303,6 @@ impl Plan {
         let own = record.clone();
         let known = self.body().into_iter().chain(self.guard.before());
         Secrets::of_records(&known.chain([&own]).collect::<Vec<_>>()).mask(record);
-    }
-
-    /// Returns its target, and that of the other server.
-    pub fn targets(&self) -> impl Iterator<Item = &Target> {
-        let other = self.parallel.as_ref().map(|plan| &plan.preview);
-        let previews = std::iter::once(&self.preview).chain(other);
-        previews.filter_map(|preview| preview.target.as_ref())
-    }
-
-    /// Adds a plan that is applied at the same time. The preview is the first one's, with the requests of both.
-    pub(crate) fn in_parallel_with(mut self, other: Plan) -> Plan {
-        self.preview.then.extend(other.preview.requests().cloned());
-        self.parallel = Some(Box::new(other));
-        self
     }
 }
 

@@ -51,8 +51,6 @@ pub enum Acted {
     Labeled,
     /// The thread was copied to another server.
     Copied(Box<Reproduced>),
-    /// What two servers did at the same moment.
-    Both(Box<[Result<Acted, StartError>; 2]>),
 }
 
 impl Acted {
@@ -93,7 +91,7 @@ pub enum StartFailure {
     Unchecked,
     /// The server refused, because the question is already answered.
     Answered,
-    /// The run was started, but another one between the check and its start may have used up the question.
+    /// The run was started, but another run was started after the check, and may have answered the question.
     Overtaken,
     /// Another run is active: the server refused this one.
     Busy,
@@ -122,7 +120,7 @@ impl StartFailure {
         )
     }
 
-    /// Returns whether the server may have received it, so that it must not be sent again before somebody has looked.
+    /// Returns whether the server may have received it. Then it isn't sent again until the user has checked the thread.
     pub fn may_be_received(self) -> bool {
         self.is_unknown() || self == StartFailure::Overtaken
     }

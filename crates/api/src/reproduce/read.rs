@@ -98,9 +98,7 @@ impl AgentServer {
 
     /// Reads a graph of the server.
     pub(super) async fn target_graph(&self, graph: &str) -> Result<TargetGraph, PlanError> {
-        let assistant = self
-            .assistant_with_graph(graph, " --graph chooses one.")
-            .await?;
+        let assistant = self.assistant_with_graph(graph).await?;
         let drawing = match self
             .assistant_graph(assistant.as_deref().unwrap_or(graph), false)
             .await
@@ -120,12 +118,8 @@ impl AgentServer {
     /// Returns the assistant of a graph, preferably the one that the server made; `None` if it doesn't list its assistants.
     ///
     /// # Errors
-    /// It has no such graph; `advice` ends the sentence about that.
-    pub(crate) async fn assistant_with_graph(
-        &self,
-        graph: &str,
-        advice: &str,
-    ) -> Result<Option<String>, PlanError> {
+    /// It has no such graph.
+    async fn assistant_with_graph(&self, graph: &str) -> Result<Option<String>, PlanError> {
         let rows = match self.assistant_rows(MAX_ASSISTANTS, 0).await {
             Ok(listing) => Some(listing.items),
             Err(error) if error.may_lack_call() => None,
@@ -155,7 +149,7 @@ impl AgentServer {
             };
             let graph = text::clean(graph);
             return refuse(format!(
-                "The server {} has no graph {graph}; it has {has}.{advice}",
+                "The server {} has no graph {graph}; it has {has}. --graph chooses one.",
                 self.base()
             ));
         }

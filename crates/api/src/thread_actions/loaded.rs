@@ -413,7 +413,6 @@ impl AgentServer {
         .at_head(body)
     }
 
-    /// An error of our own about what was read of a thread; nothing was sent.
     /// Returns an error as "not offered" if the server is of an unknown kind, which may have no such call. Others have all calls
     /// of the agent server, so a 404 means a missing object.
     #[boxed]
@@ -438,6 +437,7 @@ impl AgentServer {
         }
     }
 
+    /// Creates our own error about what was read of a thread. Nothing was sent.
     pub(crate) fn refused_here(&self, thread: &str, detail: String) -> ApiError {
         let url = self.url(&reqwest::Method::GET, &["threads", thread]);
         let at = self

@@ -3,7 +3,6 @@
 
 mod answer;
 mod base;
-mod both;
 mod branch;
 mod bulk;
 mod by_rules;

@@ -19,11 +19,6 @@ impl AgentServer {
                 .to_vec(),
             ..RunCreate::default()
         };
-        self.run_on_new(thread, body)
-    }
-
-    /// Plans a run with this body on a new thread. Reads nothing.
-    pub(super) fn run_on_new(&self, thread: &str, body: RunCreate) -> Result<Draft, ApiError> {
         let creation = json!({"thread_id": thread, "if_exists": "raise"});
         let kind = StepKind::Create(thread.into());
         let name = format!("new thread {}", short_id(thread));

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Bytes of a state that is read only for its nodes.
 const MAX_STATE: usize = 64 << 20;
-/// Newest runs among which one is looked for that overtook an answer.
+/// Number of newest runs that are searched for one that was started just before an answer.
 const RUNS_CHECKED: usize = 20;
 /// How often, and how far apart, a run is looked for whose start got no answer.
 const LOOKUP_ATTEMPTS: u32 = 3;
@@ -148,8 +148,11 @@ impl AgentServer {
         }
     }
 
-    /// Fails if another run was started between the check of the questions and the start of this run. A server refuses a second
+    /// Checks that no other run was started between the check of the questions and the start of this run. Servers refuse a second
     /// answer only while the run of the first one is active, and a run that answers no open question ends with success.
+    ///
+    /// # Errors
+    /// [`StartFailure::Overtaken`]. A list of runs that can't be read is no error.
     async fn check_not_overtaken(
         &self,
         thread: &str,

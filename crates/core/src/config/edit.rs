@@ -1,4 +1,4 @@
-//! The texts of new profiles, and a file with them behind its own text.
+//! The texts of new profiles, and the text of a file that they are appended to.
 
 use super::{Config, ConfigError, base};
 use std::sync::Arc;
@@ -65,7 +65,7 @@ fn unnamed(message: &str) -> String {
         .to_string()
 }
 
-/// Returns the text of a file with these profiles behind it, with the line ends of the file.
+/// Appends profiles to the text of a file, with its line ends.
 ///
 /// # Errors
 /// The text is no valid configuration: the file has a profile of one of the names, for example.

@@ -55,7 +55,7 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     read_text_most(path, MAX_TEXT)
 }
 
-/// Reads a text file of at most so many bytes.
+/// Reads a text file of at most `most` bytes.
 pub(super) fn read_text_most(path: &Path, most: u64) -> io::Result<String> {
     String::from_utf8(read_most(path, most)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))

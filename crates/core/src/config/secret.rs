@@ -27,7 +27,7 @@ pub enum SecretSource {
 /// Two sources are equal if they name the same place, even if its content has changed.
 impl PartialEq for SecretSource {
     fn eq(&self, other: &SecretSource) -> bool {
-        // Their names leave this out.
+        // What its name doesn't show.
         let hidden = |one: &SecretSource| match one {
             SecretSource::Command(words) => words.clone(),
             SecretSource::Given(key) => vec![key.expose_secret().to_string()],

@@ -35,7 +35,7 @@ pub enum DiffLine {
 const CONTEXT: usize = 2;
 
 impl Draft {
-    /// Prepares the file with the texts of new profiles behind its own. Reads the file, so don't call it on an async thread.
+    /// Prepares the file with the texts of new profiles appended. Reads the file, so don't call it on an async thread.
     ///
     /// # Errors
     /// The file can't be read, or is not a valid configuration.
@@ -80,7 +80,7 @@ impl Draft {
         self.before.is_none()
     }
 
-    /// Returns the new lines behind the last ones of the file, sanitized and with keys masked.
+    /// Returns the last lines of the file and the new ones, sanitized and with keys masked.
     pub fn diff(&self) -> Vec<DiffLine> {
         let shown = |line: &str| super::error::mask(&text::clean(line));
         let old = self.before.as_deref().unwrap_or_default().lines().count();

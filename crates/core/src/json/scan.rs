@@ -207,7 +207,7 @@ impl<'a> Peek<'a> {
         found
     }
 
-    /// Picks fields, and in the same pass fields of the object that the field `of` contains.
+    /// Returns several fields, and several of the object in the field `of`, in one pass.
     pub fn pick_within<const N: usize, const M: usize>(
         self,
         names: [&str; N],
@@ -278,7 +278,6 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Returns the next value. Separators are skipped without validation.
     fn next_field(&mut self) -> Option<(Cow<'a, str>, Peek<'a>)> {
         Some((self.next_key()?, self.next_value()?))
     }
@@ -302,6 +301,7 @@ impl<'a> Scan<'a> {
         is_object
     }
 
+    /// Returns the next value. Separators are skipped without validation.
     fn next_value(&mut self) -> Option<Peek<'a>> {
         if matches!(self.next_byte()?, b'}' | b']') {
             return None;

@@ -331,7 +331,6 @@ impl Compare<'_> {
     }
 }
 
-/// The members of an object with their keys.
 /// Returns the members of an object and their keys.
 fn keys(doc: &JsonIndex, object: u32) -> impl Iterator<Item = (u32, Cow<'_, str>)> {
     let key = |node| plain(doc.key(node).unwrap_or_default());

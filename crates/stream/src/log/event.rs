@@ -87,7 +87,6 @@ impl Data {
         }
     }
 
-    /// Returns the retained text.
     /// Returns what two equal data have in common: the text, and the size of what was too large.
     pub(crate) fn content(&self) -> (&str, Option<u64>) {
         match self {
@@ -96,6 +95,7 @@ impl Data {
         }
     }
 
+    /// Returns the retained text.
     pub fn text(&self) -> &Arc<str> {
         match self {
             Data::Json(text) | Data::Malformed(text) => text,

@@ -313,11 +313,6 @@ impl EventLog {
         self.evicted_rows
     }
 
-    /// Returns the payload size of the evicted events, in bytes.
-    pub fn evicted_bytes(&self) -> u64 {
-        self.evicted_bytes
-    }
-
     fn evict_rows(&mut self, rows: usize) {
         for _ in 0..rows {
             let Some(chunk) = self.chunks.front_mut() else {
@@ -390,10 +385,7 @@ mod tests {
         let from = [0, 5, 9].map(|seq| event_log.seqs(seq));
         assert_eq!(from, [vec![3, 4, 5], vec![5], vec![]]);
         assert!(event_log.marks().iter().map(|mark| mark.after.0).eq([0, 5]));
-        assert_eq!(
-            (event_log.evicted_rows(), event_log.evicted_bytes()),
-            (2, 20)
-        );
+        assert_eq!((event_log.evicted_rows(), event_log.evicted_bytes), (2, 20));
     }
 
     #[test]

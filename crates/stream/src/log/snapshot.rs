@@ -222,8 +222,7 @@ impl Positions {
     }
 }
 
-/// Appends a comma, unless the next field is the first of its object.
-/// Returns an object of these fields.
+/// Returns a JSON object of these fields, whose values are JSON.
 fn object<'a>(fields: impl IntoIterator<Item = (&'a str, Cow<'a, str>)>) -> String {
     let mut text = String::from("{");
     for (name, json) in fields {

@@ -13,8 +13,6 @@ use std::time::Duration;
 
 /// Maximum length of a gap's reason, in bytes.
 const MAX_REASON: usize = 1000;
-/// Maximum number of event names counted separately.
-const MAX_NAMES: usize = 64;
 /// A pause is long if it exceeds this duration and this many usual pauses.
 const LONG_PAUSE: Duration = Duration::from_secs(10);
 const USUAL_PAUSES: u32 = 5;
@@ -37,20 +35,6 @@ pub struct Connection {
     pub closed: Option<Timestamp>,
     pub reason: Option<String>,
     pub events: u64,
-}
-
-/// Statistics of the events with one name.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct NameSums {
-    /// The name, without its namespace.
-    pub name: Arc<str>,
-    pub events: u64,
-    /// Total payload size in bytes.
-    pub bytes: u64,
-    /// Position of the newest of these events.
-    pub last_seq: Seq,
-    /// When it arrived live, or was sent if it was replayed, if known.
-    pub last_at: Option<Timestamp>,
 }
 
 /// The liveness of a connection, judged by its last event and last heartbeat.
@@ -122,8 +106,6 @@ pub struct DeliveryLog {
     connections: Rows<Connection>,
     possible_gaps: Rows<PossibleGap>,
     last_seq: Seq,
-    names: Vec<NameSums>,
-    others: Option<NameSums>,
     /// The usual pause between two events: a moving average.
     pause: Duration,
     last_heartbeat: Option<Timestamp>,
@@ -146,19 +128,9 @@ impl DeliveryLog {
         &self.possible_gaps
     }
 
-    /// Returns statistics by event name, in order of first appearance. The last entry collects names beyond the limit.
-    pub fn names(&self) -> impl Iterator<Item = &NameSums> {
-        self.names.iter().chain(&self.others)
-    }
-
     /// Returns whether events have ids, by which their order and duplicates are checked.
     pub fn has_ids(&self) -> bool {
         self.newest_id.is_some()
-    }
-
-    /// Returns the heartbeat interval, once two heartbeats were received on one connection.
-    pub fn heartbeat_interval(&self) -> Option<Duration> {
-        self.heartbeat_interval
     }
 
     /// Returns the liveness of the open connection.
@@ -264,26 +236,6 @@ impl DeliveryLog {
         self.last_alive_at = self.last_alive_at.max(Some(at));
     }
 
-    fn sums_of(&mut self, name: &Arc<str>) -> &mut NameSums {
-        // Names are few and interned, so this is usually one pointer comparison.
-        let matches = |sums: &NameSums| Arc::ptr_eq(&sums.name, name) || sums.name == *name;
-        let new = |name: Arc<str>| NameSums {
-            name,
-            ..NameSums::default()
-        };
-        let i = match self.names.iter().position(matches) {
-            Some(i) => i,
-            None if self.names.len() >= MAX_NAMES => {
-                return self.others.get_or_insert_with(|| new("others".into()));
-            }
-            None => {
-                self.names.push(new(name.clone()));
-                self.names.len() - 1
-            }
-        };
-        &mut self.names[i]
-    }
-
     fn apply_event(&mut self, event: &Event) {
         self.received += 1;
         self.last_seq = event.seq;
@@ -301,13 +253,7 @@ impl DeliveryLog {
         self.pause = (self.pause * 7 + pause.unwrap_or_default()) / 8;
         self.last_arrival = Some(event.at);
         // Measure the age of live events by our clock only, because the server's may be wrong.
-        let seen = if event.replayed { time } else { Some(event.at) };
-        self.last_event_at = seen;
-        let size = event.data.size();
-        let sums = self.sums_of(&event.name);
-        sums.events += 1;
-        sums.bytes += size;
-        (sums.last_seq, sums.last_at) = (event.seq, seen);
+        self.last_event_at = if event.replayed { time } else { Some(event.at) };
         self.note_alive(event.at);
         if let Some(connection) = self.connections.last_mut() {
             connection.events += 1;
@@ -409,25 +355,6 @@ mod tests {
     }
 
     #[test]
-    fn names_are_counted_and_bounded() {
-        let mut delivery = DeliveryLog::default();
-        for n in 0..100 {
-            let name = if n < 10 {
-                "custom".into()
-            } else {
-                format!("name-{n}")
-            };
-            delivery.event(n, 1, &name, "1-0");
-        }
-        let first = delivery.names().next().unwrap();
-        let sums = (&*first.name, first.events, first.bytes, first.last_seq);
-        assert_eq!(sums, ("custom", 10, 10, Seq(10)));
-        let events = delivery.names().map(|sums| sums.events).sum::<u64>();
-        assert_eq!((delivery.names().count(), events), (MAX_NAMES + 1, 100));
-        assert_eq!(&*delivery.names().last().unwrap().name, "others");
-    }
-
-    #[test]
     fn long_pauses_and_dead_connections_are_distinguished() {
         use Liveness::{Even, Quiet, Silent, Unheard};
         let seconds = Duration::from_secs;
@@ -451,7 +378,7 @@ mod tests {
         };
         let regular: Vec<Timestamp> = (1..9).map(|n| now(n * 5)).collect();
         let heartbeats = with_heartbeats(&regular);
-        assert_eq!(heartbeats.heartbeat_interval(), Some(seconds(5)));
+        assert_eq!(heartbeats.heartbeat_interval, Some(seconds(5)));
         let pulses = [
             (43, Quiet(seconds(42))),
             (50, Quiet(seconds(49))),
@@ -460,7 +387,7 @@ mod tests {
         are(&heartbeats, &pulses);
         // Two simultaneous heartbeats, from the two connections of a stream, don't count as an interval.
         let simultaneous = with_heartbeats(&[now(5), now(5) + Duration::from_millis(20)]);
-        assert_eq!(simultaneous.heartbeat_interval(), None);
+        assert_eq!(simultaneous.heartbeat_interval, None);
         are(&simultaneous, &[(12, Quiet(seconds(11)))]);
         // A stream with one event per minute is not quiet after ten seconds.
         let mut slow = DeliveryLog::default();

@@ -144,7 +144,6 @@ impl Metrics {
         let time = event.time();
         (run.last_seq, run.last_event, run.is_timed) =
             (event.seq, time.or(run.last_event), time.is_some());
-        run.first_event = run.first_event.or(time);
         run.work.errors += u64::from(payload.name == "error");
         run.failed |= payload.name == "error";
         if matches!(payload.name, "tasks" | "debug") {
@@ -188,7 +187,6 @@ impl Metrics {
             Item::Record(Record::Gap { .. }) => {
                 match self.runs.last_mut().filter(|run| run.is_open()) {
                     Some(run) => {
-                        run.lacks_first_event |= run.first_event.is_none();
                         run.lacks_first_token |= run.work.first_token.is_none();
                     }
                     None => self.is_after_gap = true,
@@ -233,7 +231,6 @@ impl Metrics {
         let is_late = std::mem::take(&mut self.is_after_gap) && run.began.is_none();
         self.runs.push(RunMetrics {
             attempts: 1,
-            lacks_first_event: is_late,
             lacks_first_token: is_late,
             ..run
         });

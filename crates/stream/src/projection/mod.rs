@@ -37,7 +37,7 @@ pub use crate::json::{difference, index};
 pub use crate::source::id_key::is_start;
 pub use content::{Citation, Part};
 pub use custom::{Custom, CustomRow, Progress};
-pub use delivery::{Connection, DeliveryLog, Liveness, NameSums, PossibleGap};
+pub use delivery::{Connection, DeliveryLog, Liveness, PossibleGap};
 pub use event_attrs::EventAttrs;
 pub use graph_activity::{ActivityCache, GraphActivity, NodeActivity};
 pub use landmarks::Landmarks;

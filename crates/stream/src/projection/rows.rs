@@ -27,7 +27,6 @@ pub(super) fn namespace_weight(ns: &Namespace) -> usize {
         .sum()
 }
 
-/// A list that is bounded by the number and the memory size of its rows. Dereferences to a slice.
 /// Returns the length of an optional text.
 pub(super) fn len(text: &Option<impl AsRef<str>>) -> usize {
     text.as_ref().map_or(0, |text| text.as_ref().len())
@@ -38,6 +37,7 @@ pub(super) fn index(number: u64, evicted: u64) -> Option<usize> {
     number.checked_sub(evicted)?.try_into().ok()
 }
 
+/// A list that is bounded by the number and the memory size of its rows. Dereferences to a slice.
 #[derive(Debug, Clone)]
 pub struct Rows<T> {
     rows: Vec<T>,

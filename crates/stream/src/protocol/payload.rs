@@ -137,23 +137,23 @@ impl<'a> Payload<'a> {
         json::from_str(self.json?).ok()
     }
 
-    /// Returns the metadata of a run.
-    /// Reads the data once.
+    /// Parses the payload as a type when it is first asked for, and keeps the result.
     fn once<'s, T: Deserialize<'a>>(&'s self, cell: &'s OnceCell<Option<T>>) -> Option<&'s T> {
         cell.get_or_init(|| self.read()).as_ref()
     }
 
+    /// Returns the metadata of a run.
     pub fn metadata(&self) -> Option<&Metadata<'a>> {
         self.once(&self.parsed.metadata)
     }
 
-    /// Returns the event of the mode `debug`.
     /// Returns the id of the run that the metadata is about, and the metadata.
     pub fn run(&self) -> Option<(&str, &Metadata<'a>)> {
         let metadata = self.metadata()?;
         Some((metadata.run_id.some()?, metadata))
     }
 
+    /// Returns the event of the mode `debug`.
     pub fn debug(&self) -> Option<&Debug<'a>> {
         self.once(&self.parsed.debug)
     }

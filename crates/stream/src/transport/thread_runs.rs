@@ -215,7 +215,7 @@ impl Follower {
         }
     }
 
-    /// Checks the thread and its server before the first poll.
+    /// Reports that the thread is followed by polls, this far apart.
     async fn report_following(&mut self, every: Duration) {
         self.send(vec![Item::Following {
             at: Timestamp::now(),
@@ -225,6 +225,7 @@ impl Follower {
         .await;
     }
 
+    /// Checks the thread and its server before the first poll.
     async fn begin(&mut self) -> Result<RunList, ApiError> {
         // Some servers return an empty list of runs for an unknown thread.
         self.check_thread().await?;

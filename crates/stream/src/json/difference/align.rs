@@ -193,9 +193,8 @@ fn longest_increasing(positions: &[Option<usize>]) -> Vec<bool> {
     is_in_rise
 }
 
-/// Returns the positions of a longest common subsequence in both lists; `None` if that is too expensive.
-/// Pairs the members of two lists so that their weights have the greatest sum, and lists the others alone; `is_first` tells which
-/// of two such members comes first. Returns nothing for lists that are too long.
+/// Pairs the members of two lists so that their weights have the greatest sum, and lists the others alone; `is_first` returns
+/// which of two such members is first. Returns nothing for lists that are too long.
 pub(crate) fn heaviest(
     (of_a, of_b): (usize, usize),
     weight: impl Fn(usize, usize) -> u32,

@@ -27,8 +27,7 @@ pub struct Work {
     pub calls: u64,
     /// When the first chunk was sent, if known.
     pub first_token: Option<Timestamp>,
-    /// Chunks after the first of their message, and the total time before them.
-    pub(super) timed_chunks: u64,
+    /// Total time before the chunks after the first of their message.
     pub(super) streaming_time: SignedDuration,
     pub(super) last_token: Option<Timestamp>,
     /// Output tokens of streamed messages after the first of each, as counted by the models.
@@ -36,12 +35,6 @@ pub struct Work {
 }
 
 impl Work {
-    /// Returns the chunks per second while messages were streaming.
-    pub fn chunks_per_second(&self) -> Option<f64> {
-        (self.timed_chunks > 0 && self.streaming_time >= MIN_TOKEN_TIME)
-            .then(|| self.timed_chunks as f64 / self.streaming_time.as_secs_f64())
-    }
-
     /// Returns the tokens per second while messages were streaming, as counted by the models.
     pub fn tokens_per_second(&self) -> Option<f64> {
         (self.streamed > 0 && self.streaming_time >= MIN_TOKEN_TIME)
@@ -58,7 +51,6 @@ impl Work {
         self.first_token.get_or_insert(at);
         // The time before a message's first chunk doesn't count towards the rate.
         if let Some(last) = self.last_token.filter(|_| is_continued) {
-            self.timed_chunks += tokens;
             self.streaming_time += at.duration_since(last).max(SignedDuration::ZERO);
         }
         self.last_token = Some(at);
@@ -100,8 +92,6 @@ pub struct RunMetrics {
     pub asked: Option<Timestamp>,
     /// When the server started it: the time of its `metadata` event.
     pub began: Option<Timestamp>,
-    /// Time of its first event after the metadata.
-    pub first_event: Option<Timestamp>,
     /// Time of its newest event.
     pub last_event: Option<Timestamp>,
     /// When it ended.
@@ -131,8 +121,7 @@ pub struct RunMetrics {
     pub(super) over: bool,
     /// Whether the time of its newest event is known.
     pub(super) is_timed: bool,
-    /// Whether events before its first known event, or before its first known token, may be missing.
-    pub(super) lacks_first_event: bool,
+    /// Whether events before its first known token may be missing.
     pub(super) lacks_first_token: bool,
     pub(super) attempt_began: Option<Timestamp>,
     pub(super) states: u64,
@@ -142,19 +131,6 @@ impl RunMetrics {
     /// Returns when it started: when we requested it, else when the server reported it.
     pub fn start(&self) -> Option<Timestamp> {
         self.asked.or(self.began)
-    }
-
-    /// Returns how long it was queued: from our request to the start on the server.
-    pub fn waited(&self) -> Option<SignedDuration> {
-        Some(self.began?.duration_since(self.asked?))
-    }
-
-    /// Returns the time from its start to its first event; `None` if that may be missing.
-    pub fn to_first_event(&self) -> Option<SignedDuration> {
-        if self.lacks_first_event {
-            return None;
-        }
-        Some(self.first_event?.duration_since(self.start()?))
     }
 
     /// Returns the time from its start to its first token; `None` if that may be missing.

@@ -37,7 +37,7 @@ pub const CHOICES: [Choice; 5] = [
     Choice::Other,
     Choice::Import,
 ];
-/// Why an input was emptied.
+/// The problem of an input that had a key in it.
 const KEY_REFUSED: &str = "A key doesn't belong here, and nothing of it was kept. Set LANGSMITH_API_KEY to it, then start Runtail again.";
 /// The index of the choice that takes an address.
 const OTHER: usize = 3;
@@ -183,7 +183,7 @@ impl FirstRun {
         }
     }
 
-    /// Empties an input that has a key in it, before it is drawn or becomes a part of an address.
+    /// Clears an input that has a key in it, before it is drawn or used as an address.
     fn refuse_key(&mut self) {
         let has_key = |text: &str| looks_like_key(text) || text.contains("lsv2_");
         if let Some((_, input)) = self.typing.as_mut()

@@ -8,7 +8,6 @@ use crate::features::stream::views::messages::Shown;
 use crate::features::stream::views::raw::RawEvent;
 use crate::widgets::line::Line;
 use crate::widgets::scroll::{Flat, LinePos, ScrollList};
-use jiff::Timestamp;
 use runtail_stream::Seq;
 use runtail_stream::projection::Rows as ProjectedRows;
 
@@ -106,24 +105,6 @@ impl Viewer {
                 keys.end - keys.first
             }
             view => self.all_rows(view).end(),
-        }
-    }
-
-    /// Returns when an entry was last added to a view.
-    pub fn last_at(&self, view: View) -> Option<Timestamp> {
-        let p = &self.projections;
-        match view {
-            View::Messages => p
-                .messages
-                .items()
-                .last()
-                .and_then(|message| message.ended_at),
-            View::Updates => p.updates.rows().last().and_then(|row| row.at),
-            View::State => p.values.rows().last().and_then(|row| row.at),
-            View::Runs => p.lifecycle.rows().last().and_then(|row| row.at),
-            View::Custom => p.custom.rows().last().and_then(|row| row.at),
-            View::Raw => p.delivery.last_event_at,
-            View::Timeline | View::Delivery | View::Graph | View::History => None,
         }
     }
 

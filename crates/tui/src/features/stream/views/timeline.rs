@@ -3,7 +3,7 @@
 use super::UNKNOWN;
 use super::runs;
 use super::runs::RunSummary;
-use super::timeline_axis::{Axis, Cells, Window, between, parallel};
+use super::timeline_axis::{Axis, Scale, between, parallel};
 use super::timeline_foot::critical_text;
 use super::timeline_picture::Picture;
 use crate::widgets::line::{Line, Tone};
@@ -356,12 +356,8 @@ fn overview(picture: &Picture, axis: &Axis, attempt: &Attempt, grid: &Grid) -> L
         .cuts()
         .map(|(at, _)| at)
         .chain(picture.asks.iter().copied())
-        .filter_map(
-            |at| match Window::whole(axis.length).cells((at, at), room) {
-                Cells::At(column, _) => Some(column.min(cells.len() - 1)),
-                Cells::Before | Cells::After => None,
-            },
-        )
+        .filter_map(|at| Scale::of(axis.length).cells((at, at), room))
+        .map(|(column, _)| column.min(cells.len() - 1))
         .collect();
     let mut strip = String::new();
     for (column, cell) in cells.into_iter().enumerate() {
@@ -404,7 +400,7 @@ fn about(axis: &Axis, (attempt, is_waiting): (&Attempt, bool), grid: &Grid) -> L
 fn columns(picture: &Picture, grid: &Grid) -> Line {
     let mut line = Line::dim("STEP  NODE · CALL");
     if let Some(axis) = picture.axis.as_ref().filter(|_| grid.axis > 0) {
-        for (column, label) in Window::whole(axis.length).ticks(grid.axis) {
+        for (column, label) in Scale::of(axis.length).ticks(grid.axis) {
             super::pad(&mut line, grid.left() + column);
             line.push_dim(&label);
         }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 /// Minimum columns of a tick's label.
 const MIN_TICK_WIDTH: usize = 12;
-/// The shortest time that fills the axis.
-const MIN_WINDOW: Duration = Duration::from_millis(1);
+/// The shortest length of an axis.
+const SHORTEST: Duration = Duration::from_millis(1);
 /// The lengths that the axis of a running run grows to, so that bars don't shrink constantly.
 const LENGTHS: [u64; 30] = [
     1, 2, 3, 4, 6, 8, 10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 360, 480, 600, 900, 1200, 1800,
@@ -45,7 +45,7 @@ impl Axis {
             ran: Duration::ZERO,
             length: Duration::ZERO,
         };
-        axis.ran = axis.offset(end).max(MIN_WINDOW);
+        axis.ran = axis.offset(end).max(SHORTEST);
         let steps = LENGTHS.into_iter().map(Duration::from_secs);
         axis.length = match is_running {
             true => steps
@@ -76,60 +76,39 @@ impl Axis {
     }
 }
 
-/// The visible part of an axis.
+/// The scale of an axis: its length, at least [`SHORTEST`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
-    pub from: Duration,
-    pub to: Duration,
-}
+pub struct Scale(pub Duration);
 
-impl Window {
-    /// Returns the window of a whole axis.
-    pub fn whole(length: Duration) -> Window {
-        Window {
-            from: Duration::ZERO,
-            to: length.max(MIN_WINDOW),
-        }
-    }
-
-    fn length(&self) -> Duration {
-        self.to.saturating_sub(self.from).max(MIN_WINDOW)
+impl Scale {
+    pub fn of(length: Duration) -> Scale {
+        Scale(length.max(SHORTEST))
     }
 
     /// Returns the column of an offset, as a fraction.
-    fn place(&self, at: Duration, columns: usize) -> f64 {
-        (at.as_secs_f64() - self.from.as_secs_f64()) / self.length().as_secs_f64() * columns as f64
+    fn place(self, at: Duration, columns: usize) -> f64 {
+        at.as_secs_f64() / self.0.as_secs_f64() * columns as f64
     }
 
-    /// Returns the cells of a bar.
-    pub fn cells(&self, (from, to): (Duration, Duration), columns: usize) -> Cells {
-        let (start, end) = (self.place(from, columns), self.place(to, columns));
-        if columns == 0 || end < 0.0 {
-            return Cells::Before;
+    /// Returns the first column of a bar and the number of its columns, at least one; `None` if it begins after the axis, or there
+    /// are no columns.
+    pub fn cells(self, (from, to): (Duration, Duration), columns: usize) -> Option<(usize, usize)> {
+        if columns == 0 || from > self.0 {
+            return None;
         }
-        if start >= columns as f64 && from > self.from {
-            return if to >= self.to && from <= self.to {
-                Cells::At(columns - 1, 1)
-            } else {
-                Cells::After
-            };
-        }
-        let first = (start.max(0.0) as usize).min(columns - 1);
-        let last = (end.round().max(0.0) as usize).clamp(first + 1, columns);
-        Cells::At(first, last - first)
+        let first = (self.place(from, columns) as usize).min(columns - 1);
+        let last = (self.place(to, columns).round() as usize).clamp(first + 1, columns);
+        Some((first, last - first))
     }
 
     /// Returns the ticks: their columns and labels, at multiples of 1, 2 or 5, or of round minutes and hours.
-    pub fn ticks(&self, columns: usize) -> Vec<(usize, String)> {
-        let length = self.length().as_secs_f64();
+    pub fn ticks(self, columns: usize) -> Vec<(usize, String)> {
+        let length = self.0.as_secs_f64();
         let tick = round_up(length / (columns / MIN_TICK_WIDTH).max(1) as f64);
-        let first = (self.from.as_secs_f64() / tick).ceil();
         let mut ticks: Vec<(usize, String)> = Vec::new();
         for n in 0..=columns {
-            let at = (first + n as f64) * tick;
-            let column = self
-                .place(Duration::from_secs_f64(at.max(0.0)), columns)
-                .round() as usize;
+            let at = n as f64 * tick;
+            let column = self.place(Duration::from_secs_f64(at), columns).round() as usize;
             let text = label(at, tick);
             if column + text.len() > columns {
                 break;
@@ -143,17 +122,6 @@ impl Window {
         }
         ticks
     }
-}
-
-/// Where a bar is in the visible part of an axis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cells {
-    /// It ended before it.
-    Before,
-    /// The first column and the number of columns, at least one.
-    At(usize, usize),
-    /// It begins after it.
-    After,
 }
 
 /// Rounds up to 1, 2, 5, 10, …, or to a round number of seconds, minutes or hours.
@@ -213,7 +181,7 @@ pub fn parallel(
             running.saturating_sub(1)
         };
         let until = edges.get(i + 1).map_or(*at, |(next, _)| *next);
-        if let Cells::At(first, cells) = Window::whole(length).cells((*at, until), columns) {
+        if let Some((first, cells)) = Scale::of(length).cells((*at, until), columns) {
             let pooled = counts.iter_mut().skip(first).take(cells);
             pooled.for_each(|count| *count = (*count).max(running));
         }
@@ -251,7 +219,7 @@ mod tests {
     #[test]
     fn ticks_are_round_and_dont_touch() {
         let ticks = |secs: u64, columns| {
-            let ticks = Window::whole(Duration::from_secs(secs)).ticks(columns);
+            let ticks = Scale::of(Duration::from_secs(secs)).ticks(columns);
             ticks
                 .into_iter()
                 .map(|(at, text)| format!("{at}:{text}"))
@@ -260,20 +228,6 @@ mod tests {
         };
         assert_eq!(ticks(206, 68), "0:0s 20:1m 40:2m 59:3m");
         assert_eq!(ticks(4, 60), "0:0s 15:1s 30:2s 45:3s");
-        let window = Window {
-            from: ms(1_500),
-            to: ms(2_000),
-        };
-        assert_eq!(
-            window.ticks(60),
-            [
-                (0, "1.5s".into()),
-                (12, "1.6s".into()),
-                (24, "1.7s".into()),
-                (36, "1.8s".into()),
-                (48, "1.9s".into())
-            ]
-        );
     }
 
     #[test]
@@ -292,14 +246,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn cells_stay_inside_of_the_axis(from in 0u64..2_000, length in 0u64..2_000, start in 0u64..1_000, size in 1u64..1_000, columns in 0usize..80) {
-            let window = Window { from: ms(start), to: ms(start + size) };
-            match window.cells((ms(from), ms(from + length)), columns) {
-                Cells::At(first, cells) => prop_assert!(cells > 0 && first + cells <= columns),
-                Cells::Before => prop_assert!(columns == 0 || from + length <= start),
-                Cells::After => prop_assert!(from >= start + size),
+        fn cells_stay_inside_of_the_axis(from in 0u64..2_000, length in 0u64..2_000, size in 1u64..1_000, columns in 0usize..80) {
+            let scale = Scale::of(ms(size));
+            match scale.cells((ms(from), ms(from + length)), columns) {
+                Some((first, cells)) => prop_assert!(cells > 0 && first + cells <= columns),
+                None => prop_assert!(columns == 0 || from > size),
             }
-            for (column, label) in window.ticks(columns) {
+            for (column, label) in scale.ticks(columns) {
                 prop_assert!(column + label.len() <= columns);
             }
         }

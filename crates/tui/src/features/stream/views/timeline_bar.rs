@@ -1,7 +1,7 @@
 //! The rows of the Timeline view: a bar with its step, its place in the tree, its times and a note.
 
 use super::timeline::{Grid, Needed, SELF, STEP_WIDTH, TOKENS, TOOK, span};
-use super::timeline_axis::{Cells, Window, between};
+use super::timeline_axis::{Scale, between};
 use super::timeline_picture::{BarTimes, Picture};
 use super::timeline_rows::Branch;
 use super::{UNKNOWN, first_token};
@@ -62,13 +62,7 @@ pub fn bar(row: BarRow<'_>, picture: &Picture, grid: &Grid) -> Line {
     let length = picture.axis.as_ref().map(|axis| axis.length);
     if let (Some(times), Some(length), 1..) = (times, length, grid.axis) {
         let end = (row.bar.state == BarState::Running && !picture.is_over).then_some("►");
-        cells(
-            &mut line,
-            row,
-            (times, end),
-            Window::whole(length),
-            grid.axis,
-        );
+        cells(&mut line, row, (times, end), Scale::of(length), grid.axis);
     }
     super::pad(&mut line, grid.left() + grid.axis);
     let until = row.bar.ended.unwrap_or_else(|| row.attempt.until(row.now));
@@ -265,17 +259,13 @@ fn cells(
     line: &mut Line,
     row: BarRow<'_>,
     (times, open_end): (&BarTimes, Option<&'static str>),
-    window: Window,
+    scale: Scale,
     columns: usize,
 ) {
     let Some(range) = times.span else { return };
-    let (first, cells) = match window.cells(range, columns) {
-        Cells::At(first, cells) => (first, cells),
-        Cells::Before => return line.push_dim("‹"),
-        Cells::After => {
-            super::pad(line, line.width() + columns - 1);
-            return line.push_dim("›");
-        }
+    let Some((first, cells)) = scale.cells(range, columns) else {
+        super::pad(line, line.width() + columns - 1);
+        return line.push_dim("›");
     };
     let start = line.width();
     super::pad(line, start + first);
@@ -285,7 +275,7 @@ fn cells(
         Tone::label(row.node)
     };
     let texture = if times.is_critical { "█" } else { "▒" };
-    let is_end_visible = range.1 <= window.to;
+    let is_end_visible = range.1 <= scale.0;
     let end = match row.bar.state {
         BarState::Failed => Some((Tone::Bad, "✗")),
         BarState::Interrupted => Some((Tone::Waiting, "◆")),
