@@ -1,7 +1,5 @@
 //! Reads the variables of an env file (`.env`), as the official tools do: later lines win, `export` and quotes are allowed.
 
-use super::secret::is_variable;
-
 /// A variable of an env file.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Variable {
@@ -85,6 +83,14 @@ fn quoted(text: &str, quote: char) -> Option<(String, usize)> {
         }
     }
     None
+}
+
+/// Whether a text can be the name of an environment variable. A pasted key usually can't.
+pub(super) fn is_variable(name: &str) -> bool {
+    let rest_fits = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    rest_fits
+        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && !name.starts_with("lsv2_")
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Entries of the operating system's keychain, read by its own program: a library for it would bring a hundred others.
 
-use super::SecretError;
 use super::secret_command::{Ended, start};
+use super::secret_error::SecretError;
 use crate::model::shell_word;
 use std::fmt;
 

@@ -1,7 +1,9 @@
 //! Sources of keys, and fetching them. A key is never in the configuration itself and never an argument.
 
+use super::env_file::is_variable;
 use super::keyring::Keyring;
 use super::secret_command::run;
+use super::secret_error::SecretError;
 use super::secret_file::{read_entry, read_file};
 use secrecy::{ExposeSecret, SecretString};
 use std::fmt;
@@ -35,71 +37,6 @@ impl PartialEq for SecretSource {
         };
         self.to_string() == other.to_string() && hidden(self) == hidden(other)
     }
-}
-
-/// Why a key could not be read. Never contains any part of one.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum SecretError {
-    /// The environment variable is not set or is empty.
-    #[error("the environment variable {0} is not set")]
-    NotSet(String),
-    /// The file could not be read.
-    #[error("cannot read the file {}: {why}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        why: String,
-    },
-    /// Others than the owner could read the file.
-    #[error("the file {} can be read by others (mode {mode:03o}); run: chmod 600 {}", path.display(), path.display())]
-    Exposed {
-        /// The file.
-        path: PathBuf,
-        /// Its permission bits.
-        mode: u32,
-    },
-    /// The file doesn't have the value.
-    #[error("cannot read {entry} in the file {}: {why}", path.display())]
-    Entry {
-        /// The file.
-        path: PathBuf,
-        /// The variable or the JSON pointer.
-        entry: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// No program here reads the keychain; names the missing one, if there is one for this system.
-    #[error("{}; use …_file or …_command instead", match .0 {
-        Some(program) => format!("the program {program}, which reads the keychain, is not installed (Debian and Ubuntu: \
-                                  libsecret-tools, elsewhere: libsecret)"),
-        None => "on this system, no program that Runtail knows reads the keychain".to_string(),
-    })]
-    NoKeychain(Option<&'static str>),
-    /// The keychain doesn't have the entry.
-    #[error("the keychain has no entry {entry}; store it with: {store}")]
-    NoEntry {
-        /// The service and the account.
-        entry: String,
-        /// The command that stores it, which asks for the key.
-        store: String,
-    },
-    /// The command could not be started, failed, or took too long.
-    #[error("the command {program:?} {why}{}", said.as_ref().map(|said| format!(": {said}")).unwrap_or_default())]
-    Command {
-        /// The program, without its arguments.
-        program: String,
-        /// What happened.
-        why: String,
-        /// The plain words of the last line that it wrote to stderr. Words that could be a secret are left out.
-        said: Option<String>,
-    },
-    /// The source is empty.
-    #[error("{0} is empty")]
-    Empty(String),
-    /// It contains characters that are not allowed in a header.
-    #[error("{0} contains a line break, a space or another character that is not allowed in a key")]
-    Odd(String),
 }
 
 impl SecretSource {
@@ -204,14 +141,6 @@ impl fmt::Display for SecretRef {
             SecretRef::Literal(_) => f.write_str("a literal value"),
         }
     }
-}
-
-/// Whether a text can be the name of an environment variable. A pasted key usually can't.
-pub(super) fn is_variable(name: &str) -> bool {
-    let rest_fits = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    rest_fits
-        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && !name.starts_with("lsv2_")
 }
 
 /// Returns whether a text looks like a key, of LangSmith or another service, so that it is refused where a variable or a path is

@@ -1,6 +1,6 @@
 //! Runs a program that prints a secret.
 
-use super::SecretError;
+use super::secret_error::SecretError;
 use super::secret_file::MAX_SECRET;
 use std::io::{ErrorKind, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};

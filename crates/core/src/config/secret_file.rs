@@ -1,6 +1,7 @@
 //! Reads a secret from a file: all of it, or one value of an env file or of a JSON document.
 
-use super::{SecretError, env_file, files};
+use super::secret_error::SecretError;
+use super::{env_file, files};
 use serde_json::Value;
 use std::io::Read;
 use std::path::Path;
