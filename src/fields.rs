@@ -82,9 +82,23 @@ fn option(field: &Field) -> Arg {
             arg.value_parser(PossibleValuesParser::new(values))
                 .hide_possible_values(field.meanings.is_empty())
         }
+        Form::Text => arg.value_parser(filled),
+        form @ (Form::Integer(..) | Form::Number(..)) => arg.value_parser(move |text: &str| {
+            let number = serde_json::from_str(text);
+            match number.is_ok_and(|number| form.takes(&number)) {
+                true => Ok(text.to_string()),
+                false => Err(format!("expected {}", form.range())),
+            }
+        }),
         // The error of a value parser would show the secret.
-        Form::Open | Form::Secret => arg,
-        _ => arg.value_parser(filled),
+        Form::Secret => arg,
+        // JSON, which is read when the command runs.
+        Form::Open
+        | Form::TextMap
+        | Form::Table(_)
+        | Form::Tables(_)
+        | Form::Private
+        | Form::Secrets => arg,
     }
 }
 
@@ -134,10 +148,23 @@ impl<K: Kind, const NEW: bool> Fields<K, NEW> {
             (Form::Word([only]), []) => field.is_needed.then(|| json!(only)),
             (_, []) => None,
             (Form::Bool, [text, ..]) => Some(json!(*text == "true")),
-            (Form::Open, [text, ..]) => {
-                Some(input::json(&format!("--{}", field.option), text).await?)
+            (Form::Text | Form::Word(_) | Form::Uuid | Form::Time | Form::Secret, [text, ..]) => {
+                Some(json!(text))
             }
-            (_, [text, ..]) => Some(json!(text)),
+            (form, [text, ..]) => {
+                let option = format!("--{}", field.option);
+                let value = input::json(&option, text).await?;
+                let is_text_map = || {
+                    value
+                        .as_object()
+                        .is_some_and(|map| map.values().all(Value::is_string))
+                };
+                if matches!(form, Form::TextMap) && !is_text_map() {
+                    let needed = format!("{option} needs a JSON object of texts");
+                    return Err(Failure::usage(needed));
+                }
+                Some(value)
+            }
         })
     }
 }
@@ -180,4 +207,57 @@ pub fn secret(option: &str, name: &str, given: &str) -> Result<SecretRef, Failur
             text::clean(option)
         ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use runtail_core::catalog::field;
+
+    #[derive(Debug, Clone)]
+    struct Made;
+
+    impl Kind for Made {
+        const FIELDS: &'static [Field] = &[
+            field("kept", Form::Integer(1, i64::MAX)).option("kept", "N", ""),
+            field("share", Form::Number(0.0, 1.0)).option("share", "N", ""),
+            field("labels", Form::TextMap).option("labels", "JSON", ""),
+            field("note", Form::Text).option("note", "TEXT", ""),
+        ];
+    }
+
+    async fn sent(option: &str, value: &str) -> Result<Value, String> {
+        let command = Fields::<Made, true>::augment_args(Command::new("x"));
+        let matches = command.try_get_matches_from(["x", option, value]);
+        let matches = matches.map_err(|error| error.to_string())?;
+        let fields = Fields::<Made, true>(matches, PhantomData).document().await;
+        let fields = fields.map_err(|failure| failure.message)?.fields;
+        Ok(fields.into())
+    }
+
+    #[tokio::test]
+    async fn each_field_is_sent_as_its_type() {
+        for (option, value, expected) in [
+            ("--kept", "5", json!({"kept": 5})),
+            ("--share", "0.5", json!({"share": 0.5})),
+            (
+                "--labels",
+                r#"{"team": "a"}"#,
+                json!({"labels": {"team": "a"}}),
+            ),
+            ("--note", "5", json!({"note": "5"})),
+        ] {
+            assert_eq!(sent(option, value).await, Ok(expected), "{option}");
+        }
+        for (option, value, expected) in [
+            ("--kept", "0", "expected a whole number, at least 1"),
+            ("--kept", "many", "expected a whole number, at least 1"),
+            ("--share", "2", "expected a number from 0 to 1"),
+            ("--labels", r#"{"team": 1}"#, "needs a JSON object of texts"),
+            ("--note", " ", "expected a text"),
+        ] {
+            let refused = sent(option, value).await.unwrap_err();
+            assert!(refused.contains(expected), "{refused}");
+        }
+    }
 }

@@ -123,9 +123,14 @@ impl Output {
     }
 
     /// Prints the rows of a list, and reports on stderr those that couldn't be read.
+    ///
+    /// # Errors
+    /// The list may be incomplete; the rows are printed.
     pub fn listing(&self, listing: &Listing<Value>, columns: &[Column]) -> Result<(), Failure> {
         report_unread(&listing.unread);
-        self.rows(&listing.items, columns)
+        self.rows(&listing.items, columns)?;
+        let incomplete = listing.incomplete.clone();
+        incomplete.map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// Prints rows of a list whose rows have a `command`: the table has it below each row, and fits a terminal.

@@ -4,6 +4,7 @@
 use runtail_testkit::process;
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::LazyLock;
 
 /// Where the generated part of the page begins.
 const MARK: &str =
@@ -165,6 +166,13 @@ fn write(page: &mut String, path: &[&str]) {
     }
 }
 
+/// The help of all commands.
+pub static COMMANDS: LazyLock<String> = LazyLock::new(|| {
+    let mut page = String::new();
+    write(&mut page, &[]);
+    page
+});
+
 #[test]
 fn cli_page_contains_the_help_of_every_command() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/cli.md");
@@ -172,8 +180,7 @@ fn cli_page_contains_the_help_of_every_command() {
     let (intro, written) = page
         .split_once(MARK)
         .expect("the mark of the generated part");
-    let mut generated = String::new();
-    write(&mut generated, &[]);
+    let generated = &*COMMANDS;
     if std::env::var_os("RUNTAIL_UPDATE_DOCS").is_some() {
         std::fs::write(&path, format!("{intro}{MARK}{generated}")).expect("writing docs/cli.md");
         return;

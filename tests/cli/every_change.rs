@@ -1,6 +1,7 @@
 //! Every command that changes something, in every situation in which it can be stopped: how many changing requests it sends, and
 //! its exit code. `every_change.txt` has one line per change and one column per situation.
 
+use crate::documents::COMMANDS;
 use runtail_testkit::process::{Done, command, launch};
 use runtail_testkit::still_world::{Fate, Since, StillWorld, with_ids};
 use runtail_testkit::table;
@@ -440,16 +441,8 @@ fn command_of(words: &str) -> &str {
 
 /// Returns all commands, from the headings of the page that is generated from their help.
 fn commands() -> Vec<String> {
-    let headings = include_str!("../../docs/cli.md")
-        .split_once("\n## Commands\n")
-        .expect("the commands")
-        .1;
+    let headings = COMMANDS.lines().filter(|line| line.starts_with("###"));
     let names: Vec<&str> = headings
-        .lines()
-        .filter(|line| line.starts_with("###"))
-        .collect();
-    let names: Vec<&str> = names
-        .iter()
         .map(|line| line.trim_start_matches('#').trim())
         .collect();
     let is_group = |name: &str| {

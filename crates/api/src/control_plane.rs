@@ -94,6 +94,12 @@ impl<T> Listing<T> {
         }
     }
 
+    /// Says what may be missing: rows that couldn't be read, or those after the last page.
+    pub fn warning(&self) -> Option<String> {
+        let incomplete = || self.incomplete.as_ref().map(ApiError::cause);
+        self.unread.sentence().or_else(incomplete)
+    }
+
     /// Adds the rows that can be read.
     pub(super) fn add(&mut self, rows: &[Row], kept: impl Fn(T) -> T)
     where

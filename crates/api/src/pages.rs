@@ -308,21 +308,28 @@ impl<'a> Pages<'a> {
         }
     }
 
-    /// Reads to the end. Any failure is an error.
+    /// Reads to the end. Any failure is an error, except that a server repeats its pages: then the list may be incomplete.
     pub(super) async fn whole<T: DeserializeOwned>(self) -> Result<Listing<T>, ApiError> {
         self.whole_as(identity).await
     }
 
-    /// Reads to the end, and keeps `kept` of each row. Any failure is an error.
+    /// Does the same, and keeps `kept` of each row.
     pub(super) async fn whole_as<T: DeserializeOwned>(
         mut self,
         kept: impl Fn(T) -> T,
     ) -> Result<Listing<T>, ApiError> {
         let mut listing = Listing::new(Vec::new(), UnreadRows::of(self.what.clone()));
-        while let Some(rows) = self.next_new().await? {
-            listing.add(&rows, &kept);
+        loop {
+            match self.next().await {
+                Ok(Some(rows)) => listing.add(&rows, &kept),
+                Ok(None) => return self.ended(listing),
+                Err(error) if self.is_repeating => {
+                    listing.incomplete = Some(error);
+                    return self.ended(listing);
+                }
+                Err(error) => return Err(error),
+            }
         }
-        self.ended(listing)
     }
 
     /// Returns a list that was read to its end; an error if none of its rows can be read.

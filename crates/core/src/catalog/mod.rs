@@ -5,6 +5,8 @@ mod collection;
 mod fields;
 mod service;
 
+use serde_json::Number;
+
 pub use collection::{Collection, Column, GithubApp, Resource};
 pub use fields::{AUTHENTICATION, CRON, DISCOVERY, LISTENER, PROVIDER};
 pub use service::{Service, ServiceChange, template};
@@ -75,6 +77,34 @@ pub enum Form {
     /// A table of secrets by name, each by reference. JSON may also have the service's own shape: a list of
     /// `{"name", "value"}`, where the value may be the secret itself.
     Secrets,
+}
+
+impl Form {
+    /// Returns whether a number is within the bounds.
+    pub fn takes(self, number: &Number) -> bool {
+        match self {
+            Form::Integer(least, most) => {
+                let number = number.as_i64();
+                number.is_some_and(|n| (least..=most).contains(&n))
+            }
+            Form::Number(least, most) => {
+                let number = number.as_f64();
+                number.is_some_and(|n| (least..=most).contains(&n))
+            }
+            _ => false,
+        }
+    }
+
+    /// Says which number is expected; empty if it is no number.
+    pub fn range(self) -> String {
+        match self {
+            Form::Integer(least, i64::MAX) => format!("a whole number, at least {least}"),
+            Form::Integer(least, most) => format!("a whole number from {least} to {most}"),
+            Form::Number(least, f64::MAX) => format!("a number, at least {least}"),
+            Form::Number(least, most) => format!("a number from {least} to {most}"),
+            _ => String::new(),
+        }
+    }
 }
 
 impl Field {

@@ -183,14 +183,7 @@ impl Reader<'_> {
                 id.as_str().into()
             }
             (Form::Bool, Content::Bool(b)) => (*b).into(),
-            (Form::Integer(least, most), Content::Number(n))
-                if n.as_i64().is_some_and(|n| (least..=most).contains(&n)) =>
-            {
-                n.clone().into()
-            }
-            (Form::Number(least, most), Content::Number(n))
-                if n.as_f64().is_some_and(|n| (least..=most).contains(&n)) =>
-            {
+            (Form::Integer(..) | Form::Number(..), Content::Number(n)) if form.takes(n) => {
                 n.clone().into()
             }
             (Form::Texts, Content::List(items)) => {
@@ -266,10 +259,7 @@ impl Reader<'_> {
             }
             Form::Uuid => "an id such as \"11111111-1111-4111-8111-111111111111\"".into(),
             Form::Bool => "true or false".into(),
-            Form::Integer(least, i64::MAX) => format!("a whole number, at least {least}"),
-            Form::Integer(least, most) => format!("a whole number from {least} to {most}"),
-            Form::Number(least, f64::MAX) => format!("a number, at least {least}"),
-            Form::Number(least, most) => format!("a number from {least} to {most}"),
+            Form::Integer(..) | Form::Number(..) => form.range(),
             Form::Texts => "a list of texts such as [\"a\", \"b\"]".into(),
             Form::TextMap => "a table of texts".into(),
             Form::Tables(_) => "a list of tables".into(),

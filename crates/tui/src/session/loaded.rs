@@ -46,10 +46,7 @@ impl<T> Loaded<T> {
 impl<T> Loaded<Vec<T>> {
     /// Applies the newest response to a request for a list.
     pub fn apply_list(&mut self, result: Result<Listing<T>, ApiError>, at: Timestamp) {
-        let unread = result
-            .as_ref()
-            .ok()
-            .and_then(|listing| listing.unread.sentence());
+        let unread = result.as_ref().ok().and_then(|listing| listing.warning());
         self.take(result.map(|listing| listing.items), at);
         self.unread = unread.or(self.unread.take());
     }
