@@ -59,7 +59,6 @@ mod thread_preview;
 mod time_travel;
 mod timeline;
 mod timeline_screens;
-mod two_streams;
 mod unchecked;
 mod unused;
 mod view_prefs;

@@ -115,7 +115,6 @@ fn tabs_come_back_and_only_reading_starts() {
     );
     let run = SavedTab {
         run: Some("r-1".into()),
-        beside: Some((0, true)),
         ..tab("local", "bot", "t-local")
     };
     let saved = SavedTabs::new(
@@ -617,4 +616,34 @@ fn a_list_behind_a_restored_stream_is_in_order_once_the_statuses_are_known() {
         "below the failed and the other waiting one"
     );
     assert_eq!(dash.selected_thread().as_deref(), Some(copy));
+}
+
+#[test]
+fn a_page_in_the_background_gives_way_and_is_read_again_when_shown() {
+    let saved = SavedTabs::new(
+        ["t-1", "t-2"].map(|id| tab("local", "bot", id)).into(),
+        None,
+        SavedPlace::Tab(1),
+    );
+    let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
+    dash.relayout();
+    assert_eq!(read(&dash), ["t-1", "t-2"]);
+    dash.keep_bytes_in_total(100_000);
+    let large = || {
+        let state = json!({"values": {"text": "x".repeat(200_000)}});
+        vec![(SnapshotPart::State, state)]
+    };
+    // The newest event of a log is never evicted, so the whole page gives way.
+    dash.snapshot(large());
+    dash.relayout();
+    assert_eq!(read(&dash), ["t-2"]);
+    dash.reads("The open pages take more than 100.0 kB ([limits] total): ");
+    dash.reads("will be read again when shown.");
+    dash.keys("{");
+    dash.relayout();
+    assert_eq!(read(&dash), ["t-1", "t-2"]);
+    // The shown page stays, whatever it takes.
+    dash.snapshot(large());
+    dash.relayout();
+    assert!(read(&dash).contains(&"t-1".to_string()));
 }

@@ -129,7 +129,9 @@ impl App {
             Pane::Stream => {
                 // Other pages have the whole screen already.
                 if self.logs.is_none() {
-                    self.stream.tabs.toggle_zoom();
+                    if let Some(viewer) = self.stream.tabs.shown_mut() {
+                        viewer.toggle_zoom();
+                    }
                 }
             }
         }
@@ -142,7 +144,8 @@ impl App {
             Pane::Revisions => self.focus = Pane::Deployments,
             Pane::Stream if self.logs.is_some() => {}
             Pane::Stream => {
-                if !self.stream.tabs.other_half() {
+                let shown = self.stream.tabs.shown_mut();
+                if !shown.is_some_and(Viewer::other_half) {
                     let key = self.session.key("stream.split");
                     self.notify(
                         false,

@@ -320,14 +320,7 @@ fn view_hints(viewer: &Viewer) -> Vec<Hint> {
                 ("stream.open", Some("go to last visit")),
                 ("move.left", Some("fold")),
                 ("stream.collapse", Some("collapse idle")),
-                (
-                    "stream.split",
-                    Some(if viewer.half.is_some() {
-                        "one stream"
-                    } else {
-                        "split"
-                    }),
-                ),
+                ("stream.split", Some("split")),
                 ("stream.play", Some("breakpoint")),
             ];
             if !viewer.graph.follows() {

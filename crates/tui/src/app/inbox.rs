@@ -429,8 +429,8 @@ impl App {
             && self.overlays.is_empty()
             && self.logs.is_none()
             && !self.frozen;
-        let area = self.pane_cx(Pane::Stream).area;
-        is_visible && self.stream.visible(area).any(|viewer| viewer.is_of(thread))
+        let shown = self.stream.tabs.shown();
+        is_visible && self.focus == Pane::Stream && shown.is_some_and(|viewer| viewer.is_of(thread))
     }
 
     /// Returns the programs of the rules that apply to events.

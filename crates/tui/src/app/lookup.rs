@@ -214,13 +214,6 @@ impl Lookup for App {
                 .map(|view| (view.title().to_lowercase(), String::new()))
                 .collect(),
             ArgumentKind::Stream => self.numbered_streams().collect(),
-            ArgumentKind::Beside => {
-                let own = self.stream.tabs.at().map(|at| (at + 1).to_string());
-                let others = self
-                    .numbered_streams()
-                    .filter(|(number, _)| Some(number) != own.as_ref());
-                others.chain(self.known(ArgumentKind::Thread)).collect()
-            }
             ArgumentKind::Export => {
                 let graph = self
                     .overlays

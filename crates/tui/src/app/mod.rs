@@ -4,7 +4,6 @@
 mod actions;
 mod activate;
 mod bars;
-mod beside;
 mod dispatch;
 pub mod draw;
 mod elsewhere;

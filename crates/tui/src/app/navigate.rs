@@ -34,7 +34,6 @@ impl App {
             Destination::Graph(name) => self.go_to_graph(&name),
             Destination::View(name) => self.go_to_view(&name),
             Destination::Tab(number) => self.go_to_tab(&number),
-            Destination::Beside(what) => self.show_beside(&what),
             Destination::Stream(server, target) => self.open_at(server, target),
             Destination::Row {
                 deployment,

@@ -4,7 +4,7 @@
 //! of its server is known only from the list of its profile, it waits for that list.
 
 use super::{App, Pane};
-use crate::features::stream::tabs::{Beside, MAX_TABS};
+use crate::features::stream::tabs::MAX_TABS;
 use crate::features::stream::viewer::{ConnectionState, VIEWS, View, Viewer};
 use crate::session::Session;
 use crate::session::msg::{Effect, ServerRef, StreamTarget};
@@ -82,20 +82,6 @@ impl App {
         let mut opened: Vec<Option<u64>> = Vec::new();
         for tab in &saved.tabs {
             opened.push(self.open_saved_tab(tab));
-        }
-        for (tab, id) in saved.tabs.iter().zip(&opened) {
-            let Some(beside) = tab.beside else { continue };
-            let stream = opened.get(beside.0).copied().flatten();
-            if let (Some(viewer), Some(stream)) =
-                (id.and_then(|id| self.stream.tabs.get_mut(id)), stream)
-            {
-                viewer.beside = Some(Beside {
-                    stream,
-                    is_shown: beside.1,
-                    is_focused: false,
-                    is_zoomed: false,
-                });
-            }
         }
         if let Some(word) = &saved.thread_order {
             self.agent.set_order(word);
@@ -374,9 +360,8 @@ impl App {
     /// keys are pressed on it.
     fn miss(&mut self, id: u64, why: &str) {
         self.restore.awaited.retain(|awaited| *awaited != id);
-        let area = self.pane_cx(Pane::Stream).area;
-        let is_shown =
-            self.focus == Pane::Stream && self.stream.visible(area).any(|viewer| viewer.id == id);
+        let shown = self.stream.tabs.shown();
+        let is_shown = self.focus == Pane::Stream && shown.is_some_and(|viewer| viewer.id == id);
         let Some(viewer) = self.stream.tabs.get_mut(id) else {
             return;
         };
@@ -448,11 +433,6 @@ impl App {
             }
         }
         let place = |id: u64| ids.iter().position(|known| *known == id);
-        for viewer in self.stream.tabs.all() {
-            if let (Some(at), Some(beside)) = (place(viewer.id), viewer.beside) {
-                tabs[at].beside = place(beside.stream).map(|other| (other, beside.is_shown));
-            }
-        }
         tabs.extend(self.restore.carried.iter().cloned());
         tabs.truncate(MAX_SAVED);
         let lists = self
@@ -496,7 +476,6 @@ impl App {
             run,
             view: word(viewer.view()),
             second_view: viewer.split.then(|| word(viewer.partner())),
-            beside: None,
         })
     }
 

@@ -130,8 +130,7 @@ impl App {
     }
 
     fn current_tab(&self, has_page: bool) -> Tab {
-        // Of two streams, the one with the focus.
-        match (self.focus, &self.logs, self.stream.tabs.focused()) {
+        match (self.focus, &self.logs, self.stream.tabs.at()) {
             _ if has_page => Tab::Page,
             (Pane::Deployments | Pane::Revisions, ..) => Tab::Deployments,
             (Pane::Stream, Some(_), _) => Tab::Logs,

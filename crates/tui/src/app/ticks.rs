@@ -2,7 +2,6 @@
 
 use super::{App, Overlay, Pane};
 use crate::features::deployments::revisions::History;
-use crate::features::stream::viewer::Viewer;
 use crate::input::action::Context;
 use crate::session::Component;
 use crate::session::msg::NextPoll;
@@ -24,9 +23,9 @@ impl App {
         }
         let regions = self.regions();
         // Searches and time travel advance in steps, and only while their stream is visible.
-        let page = regions.page.filter(|_| self.logs.is_none());
-        let shown = || page.into_iter().flat_map(|area| self.stream.visible(area));
-        for viewer in shown() {
+        let is_visible = regions.page.is_some() && self.logs.is_none();
+        let shown = self.stream.tabs.shown().filter(|_| is_visible);
+        if let Some(viewer) = shown {
             // The user is waiting for this position, so don't pause. Keys are handled between two steps.
             if viewer.is_seeking() {
                 return Some(Duration::ZERO);
@@ -59,14 +58,14 @@ impl App {
             .iter()
             .all(|overlay| matches!(overlay, Overlay::Command(_)))
         {
-            also(shown().any(Viewer::is_open).then_some(SECOND));
+            also(shown.filter(|viewer| viewer.is_open()).map(|_| SECOND));
             also(
                 self.shows_lists()
                     .then(|| self.agent.next_tick(&self.pane_cx(Pane::Stream)))
                     .flatten(),
             );
-            let times = shown().filter_map(|viewer| viewer.thread_status().time());
-            also(times.map(|at| self.until_age_changes(at)).min());
+            let time = shown.and_then(|viewer| viewer.thread_status().time());
+            also(time.map(|at| self.until_age_changes(at)));
             let shows_revisions = regions.revisions.is_some() || regions.summary.is_some();
             also(
                 self.history()

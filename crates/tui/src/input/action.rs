@@ -211,7 +211,6 @@ pub enum Action {
     View9,
     View0,
     Split,
-    Beside,
     NextStream,
     PrevStream,
     AsReceived,

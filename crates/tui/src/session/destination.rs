@@ -31,8 +31,6 @@ pub enum Destination {
     View(String),
     /// An open stream, by the number of its tab.
     Tab(String),
-    /// The shown stream, with another one beside it: the number of its tab, or the id or URL of its thread.
-    Beside(String),
     /// A stream of a server.
     Stream(ServerRef, StreamTarget),
     /// A listed deployment by its id, and optionally one of its revisions.
@@ -72,8 +70,6 @@ pub enum ArgumentKind {
     View,
     /// One of the open streams, by the number of its tab.
     Stream,
-    /// A stream to show beside the shown one: the number of its tab, or the id or URL of its thread.
-    Beside,
     Theme,
     /// A saved search for threads, or a search.
     Search,
@@ -96,7 +92,6 @@ impl ArgumentKind {
             ArgumentKind::AssistantName => "ASSISTANT",
             ArgumentKind::View => "VIEW",
             ArgumentKind::Stream => "TAB",
-            ArgumentKind::Beside => "TAB|ID",
             ArgumentKind::Export => "FORMAT PATH",
             ArgumentKind::Theme => "THEME",
             ArgumentKind::Search => "NAME|QUERY",

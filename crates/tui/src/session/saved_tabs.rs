@@ -56,9 +56,6 @@ pub struct SavedTab {
     /// The word of the second view of a split.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second_view: Option<String>,
-    /// The stream beside it, by its index, and whether that is shown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beside: Option<(usize, bool)>,
 }
 
 /// An agent server.
@@ -172,14 +169,12 @@ mod tests {
             server: server(Some("us"), "support-bot"),
             thread: "01a1bdb4-0000-4000-8000-000000009775".into(),
             view: "messages".into(),
-            beside: Some((1, true)),
             ..SavedTab::default()
         };
         let run = SavedTab {
             server: server(None, "http://127.0.0.1:2024/"),
             run: Some("1f0a".into()),
             second_view: Some("raw".into()),
-            beside: None,
             ..tab.clone()
         };
         let saved = SavedTabs::new(

@@ -72,17 +72,6 @@ impl Dash {
         shown.expect("no stream is shown")
     }
 
-    /// Returns whether two streams are side by side.
-    pub fn has_two_streams(&self) -> bool {
-        self.app.stream.tabs.partner().is_some()
-    }
-
-    /// Returns the thread of the stream beside the shown one.
-    pub fn thread_beside(&self) -> Option<String> {
-        let at = self.app.stream.tabs.partner()?;
-        self.tabs().swap_remove(at).thread
-    }
-
     /// Returns the thread of the shown stream.
     #[track_caller]
     pub fn thread_id(&self) -> Option<&str> {

@@ -256,12 +256,6 @@ pub const COMMANDS: &[Command] = &[
         "Go to one of the open streams",
         |_, tab| go_to(Destination::Tab(tab.into())),
     ),
-    command(
-        "split",
-        ArgumentKind::Beside,
-        "Show another stream beside this one",
-        |_, what| go_to(Destination::Beside(what.into())),
-    ),
     action("inbox", "app.inbox"),
     change("create", "Create a deployment", "deployments.create"),
     change(

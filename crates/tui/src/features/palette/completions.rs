@@ -224,7 +224,7 @@ fn arguments(cx: &Cx<'_>, command: &'static Command, argument: &str) -> Vec<(u8,
     }
     let known = known_for(cx, command.takes, argument);
     // The number of a tab is not a part of another one's id.
-    let takes_tab = matches!(command.takes, ArgumentKind::Stream | ArgumentKind::Beside);
+    let takes_tab = command.takes == ArgumentKind::Stream;
     let is_tab_number = takes_tab && argument.parse::<u8>().is_ok();
     let offer = |(name, note): Named| {
         // Descriptions match too, because few users know a thread by its id.
@@ -241,7 +241,6 @@ fn arguments(cx: &Cx<'_>, command: &'static Command, argument: &str) -> Vec<(u8,
         ArgumentKind::Server
         | ArgumentKind::Export
         | ArgumentKind::Thread
-        | ArgumentKind::Beside
         | ArgumentKind::Run
         | ArgumentKind::Assistant
         | ArgumentKind::AssistantName => true,
@@ -388,7 +387,7 @@ pub fn no_completion(cx: &Cx<'_>, text: &str) -> String {
         ArgumentKind::Profile => "profile",
         ArgumentKind::Theme => "theme",
         ArgumentKind::View => "view",
-        ArgumentKind::Stream | ArgumentKind::Beside => "stream",
+        ArgumentKind::Stream => "stream",
         ArgumentKind::Thread => "known thread",
         ArgumentKind::Run => "known run",
         ArgumentKind::Assistant | ArgumentKind::AssistantName => "known assistant",

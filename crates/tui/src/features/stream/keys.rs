@@ -15,10 +15,7 @@ impl StreamState {
         let view = viewer.view();
         let has_server = !viewer.is_recording();
         match action {
-            Action::NextPane | Action::PrevPane | Action::Zoom => {
-                viewer.is_split() || self.tabs.partner().is_some()
-            }
-            Action::Beside => self.tabs.all().len() > 1,
+            Action::NextPane | Action::PrevPane | Action::Zoom => viewer.is_split(),
             // A checkpoint is copied from the server.
             Action::Describe => has_server && viewer.thread_id.is_some(),
             Action::Again => has_server || view != View::History,

@@ -1,6 +1,5 @@
-//! Layout of the streams and their views in the pane.
+//! Layout of the views of a stream.
 
-use super::tabs::Streams;
 use super::viewer::{View, Viewer};
 use crate::widgets::area::{Area, below, inside};
 
@@ -8,46 +7,6 @@ use crate::widgets::area::{Area, below, inside};
 const MIN_WIDTH_SIDE_BY_SIDE: u16 = 100;
 /// Minimum height for two views.
 const MIN_HEIGHT_STACKED: u16 = 12;
-
-/// Minimum height to place two streams above each other; in a smaller pane only the one with the focus is shown.
-const MIN_HEIGHT_TWO_STREAMS: u16 = 20;
-
-/// The area of a stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part {
-    /// Whether it is the stream beside the tab's own.
-    pub is_partner: bool,
-    /// The frame, if two streams are visible.
-    pub frame: Option<Area>,
-    pub area: Area,
-    pub is_focused: bool,
-}
-
-/// Returns the areas of the shown streams, the tab's own first.
-pub fn parts(area: Area, tabs: &Streams) -> Vec<Part> {
-    let focuses_partner = tabs.focuses_partner();
-    let side_by_side = area.w >= MIN_WIDTH_SIDE_BY_SIDE;
-    let has_room = side_by_side || area.h >= MIN_HEIGHT_TWO_STREAMS;
-    if tabs.partner().is_none() || tabs.is_zoomed() || !has_room {
-        return vec![Part {
-            is_partner: focuses_partner,
-            frame: None,
-            area,
-            is_focused: true,
-        }];
-    }
-    let part = |(frame, is_partner)| Part {
-        is_partner,
-        frame: Some(frame),
-        area: inside(frame),
-        is_focused: is_partner == focuses_partner,
-    };
-    in_two(area, side_by_side)
-        .into_iter()
-        .zip([false, true])
-        .map(part)
-        .collect()
-}
 
 /// Returns whether two parts of an area have room for frames side by side.
 pub fn has_room_for_frames(area: Area) -> bool {
@@ -113,8 +72,7 @@ pub fn halves(area: Area, viewer: &Viewer) -> Vec<Half> {
         }];
     }
     let parts = in_two(area, side_by_side);
-    // Frames inside a stream that has one itself would leave too little.
-    let has_frames = has_room_for_frames(area) && !viewer.is_framed;
+    let has_frames = has_room_for_frames(area);
     let half = |((view, focused), part): ((View, bool), Area)| match has_frames {
         true => Half {
             view,

@@ -1,7 +1,7 @@
 //! Mouse input in a stream: tabs, views, entries and the slider.
 
-use super::layout::{halves, parts};
-use super::notes::{fixed_rows, head_height};
+use super::layout::halves;
+use super::notes::{FIXED_ROWS, head_height};
 use super::viewer::View;
 use super::{StreamState, tab_bar, views};
 use crate::session::Cx;
@@ -58,40 +58,13 @@ impl StreamState {
 
     /// Moves the slider with the pointer if the button was pressed on the slider.
     pub fn drag(&mut self, cx: &Cx<'_>, x: u16) {
-        let focused = parts(cx.area, &self.tabs)
-            .into_iter()
-            .find(|part| part.is_focused);
-        if let Some(part) = focused.filter(|_| self.dragging_slider) {
-            self.slide(
-                &Cx {
-                    area: part.area,
-                    ..*cx
-                },
-                x,
-            );
+        if self.dragging_slider {
+            self.slide(cx, x);
         }
-    }
-
-    /// Gives the focus to the stream at a cell. Returns its area; `None` on the edges of a frame.
-    fn focus_at(&mut self, cx: &Cx<'_>, x: u16, y: u16) -> Option<Area> {
-        let part = parts(cx.area, &self.tabs);
-        let part = part
-            .into_iter()
-            .find(|part| contains(part.frame.unwrap_or(part.area), x, y))?;
-        self.tabs.focus_partner(part.is_partner);
-        contains(part.area, x, y).then_some(part.area)
     }
 
     /// Scrolls the view under the pointer; the focus stays where it is.
     pub fn wheel(&mut self, cx: &Cx<'_>, lines: isize, x: u16, y: u16) {
-        let focuses_partner = self.tabs.focuses_partner();
-        if let Some(area) = self.focus_at(cx, x, y) {
-            self.scroll(&Cx { area, ..*cx }, lines, x, y);
-        }
-        self.tabs.focus_partner(focuses_partner);
-    }
-
-    fn scroll(&mut self, cx: &Cx<'_>, lines: isize, x: u16, y: u16) {
         let half = self.half_at(cx, x, y);
         let Some(viewer) = self.tabs.shown_mut() else {
             return;
@@ -104,19 +77,12 @@ impl StreamState {
         viewer.focus(before);
     }
 
-    /// Handles a click on a cell of the screen: on a stream, on a tab, on the slider, or on an entry of a view.
+    /// Handles a click on a cell of the screen: on a view's tab, on the slider, or on an entry of a view.
     pub(super) fn click_at(&mut self, cx: &Cx<'_>, x: u16, y: u16) {
-        if let Some(area) = self.focus_at(cx, x, y) {
-            self.click_in(&Cx { area, ..*cx }, x, y);
-        }
-    }
-
-    fn click_in(&mut self, cx: &Cx<'_>, x: u16, y: u16) {
         let area = cx.area;
         let (width, column) = (area.w.saturating_sub(2), (x - area.x).saturating_sub(1));
-        let tabs = self.tabs.shown().map_or(0, |viewer| fixed_rows(viewer) - 1);
         match y - area.y {
-            row if row == tabs => {
+            row if row == FIXED_ROWS - 1 => {
                 let view = self
                     .tabs
                     .shown()

@@ -10,17 +10,15 @@ use crate::widgets::line::{Line, Tone};
 use runtail_core::model::ThreadStatus;
 use runtail_stream::{End, Outcome};
 
-/// Returns the rows that a head always has: the breadcrumb with the status, and the view tabs with the connection.
-pub(super) fn fixed_rows(viewer: &Viewer) -> u16 {
-    if viewer.is_framed { 1 } else { 2 }
-}
+/// The rows that a head always has: the breadcrumb with the status, and the view tabs with the connection.
+pub(super) const FIXED_ROWS: u16 = 2;
 
 /// Returns the number of lines above a stream's rows.
 pub(super) fn head_height(viewer: &Viewer, cx: &Cx<'_>) -> u16 {
     let banner = head::banner_tone(viewer.shown_status()).is_some();
     // The width does not affect whether there is a note.
     let note = note(viewer, cx, 0).is_some();
-    fixed_rows(viewer) + u16::from(banner) + u16::from(note)
+    FIXED_ROWS + u16::from(banner) + u16::from(note)
 }
 
 impl StreamState {

@@ -14,8 +14,6 @@ use runtail_stream::Outcome;
 use runtail_stream::projection::Status;
 use std::time::Duration;
 
-/// Columns of a frame below which its marks are short.
-const NARROW_TITLE: u16 = 64;
 /// The number of the last view.
 const LAST_DIGIT: char = '0';
 
@@ -76,7 +74,7 @@ pub fn breadcrumb_line(cx: &Cx<'_>, viewer: &Viewer, width: u16) -> Line {
         true => viewer.full_badge(cx.session),
         false => Line::new(),
     };
-    let full = breadcrumb(cx, viewer, true, true);
+    let full = breadcrumb(cx, viewer, true);
     let run = run_info(viewer);
     // In a narrow pane the run is dropped first, then a part of the breadcrumb; the status stays.
     let fits = |breadcrumb: &Line, right: usize| {
@@ -84,16 +82,7 @@ pub fn breadcrumb_line(cx: &Cx<'_>, viewer: &Viewer, width: u16) -> Line {
     };
     let mut line = match fits(&full, 0) {
         true => full,
-        // Two streams may be of two deployments with the same name. The end of the id stays even in a narrow half.
-        false => {
-            let with_region = breadcrumb(cx, viewer, true, false);
-            let has_room = viewer.half.is_some() && with_region.width() <= width.into();
-            if has_room {
-                with_region
-            } else {
-                breadcrumb(cx, viewer, false, false)
-            }
-        }
+        false => breadcrumb(cx, viewer, false),
     };
     if !badge.left.is_empty() {
         line.push_plain("   ");
@@ -107,58 +96,17 @@ pub fn breadcrumb_line(cx: &Cx<'_>, viewer: &Viewer, width: u16) -> Line {
     }
 }
 
-/// Returns the title of a stream's frame: its breadcrumb and the thread's status.
-pub fn frame_title(cx: &Cx<'_>, viewer: &Viewer, width: u16, is_focused: bool) -> Line {
-    // A frame keeps some columns of its edge.
-    let marks = marks(cx, viewer, width < NARROW_TITLE);
-    let used = right_width(&marks);
-    let room = usize::from(width).saturating_sub(7 + if used > 0 { used + 3 } else { 0 });
-    let mut title = breadcrumb_line(cx, viewer, u16::try_from(room).unwrap_or(width));
-    title.right = marks.right;
-    if is_focused {
-        title
-            .left
-            .iter_mut()
-            .filter(|piece| piece.tone == Tone::Strong)
-            .for_each(|piece| piece.tone = Tone::Focus);
-    }
-    title
-}
-
-/// Returns the label of a stream's profile if it is production, and whether it is read-only. The header has only those of the
-/// stream with the focus.
-fn marks(cx: &Cx<'_>, viewer: &Viewer, is_narrow: bool) -> Line {
-    let Some(profile) = cx.session.profile(&viewer.server.profile) else {
-        return Line::new();
-    };
-    let label = profile.label.as_deref().filter(|_| profile.production);
-    let label = label.map(|label| text::fit(&text::clean(label).to_uppercase(), 12).into_owned());
-    let sealed = profile
-        .read_only
-        .then(|| if is_narrow { "RO" } else { "READ-ONLY" }.to_string());
-    let mut line = Line::new();
-    for mark in label.into_iter().chain(sealed) {
-        if !line.right.is_empty() {
-            line = line.right(Tone::Plain, " ");
-        }
-        line = line.right(Tone::Badge, &mark);
-    }
-    line
-}
-
-fn breadcrumb(cx: &Cx<'_>, viewer: &Viewer, has_region: bool, has_id: bool) -> Line {
+/// Returns the place of a stream, in full or without the region and with the end of the id alone.
+fn breadcrumb(cx: &Cx<'_>, viewer: &Viewer, is_full: bool) -> Line {
     let profile = cx.session.profile(&viewer.server.profile);
     let region = profile.map_or(&*viewer.server.profile, |p| p.tag());
     let mut line = Line::new();
-    if let Some(half) = viewer.half.filter(|_| !viewer.is_framed) {
-        line.push_accent(&format!("{half}/2 "));
-    }
-    if region != &*viewer.server.name && has_region {
+    if region != &*viewer.server.name && is_full {
         line.push_dim(&format!("{region} › "));
     }
     line.push_dim(&format!("{} › ", viewer.server.name));
     let graph = graph(viewer);
-    let id = match (&viewer.thread_id, has_id) {
+    let id = match (&viewer.thread_id, is_full) {
         (Some(id), true) => text::short_id(id),
         (Some(id), false) => last_four(id),
         (None, _) => String::new(),

@@ -1,7 +1,7 @@
 //! The stream viewer: its breadcrumb, the connection, the view tabs and the lines of the view.
 
-use super::layout::{Half, halves, parts};
-use super::notes::{fixed_rows, head_height, notes};
+use super::layout::{Half, halves};
+use super::notes::{FIXED_ROWS, head_height, notes};
 use super::viewer::{ConnectionState, View, Viewer};
 use super::{StreamState, tab_bar};
 use crate::session::Cx;
@@ -15,44 +15,20 @@ use runtail_stream::Seq;
 
 /// Draws the pane.
 pub(super) fn pane(state: &StreamState, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
-    let tabs = &state.tabs;
-    for part in parts(cx.area, tabs) {
-        let Some(viewer) = tabs.half(part.is_partner) else {
-            continue;
-        };
-        let is_focused = cx.is_focused && part.is_focused;
-        if let Some(frame) = part.frame {
-            let title = tab_bar::frame_title(cx, viewer, frame.w, is_focused);
-            canvas.pane_frame(frame, &title, is_focused);
-        }
-        stream(
-            state,
-            viewer,
-            &Cx {
-                area: part.area,
-                is_focused,
-                ..*cx
-            },
-            canvas,
-        );
-    }
-}
-
-/// Draws a stream.
-fn stream(state: &StreamState, viewer: &Viewer, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+    let Some(viewer) = state.tabs.shown() else {
+        return;
+    };
     let (area, focused) = (cx.area, cx.is_focused);
     let head = head_height(viewer, cx);
     let rows = below(area, head);
     let inner = area.w.saturating_sub(2);
-    if !viewer.is_framed {
-        canvas.line_for_right(
-            area.x + 1,
-            area.y,
-            inner,
-            &tab_bar::breadcrumb_line(cx, viewer, inner),
-        );
-    }
-    let y = area.y + fixed_rows(viewer);
+    canvas.line_for_right(
+        area.x + 1,
+        area.y,
+        inner,
+        &tab_bar::breadcrumb_line(cx, viewer, inner),
+    );
+    let y = area.y + FIXED_ROWS;
     canvas.line_for_right(
         area.x + 1,
         y - 1,

@@ -177,14 +177,6 @@ pub(super) const ROWS: Rows = &[
                 "Toggle the split: two views side by side",
             )
             .in_view(&[("Graph", "Change the view beside the graph")]),
-            bind(
-                "stream.beside",
-                "\\",
-                Beside,
-                "beside",
-                "Show another stream beside",
-                "Show the next open stream beside this one",
-            ),
             write(
                 "stream.answer",
                 "a",

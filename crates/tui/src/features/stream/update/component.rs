@@ -22,9 +22,6 @@ impl Component for StreamState {
         viewer.now = cx.session.now;
         // An action that does more than show something keeps the tab.
         viewer.is_preview &= only_looks(action);
-        if let Some(done) = self.handle_tabs_action(action) {
-            return done;
-        }
         if let Some(done) = self.handle_graph_action(cx.session, action) {
             return done;
         }
@@ -126,14 +123,6 @@ impl Component for StreamState {
         }
         if !quit && viewer.leave_checkpoint() {
             viewer.show(View::History);
-            return Some(Requests::none());
-        }
-        if self.tabs.partner().is_some() {
-            // The other stream stays.
-            match quit {
-                true => drop(self.tabs.close()),
-                false => self.tabs.end_beside(),
-            }
             return Some(Requests::none());
         }
         let thread = self.tabs.shown()?.thread_id.clone();

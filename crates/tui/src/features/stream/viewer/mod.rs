@@ -19,7 +19,6 @@ use super::find::Find;
 use super::graph::GraphView;
 use super::history::History;
 use super::modes_dialog::StreamModes;
-use super::tabs::Beside;
 use super::views;
 use super::views::messages::Blocks;
 use super::views::timeline_rows::TimelineRows;
@@ -181,12 +180,6 @@ pub struct Viewer {
     pub split: bool,
     /// Whether the half with the focus has the whole page.
     is_zoomed: bool,
-    /// The stream that its tab shows beside it.
-    pub beside: Option<Beside>,
-    /// The number of the half in which it was last laid out, if its page has two streams. It then shows one view.
-    pub half: Option<usize>,
-    /// Whether that half has a frame, whose title is the breadcrumb.
-    pub(in crate::features::stream) is_framed: bool,
     /// The state shown in the State view.
     pub state: Option<Tree>,
     /// The number of the snapshot shown there, counting evicted ones.
@@ -291,9 +284,6 @@ impl Viewer {
             focused_half: 0,
             split: false,
             is_zoomed: false,
-            beside: None,
-            half: None,
-            is_framed: false,
             state: None,
             snapshot: None,
             snapshot_seq: None,
@@ -539,7 +529,7 @@ impl Viewer {
 
     /// Returns whether two views are shown.
     pub fn is_split(&self) -> bool {
-        self.split && self.half.is_none()
+        self.split
     }
 
     /// Shows two views, or one again.
