@@ -1,7 +1,6 @@
 //! One file per command. What several commands share is here too: `collections` and `records` (the small lists of the control
-//! plane), `change` (preview, confirmation, request; `change/threads` and `change/acting` act on
-//! threads, `change/resources` on assistants, crons and the store), `wait` (following revisions) and
-//! `waiting` (a run that waits for input).
+//! plane), `change` (changes of deployments), `wait` (following revisions) and `waiting` (a run that waits for input). How a change is
+//! previewed, confirmed and sent is in `crate::act`.
 
 pub mod answer;
 mod answer_rules;
