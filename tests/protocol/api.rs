@@ -193,9 +193,9 @@ async fn a_row_that_is_not_a_record_is_left_out() {
 #[tokio::test]
 async fn a_list_of_an_agent_server_that_repeats_its_pages_may_be_incomplete() {
     let server = Server::start(|_| json(200, numbered(0, 100)["resources"].clone())).await;
-    let listing = server.agent().assistant_rows(1_000, 0).await.unwrap();
+    let listing = server.agent().crons(1_000, 0).await.unwrap();
     let why = listing.incomplete.expect("it says so").detail;
-    assert!(why.contains("there may be more assistants"), "{why}");
+    assert!(why.contains("there may be more crons"), "{why}");
     assert_eq!(listing.items.len(), 100);
 }
 
