@@ -236,6 +236,38 @@ fn files_named_in_the_documents_exist() {
     }
 }
 
+/// `cargo package` doesn't see that a crate embeds a file that it doesn't contain; its first build would.
+#[test]
+fn published_crates_embed_only_their_own_files() {
+    let mut files = Vec::new();
+    for folder in ["src", "crates"] {
+        list(Path::new(folder), &mut files);
+    }
+    files.retain(|file| {
+        file.extension().is_some_and(|ending| ending == "rs") && !file.ends_with("tests.rs")
+    });
+    let mut embedded = 0;
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let product = text.split("#[cfg(test)]").next().unwrap();
+        for path in product.split("include_str!(").skip(1) {
+            let path = path.split('"').nth(1).unwrap();
+            let folders = file
+                .components()
+                .position(|part| part.as_os_str() == "src")
+                .unwrap();
+            let below = file.components().count() - folders - 1;
+            assert!(
+                path.matches("../").count() <= below,
+                "{} embeds {path}",
+                file.display()
+            );
+            embedded += 1;
+        }
+    }
+    assert!(embedded > 5);
+}
+
 fn documents() -> Vec<(String, String)> {
     let mut files = vec![PathBuf::from("README.md")];
     list(Path::new("docs"), &mut files);
