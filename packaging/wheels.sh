@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds what the Python Package Index gets: the wheel of a platform, or with the target `sdist` the source distribution.
-# The binary of the wheel stays in target/TARGET/dist/, for the archive and the npm package.
+# Builds the wheel of a platform. Its binary stays in target/TARGET/dist/, for the archive and the npm package.
+# Only wheels go to the Python Package Index: with a source distribution there, pip on any other platform would download Rust
+# (1.2 GB) and build for minutes, without a word, and leave all that behind if there is no linker.
 set -euo pipefail
 [ $# -eq 2 ] || { echo "usage: packaging/wheels.sh TARGET OUT" >&2; exit 2; }
 target=$1
@@ -23,7 +24,6 @@ linux() { # linux COMPATIBILITY
   auditwheel show "$out"/runtail-*"_${1}_"*.whl
 }
 case $target in
-  sdist) maturin sdist --out "$out" ;;
   *-linux-gnu*) linux manylinux_2_17 ;;
   *-linux-musl*) linux musllinux_1_2 ;;
   *) rustup target add "$target" && maturin build --locked --target "$target" --out "$out" ;;
