@@ -21,7 +21,7 @@ pip install --quiet --disable-pip-version-check maturin==1.16.0 ziglang==0.17.1 
 linux() { # linux COMPATIBILITY
   rustup target add "$target"
   maturin build --locked --target "$target" --out "$out" --zig --compatibility "$1"
-  auditwheel show "$out"/runtail-*"_${1}_"*.whl
+  auditwheel show "$out"/runtail-*"$1_${target%%-*}".whl
 }
 case $target in
   *-linux-gnu*) linux manylinux_2_17 ;;
