@@ -424,6 +424,18 @@ async fn doctor_explains_certificate_problems() {
     );
     assert_eq!(ended.check("access")["state"], "skipped");
 
+    std::fs::write(&store, "").unwrap();
+    let ended = doctor(home.path(), &["-o", "jsonl"], &trusting)
+        .await
+        .expect(5);
+    let check = ended.check("TLS");
+    let found = "TLS is not possible: No CA certificates were loaded from the system";
+    assert_eq!(check["found"], found);
+    assert_eq!(
+        check["likely"],
+        "is a certificate store installed (ca-certificates), or SSL_CERT_FILE set?"
+    );
+
     let (root, url) = tls_server(&["localhost"], (2021, 1, 1)).await;
     std::fs::write(&store, root).unwrap();
     configure(home.path(), &profile("own", &url));

@@ -220,7 +220,7 @@ fn spec(toml: &str) -> Box<DeploymentSpec> {
 
 /// The example document with every field, except those that exclude each other.
 fn example(github: bool) -> String {
-    let text: String = DeploymentSpec::EXAMPLE
+    let text: String = include_str!("../../assets/deployment.example.toml")
         .lines()
         .map(|line| line.strip_prefix("#: ").unwrap_or(line))
         .filter(|line| !line.contains("_secrets = ") || line.starts_with("image_pull"))

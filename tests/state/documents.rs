@@ -236,6 +236,54 @@ fn files_named_in_the_documents_exist() {
     }
 }
 
+/// `cargo package` doesn't notice that a crate embeds a file that it doesn't contain; its first build would.
+#[test]
+fn published_crates_contain_the_files_they_embed() {
+    let mut folders = vec![PathBuf::from("crates")];
+    list(Path::new("crates"), &mut folders);
+    folders.retain(|folder| folder.join("Cargo.toml").exists());
+    folders.push(PathBuf::new());
+    assert_eq!(folders.len(), 6);
+    for folder in folders {
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        let manifest: toml::Table = manifest.parse().unwrap();
+        let contained: Vec<&str> = manifest["package"]["include"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|path| path.as_str().unwrap().trim_start_matches('/'))
+            .collect();
+        let mut files = Vec::new();
+        list(&folder.join("src"), &mut files);
+        files.retain(|file| {
+            let name = file.to_string_lossy();
+            name.ends_with(".rs") && !name.ends_with("tests.rs")
+        });
+        for file in files {
+            let text = std::fs::read_to_string(&file).unwrap();
+            let product = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+            for path in product.split("include_str!(").skip(1) {
+                let path = path.split('"').nth(1).unwrap();
+                let mut place = file.parent().unwrap().to_path_buf();
+                for part in Path::new(path) {
+                    if part != ".." {
+                        place.push(part);
+                    } else if !place.pop() {
+                        place.push("above the checkout");
+                    }
+                }
+                assert!(
+                    place
+                        .strip_prefix(&folder)
+                        .is_ok_and(|place| contained.iter().any(|part| place.starts_with(part))),
+                    "{} embeds {path}",
+                    file.display()
+                );
+            }
+        }
+    }
+}
+
 fn documents() -> Vec<(String, String)> {
     let mut files = vec![PathBuf::from("README.md")];
     list(Path::new("docs"), &mut files);

@@ -24,14 +24,16 @@ fn explain(error: &reqwest::Error, url: &Url) -> (Kind, String, Option<String>) 
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or_default();
     let network = |detail: String, hint: String| (Kind::Network, detail, Some(hint));
+    let tls = find::<rustls::Error>(error).map(|tls| tls_failure(tls, host, port));
     if error.is_builder() {
-        let hint =
-            "is a certificate store installed (ca-certificates), or SSL_CERT_FILE set?".to_string();
-        return (
-            Kind::Refused,
-            format!("could not set up the HTTP client: {}", last(error)),
-            Some(hint),
-        );
+        let unknown = || {
+            (
+                format!("could not set up the HTTP client: {}", last(error)),
+                None,
+            )
+        };
+        let (detail, hint) = tls.unwrap_or_else(unknown);
+        return (Kind::Refused, detail, hint);
     }
     if error.is_dns() {
         return network(
@@ -39,8 +41,7 @@ fn explain(error: &reqwest::Error, url: &Url) -> (Kind, String, Option<String>) 
             "check the address and the network".into(),
         );
     }
-    if let Some(tls) = find::<rustls::Error>(error) {
-        let (detail, hint) = tls_failure(tls, host, port);
+    if let Some((detail, hint)) = tls {
         return (Kind::Network, detail, hint);
     }
     if error.is_timeout() {
@@ -140,6 +141,12 @@ pub fn tls_failure(error: &rustls::Error, host: &str, port: u16) -> (String, Opt
         rustls::Error::InvalidCertificate(why) => (
             format!("the certificate of {host} is not trusted: {why}"),
             Some("for a private authority, set SSL_CERT_FILE; is the host correct?".into()),
+        ),
+        rustls::Error::General(why) => (
+            format!("TLS is not possible: {why}"),
+            Some(
+                "is a certificate store installed (ca-certificates), or SSL_CERT_FILE set?".into(),
+            ),
         ),
         other => (format!("TLS with {host}:{port} failed: {other}"), None),
     }

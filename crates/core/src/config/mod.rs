@@ -315,7 +315,7 @@ impl Profile {
 
 impl Config {
     /// A commented example with every key, which `config init` writes.
-    pub const EXAMPLE: &str = include_str!("../../../../config.example.toml");
+    pub const EXAMPLE: &str = include_str!("../../assets/config.example.toml");
 
     /// Loads the named file, else the default file, else the environment (see [`Config::from_env`]). Without any of them the
     /// configuration has no profiles.

@@ -1,4 +1,4 @@
-//! Themes: the style of each role, as data. The built-in ones are in `assets/themes/`, the user's own are in the configuration
+//! Themes: the style of each role, as data. The built-in ones are in `crates/core/assets/themes/`, the user's own are in the configuration
 //! as `[themes.NAME]`.
 
 use super::node::{self, Node};
@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 /// The list of roles: variant, name in a file, meaning on the screen. A new role needs a row here, one in `docs/themes.md`, and
-/// a line in `assets/themes/*.toml` unless it is plain.
+/// a line in `crates/core/assets/themes/*.toml` unless it is plain.
 macro_rules! roles {
     ($($role:ident $name:literal $meaning:literal,)*) => {
         /// A role that a theme styles.
@@ -156,21 +156,18 @@ pub const LIGHT: &str = "light";
 pub const MONO: &str = "mono";
 
 const FILES: [(&str, &str); 6] = [
-    (
-        TERMINAL,
-        include_str!("../../../../assets/themes/terminal.toml"),
-    ),
-    (DARK, include_str!("../../../../assets/themes/dark.toml")),
-    (LIGHT, include_str!("../../../../assets/themes/light.toml")),
+    (TERMINAL, include_str!("../../assets/themes/terminal.toml")),
+    (DARK, include_str!("../../assets/themes/dark.toml")),
+    (LIGHT, include_str!("../../assets/themes/light.toml")),
     (
         "color-blind",
-        include_str!("../../../../assets/themes/color-blind.toml"),
+        include_str!("../../assets/themes/color-blind.toml"),
     ),
     (
         "high-contrast",
-        include_str!("../../../../assets/themes/high-contrast.toml"),
+        include_str!("../../assets/themes/high-contrast.toml"),
     ),
-    (MONO, include_str!("../../../../assets/themes/mono.toml")),
+    (MONO, include_str!("../../assets/themes/mono.toml")),
 ];
 
 static BUILT_IN: LazyLock<Vec<(String, Scheme)>> = LazyLock::new(|| {

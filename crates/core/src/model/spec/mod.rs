@@ -28,11 +28,8 @@ pub struct DeploymentSpec {
 }
 
 impl DeploymentSpec {
-    /// A commented example with every field. What stands behind `#: ` is one more line of it.
-    pub const EXAMPLE: &str = include_str!("../../../../../assets/deployment.example.toml");
-
     /// The document of a new deployment. It has only the usual choices, and no name that exists elsewhere.
-    pub const NEW: &str = include_str!("../../../../../assets/new-deployment.toml");
+    pub const NEW: &str = include_str!("../../../assets/new-deployment.toml");
 
     /// Reads a document; see [`Document::parse`].
     ///

@@ -6,6 +6,9 @@ use proptest::prelude::*;
 use secrecy::SecretString;
 use serde_json::json;
 
+/// Every field. What stands behind `#: ` is one more line of it.
+const EXAMPLE: &str = include_str!("../../../../../assets/deployment.example.toml");
+
 const CLOUD: Installation = Installation {
     is_cloud: true,
     is_aws: false,
@@ -80,10 +83,10 @@ const GITHUB: &str = "name = \"bot\"\nsource = \"github\"\n[source_config]\nrepo
 
 #[test]
 fn example_document_is_complete_and_valid() {
-    let plain = spec(DeploymentSpec::EXAMPLE);
+    let plain = spec(EXAMPLE);
     assert_eq!(plain.document.secrets.len(), 1);
     assert!(plain.create(CLOUD, &fetched(&plain)).is_ok());
-    let all: String = DeploymentSpec::EXAMPLE
+    let all: String = EXAMPLE
         .lines()
         .map(|l| l.strip_prefix("#: ").unwrap_or(l).to_string() + "\n")
         .collect();
@@ -96,7 +99,7 @@ fn example_document_is_complete_and_valid() {
     fn named(fields: &[Field]) {
         for field in fields {
             assert!(
-                DeploymentSpec::EXAMPLE.contains(field.name),
+                EXAMPLE.contains(field.name),
                 "the example does not contain {}",
                 field.name
             );
