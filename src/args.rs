@@ -15,12 +15,15 @@ use futures::future::{LocalBoxFuture, ready};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+/// The version with its commit, date and target (`build.rs`).
+pub const VERSION: &str = env!("RUNTAIL_VERSION");
+
 /// The id of `--profile`.
 const PROFILES: &str = "profiles";
 
 /// A dashboard and a command line for agent deployments and their live streams. Without a command: the dashboard.
 #[derive(Debug, Parser)]
-#[command(name = "runtail", version, about, max_term_width = 100, help_template = help::template::<Command>())]
+#[command(name = "runtail", version = VERSION, about, max_term_width = 100, help_template = help::template::<Command>())]
 pub struct Args {
     /// Options valid everywhere.
     #[command(flatten)]

@@ -43,7 +43,7 @@ pub struct Import {
     #[command(flatten)]
     pub yes: Yes,
     #[command(flatten)]
-    pub output: Output,
+    pub output: ResultOutput,
 }
 
 pub async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
