@@ -292,6 +292,17 @@ pub fn print(data: &str, is_json: bool) -> Result<(), Failure> {
     }
 }
 
+/// Prints a path: unchanged in a pipe, sanitized on a terminal.
+pub fn print_path(path: &Path) -> Result<(), Failure> {
+    let path = path.display().to_string();
+    let shown = if io::stdout().is_terminal() {
+        text::clean(&path)
+    } else {
+        (&path).into()
+    };
+    print(&format!("{shown}\n"), false)
+}
+
 /// Returns a cell with spaces up to a width.
 pub fn padded(cell: &str, width: usize) -> String {
     format!(

@@ -13,6 +13,8 @@ mod node;
 mod notify;
 pub mod prices;
 mod read;
+#[cfg(test)]
+mod schema_tests;
 mod secret;
 mod secret_command;
 mod secret_error;
