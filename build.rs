@@ -41,14 +41,14 @@ fn short(commit: &str) -> String {
 }
 
 /// Returns the commit that cargo noted in a package.
-fn packaged(root: &Path) -> Option<String> {
+pub fn packaged(root: &Path) -> Option<String> {
     let noted = std::fs::read_to_string(root.join(".cargo_vcs_info.json")).ok()?;
     let (_, commit) = noted.split_once("\"sha1\"")?;
     Some(short(commit.split('"').nth(1)?))
 }
 
 /// Returns the commit and its date, and has cargo watch for the next one. A folder in another checkout has none.
-fn checkout(root: &Path) -> Option<(String, String)> {
+pub fn checkout(root: &Path) -> Option<(String, String)> {
     if !root.join(".git").exists() {
         return None;
     }
@@ -75,7 +75,7 @@ fn checkout(root: &Path) -> Option<(String, String)> {
 }
 
 /// Returns the day of a time in seconds since 1970, in UTC (Howard Hinnant's `civil_from_days`).
-fn day(seconds: i64) -> String {
+pub fn day(seconds: i64) -> String {
     let days = seconds.div_euclid(86_400) + 719_468;
     let era = days.div_euclid(146_097);
     let of_era = days.rem_euclid(146_097);

@@ -222,13 +222,17 @@ fn schema_of_the_configuration_has_all_actions() {
                 [] => "none".to_string(),
                 keys => keys.join(", "),
             };
-            let text = format!("{} (default: {default})", row.sentence().trim_end_matches('.'));
+            let text = format!(
+                "{} (default: {default})",
+                row.sentence().trim_end_matches('.')
+            );
             let text = serde_json::json!({"description": text});
             format!("        \"{}\": {text}", row.id)
         })
         .collect();
     let actions = actions.join(",\n");
-    let updated = format!("{start}    \"bindings\": {{{head}\"properties\": {{\n{actions}\n      }}{end}");
+    let updated =
+        format!("{start}    \"bindings\": {{{head}\"properties\": {{\n{actions}\n      }}{end}");
     if std::env::var_os("RUNTAIL_UPDATE_DOCS").is_some() {
         std::fs::write(PATH, &updated).unwrap();
     }
@@ -239,7 +243,10 @@ fn schema_of_the_configuration_has_all_actions() {
     // Editors read the schema of the release that wrote the file.
     let line = Config::EXAMPLE.lines().next().unwrap();
     let tag = concat!("/v", env!("CARGO_PKG_VERSION"), "/");
-    assert!(line.starts_with("#:schema https://") && line.ends_with(&format!("{tag}{PATH}")), "{line}");
+    assert!(
+        line.starts_with("#:schema https://") && line.ends_with(&format!("{tag}{PATH}")),
+        "{line}"
+    );
 }
 
 #[test]

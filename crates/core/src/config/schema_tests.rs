@@ -1,7 +1,7 @@
 //! The JSON schema (`assets/config.schema.json`) says what the reader says.
 
 use super::sections::{ProfileTable, Sections};
-use super::theme::{Role, Themes};
+use super::theme::{FILES, Role, Themes};
 use super::{
     Config, EventLogLimits, Mouse, Notify, NotifyRule, NotifyWhen, Poll, REGIONS, Stuck,
     Timestamps, Ui, prices::Price,
@@ -12,8 +12,6 @@ use serde::de::{Deserialize, Deserializer, Error as _, Visitor, value::Error};
 use serde::forward_to_deserialize_any;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-
-const SCHEMA: &str = include_str!("../../../../assets/config.schema.json");
 
 /// Collects the fields of a struct or the words of an enum.
 struct Names<'a>(&'a mut BTreeSet<String>);
@@ -56,8 +54,13 @@ fn names<'de, T: Deserialize<'de>>() -> BTreeSet<String> {
     names
 }
 
+/// Reads a file of the repository.
+fn file(path: &str) -> String {
+    std::fs::read_to_string(format!("{}/../../{path}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
+
 fn schema() -> Value {
-    serde_json::from_str(SCHEMA).unwrap()
+    serde_json::from_str(&file("assets/config.schema.json")).unwrap()
 }
 
 fn validator() -> Validator {
@@ -162,20 +165,8 @@ fn right_configurations_are_valid() {
     }
     let theme = json!({"$ref": "#/definitions/theme", "definitions": schema()["definitions"]});
     let theme = jsonschema::draft7::new(&theme).unwrap();
-    for file in [
-        "terminal",
-        "dark",
-        "light",
-        "color-blind",
-        "high-contrast",
-        "mono",
-    ] {
-        let path = format!(
-            "{}/../../assets/themes/{file}.toml",
-            env!("CARGO_MANIFEST_DIR")
-        );
-        let text = std::fs::read_to_string(path).unwrap();
-        assert_eq!(mistakes(&theme, &text), Some(vec![]), "{file}");
+    for (name, text) in FILES {
+        assert_eq!(mistakes(&theme, text), Some(vec![]), "{name}");
     }
 }
 
