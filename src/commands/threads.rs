@@ -231,7 +231,7 @@ pub async fn run(globals: &Globals, mut command: Command) -> Result<Exit, Failur
             ..
         }) => {
             let mut rows = found(&server, &search, limit, offset).await?;
-            if output.format() == Format::Table {
+            if output.has_own_columns() {
                 tell_statuses(&server, &mut rows).await;
             }
             output.rows(&rows, &found_columns())?;
@@ -253,7 +253,7 @@ pub async fn run(globals: &Globals, mut command: Command) -> Result<Exit, Failur
             let listed = server.thread_rows(&query).await;
             let mut rows =
                 listed.map_err(|error| Failure::of_optional(error, "listing threads"))?;
-            if output.format() == Format::Table {
+            if output.has_own_columns() {
                 tell_statuses(&server, &mut rows.items).await;
             }
             output.listing(&rows, &columns())?;
@@ -285,7 +285,7 @@ pub async fn run(globals: &Globals, mut command: Command) -> Result<Exit, Failur
                 "reading a thread",
             )
             .await?;
-            if options.output.format() == Format::Table {
+            if options.output.has_own_columns() {
                 tell_statuses(&server, std::slice::from_mut(&mut row)).await;
             }
             options.output.one(&row)?;

@@ -155,6 +155,11 @@ impl Output {
         self.result.format()
     }
 
+    /// Returns whether a table with the columns of its command is printed.
+    pub fn has_own_columns(&self) -> bool {
+        self.format() == Format::Table && self.fields.is_empty()
+    }
+
     /// Prints the chosen fields of rows.
     ///
     /// # Errors
@@ -181,7 +186,7 @@ impl Output {
 
     /// Prints rows of a list whose rows have a `command`: the table has it below each row, and fits a terminal.
     pub fn rows_with_commands(&self, rows: &[Value], columns: &[Column]) -> Result<(), Failure> {
-        if self.format() != Format::Table || !self.fields.is_empty() {
+        if !self.has_own_columns() {
             return self.rows(rows, columns);
         }
         let is_colored = color::is_on();
