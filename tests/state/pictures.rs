@@ -56,12 +56,13 @@ fn deployments(size: (u16, u16)) -> Dash {
     let commits = |n: usize| {
         format!(
             "{:07x}0ae598e95dc970b74767f19372d61af8",
-            0x77a_b10c + n * 0x51_3d17
+            // The number 7 is what the explanation says was deployed before.
+            0x77a_b10c + (n + 193) % 200 * 0x9_3d17
         )
     };
     let revision = |id: &str, status: &str, minutes: i64, commit: usize| {
         let at = now - SignedDuration::from_mins(minutes);
-        json!({"id": id, "status": status, "created_at": at, "updated_at": at + SignedDuration::from_secs(52),
+        json!({"id": id, "status": status, "created_at": at, "updated_at": at + SignedDuration::from_secs(72),
                "source_revision_config": {"repo_ref": "main", "repo_commit_sha": commits(commit)}})
     };
     // Name, status, the status of its newest revision, minutes since then, whether an older revision serves.
@@ -112,7 +113,18 @@ fn deployments(size: (u16, u16)) -> Dash {
             dash.answer(|k| *k == key, answer);
         }
     }
-    let subjects = [
+    dash.last_day();
+    let subject =
+        |dash: &mut Dash, profile: &str, revision: String, commit: usize, subject: &str| {
+            let event = SubscriptionEvent::CommitSubject {
+                revision: revision.into(),
+                commit: commits(commit).into(),
+                subject: Some(subject.into()),
+            };
+            let key = SubscriptionId::Past(profile.into());
+            dash.answer(|k| *k == key, event);
+        };
+    let newest = [
         "bump openai to 3.0",
         "shorter replies",
         "route by language",
@@ -120,18 +132,11 @@ fn deployments(size: (u16, u16)) -> Dash {
         "cite the clause",
         "skip holidays",
     ];
-    dash.last_day();
-    for (n, (profile, ..)) in rows.iter().enumerate() {
-        let event = SubscriptionEvent::CommitSubject {
-            revision: format!("r{n}").into(),
-            commit: commits(n).into(),
-            subject: Some(subjects[n].into()),
-        };
-        let key = SubscriptionId::Past((*profile).into());
-        dash.answer(|k| *k == key, event);
+    for (n, text) in newest.into_iter().enumerate() {
+        subject(&mut dash, rows[n].0, format!("r{n}"), n, text);
     }
     dash.keys("<Home>");
-    for busy in [0, 4, 0, 2, 1, 0] {
+    for busy in [0, 4, 0, 2, 0, 1] {
         let server = dash.selected_server();
         let threads = match busy {
             2 => vec![crate::inbox::approval(&dash)],
@@ -153,6 +158,15 @@ fn deployments(size: (u16, u16)) -> Dash {
         revision("r0-3", "INTERRUPTED", 4160, 9),
         revision("r0-4", "DEPLOYED", 9900, 10),
     ]));
+    let earlier = [
+        "pin pydantic",
+        "read scans",
+        "try a smaller model",
+        "two approvals above 1000",
+    ];
+    for (n, text) in earlier.into_iter().enumerate() {
+        subject(&mut dash, "prod-us", format!("r0-{}", n + 1), n + 7, text);
+    }
     dash.explained();
     dash
 }
