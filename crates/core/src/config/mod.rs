@@ -14,6 +14,7 @@ mod notify;
 pub mod prices;
 mod read;
 #[cfg(test)]
+#[path = "schema/tests.rs"]
 mod schema_tests;
 mod secret;
 mod secret_command;
