@@ -11,7 +11,7 @@ use crate::commands::wait::{self, Timing};
 use crate::consent::{self, Yes};
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
-use crate::output::{Output, complain, placed};
+use crate::output::{ResultOutput, complain, placed};
 use crate::signals::Signals;
 use clap::Args;
 use runtail_api::{AgentServer, ApiError, Applied, Plan, PlanError, ResourceIntent};
@@ -25,7 +25,7 @@ pub struct Sending {
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
-    pub output: Output,
+    pub output: ResultOutput,
 }
 
 /// The option of deletions.

@@ -3,7 +3,7 @@
 use crate::commands::{
     answer, assistants, auth, bisect, compare, completions, config, crons, deployments, doctor,
     fork, inbox, integrations, join, listeners, logs, man, redact, replay, reproduce, rerun,
-    revisions, run, runs, sim, state, store, tail, threads, verify,
+    revisions, run, runs, sim, skill, state, store, tail, threads, verify,
 };
 use crate::exit::{Exit, Failure};
 use crate::globals::Globals;
@@ -15,12 +15,15 @@ use futures::future::{LocalBoxFuture, ready};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+/// The version with its commit, date and target (`build.rs`).
+pub const VERSION: &str = env!("RUNTAIL_VERSION");
+
 /// The id of `--profile`.
 const PROFILES: &str = "profiles";
 
 /// A dashboard and a command line for agent deployments and their live streams. Without a command: the dashboard.
 #[derive(Debug, Parser)]
-#[command(name = "runtail", version, about, max_term_width = 100, help_template = help::template::<Command>())]
+#[command(name = "runtail", version = VERSION, about, max_term_width = 100, help_template = help::template::<Command>())]
 pub struct Args {
     /// Options valid everywhere.
     #[command(flatten)]
@@ -174,6 +177,8 @@ pub enum Command {
     Config(config::Command),
     /// Run the simulator as servers for other programs
     Sim(sim::Options),
+    /// Print a page that teaches coding agents to use this command, or install it as a skill
+    Skill(skill::Options),
     /// Print completions for a shell
     Completions(completions::Options),
     /// Print the manual page, or write the pages of all commands
@@ -223,6 +228,7 @@ impl Command {
             Redact(options) => async move { redact::run(globals, &options).await }.boxed_local(),
             Doctor(options) => doctor::run(globals, options).boxed_local(),
             Config(command) => config::run(globals, command).boxed_local(),
+            Skill(options) => skill::run(options).boxed_local(),
             Completions(options) => ready(completions::run(&options)).boxed_local(),
             Man(options) => ready(man::run(&options, Args::command())).boxed_local(),
         }

@@ -5,6 +5,7 @@ use crate::commands::{dashboard, sim};
 use crate::log;
 use crate::prelude::*;
 use crate::signals::Interrupts;
+use runtail_tui::runtime::is_ascii_locale;
 use std::process::ExitCode;
 
 /// How long an interrupted command may take to exit.
@@ -49,6 +50,8 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
         command,
     } = args;
     color::choose(globals.color);
+    globals.ascii |=
+        std::io::stdout().is_terminal() && is_ascii_locale(|name| std::env::var(name).ok());
     if replay.is_some() && command.is_some() {
         return Err(Failure::usage(
             "--replay opens the dashboard; `runtail replay FILE` prints a recording",

@@ -42,7 +42,7 @@ const GROUPS: &[Group] = &[
     ),
     (
         "Runtail",
-        &["doctor", "config", "sim", "completions", "man"],
+        &["doctor", "config", "sim", "skill", "completions", "man"],
     ),
 ];
 

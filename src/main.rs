@@ -29,6 +29,7 @@ const FILES: usize = 32;
 fn main() -> ExitCode {
     complete::answer();
     let args = args::Args::read();
+    runtail_api::identify_as(format!("runtail/{}", args::VERSION));
     #[cfg(unix)]
     if let Err(e) = (0..FILES)
         .map(|_| std::fs::File::open("/dev/null"))

@@ -7,8 +7,8 @@ pub(crate) use crate::exit::{Exit, Failure};
 pub(crate) use crate::fields::filled;
 pub(crate) use crate::globals::Globals;
 pub(crate) use crate::output::{
-    self, Column, Format, Output, cell, color, column, complain, field_column, placed,
-    status_column, time_column,
+    self, Column, Format, Output, ResultOutput, cell, color, column, complain, field_column,
+    placed, status_column, time_column,
 };
 pub(crate) use crate::signals::Signals;
 pub(crate) use crate::{input, resolve};

@@ -6,7 +6,7 @@ use runtail_core::model::{Branch, Consent, PlainRequest, Preview, shell_option};
 use runtail_core::text::short_id;
 
 /// Prints one preview or several as data, for `--dry-run`.
-pub fn print_dry_run(previews: &[&Preview], output: &Output) -> Result<(), Failure> {
+pub fn print_dry_run(previews: &[&Preview], output: &ResultOutput) -> Result<(), Failure> {
     let objects = previews.iter().map(|preview| object(preview));
     let printed = match (output.format(), previews) {
         (Format::Table, _) => {

@@ -30,7 +30,7 @@ pub struct Options {
     #[arg(long, value_name = "C", value_parser = filled)]
     checkpoint: Option<String>,
     #[command(flatten)]
-    output: Output,
+    output: ResultOutput,
 }
 
 const NOTES: &str = "\
@@ -182,7 +182,7 @@ fn result(found: &Bisection, query: &BisectQuery) -> Value {
     })
 }
 
-fn table(found: &Bisection, query: &BisectQuery, output: &Output) -> Result<(), Failure> {
+fn table(found: &Bisection, query: &BisectQuery, output: &ResultOutput) -> Result<(), Failure> {
     output::print(
         &format!("{}\n\n", text::clean(&found.sentence(query))),
         false,

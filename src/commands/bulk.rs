@@ -34,7 +34,7 @@ pub struct Options {
     #[command(flatten)]
     yes: Yes,
     #[command(flatten)]
-    output: Output,
+    output: ResultOutput,
 }
 
 impl Options {
@@ -433,7 +433,7 @@ fn row(thread: &str, status: &str, why: Option<String>, exit: Exit) -> Row {
     (row, exit)
 }
 
-fn print(output: &Output, rows: &[Row]) -> Result<(), Failure> {
+fn print(output: &ResultOutput, rows: &[Row]) -> Result<(), Failure> {
     let rows: Vec<Value> = rows.iter().map(|(row, _)| row.clone()).collect();
     let has_reasons = rows.iter().any(|row| row["why"].is_string());
     let mut columns = vec![

@@ -1,10 +1,9 @@
-//! `config init`, `config path`, `config show` and `config import`.
+//! `config init`, `config path`, `config show`, `config schema` and `config import`.
 
 use crate::context;
 use crate::prelude::*;
 use runtail_core::config::create_private;
 use runtail_tui::input::keymap::Keymap;
-use std::io::IsTerminal as _;
 
 /// Commands for the configuration file.
 #[derive(Debug, Subcommand)]
@@ -15,10 +14,14 @@ pub enum Command {
     Path,
     /// Print the configuration in use, without secrets
     Show,
+    /// Print the JSON schema of the file, for editors
+    Schema,
     /// Add the profiles of the official tools
     #[command(after_long_help = IMPORT_NOTES)]
     Import(Import),
 }
+
+const SCHEMA: &str = include_str!("../../assets/config.schema.json");
 
 const IMPORT_NOTES: &str = "\
 Reads ~/.langsmith/config.json (or the file in LANGSMITH_CONFIG_FILE), and .env and langgraph.json in the current folder, and never \
@@ -43,13 +46,13 @@ pub struct Import {
     #[command(flatten)]
     pub yes: Yes,
     #[command(flatten)]
-    pub output: Output,
+    pub output: ResultOutput,
 }
 
 pub async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Init => init(&place(globals)?)?,
-        Command::Path => print_path(&place(globals)?)?,
+        Command::Path => output::print_path(&place(globals)?)?,
         Command::Show => {
             let config = context::load_config(globals)?;
             for problem in Keymap::new(&config.keys).1 {
@@ -57,6 +60,7 @@ pub async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
             }
             output::print(&show(&config), false)?;
         }
+        Command::Schema => output::print(SCHEMA, true)?,
         Command::Import(options) => super::config_import::run(place(globals)?, options).await?,
     }
     Ok(Exit::Done)
@@ -73,18 +77,7 @@ fn place(globals: &Globals) -> Result<PathBuf, Failure> {
 fn init(path: &Path) -> Result<(), Failure> {
     create_private(path, Config::EXAMPLE.as_bytes())
         .map_err(|error| Failure::of_file("", &path.display().to_string(), &error))?;
-    print_path(path)
-}
-
-/// Prints a path: unchanged in a pipe, sanitized on a terminal.
-fn print_path(path: &Path) -> Result<(), Failure> {
-    let path = path.display().to_string();
-    let shown = if std::io::stdout().is_terminal() {
-        text::clean(&path)
-    } else {
-        (&path).into()
-    };
-    output::print(&format!("{shown}\n"), false)
+    output::print_path(path)
 }
 
 /// Returns the configuration in use, in the format of the file.

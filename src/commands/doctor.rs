@@ -148,10 +148,8 @@ impl ReportWriter {
     }
 
     fn begin(&self) -> Result<(), Failure> {
-        let version = env!("CARGO_PKG_VERSION");
-        let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
         match self.format {
-            Format::Text => output::print(&format!("runtail {version} on {os} {arch}\n"), false),
+            Format::Text => output::print(&format!("runtail {}\n", crate::args::VERSION), false),
             _ => Ok(()),
         }
     }

@@ -161,7 +161,7 @@ fn print(
         .collect();
     let mut sorted: Vec<InboxRow> = rows.into_iter().map(|entry| entry.row).collect();
     sort_inbox(&mut sorted);
-    if output.format() == Format::Table {
+    if output.has_own_columns() {
         let rows: Vec<Value> = sorted
             .iter()
             .map(|row| table_row(row, clocks.get(&row.profile)))

@@ -38,6 +38,7 @@ pub mod run;
 pub mod run_options;
 pub mod runs;
 pub mod sim;
+pub mod skill;
 pub mod state;
 pub mod store;
 pub mod tail;

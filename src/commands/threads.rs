@@ -145,7 +145,7 @@ pub struct History {
     #[arg(long, value_name = "CHECKPOINT")]
     before: Option<String>,
     /// Draw the states as a tree with their branches; -o json and jsonl print them as without it
-    #[arg(long)]
+    #[arg(long, conflicts_with = "fields")]
     tree: bool,
     #[command(flatten)]
     output: Output,
@@ -231,7 +231,7 @@ pub async fn run(globals: &Globals, mut command: Command) -> Result<Exit, Failur
             ..
         }) => {
             let mut rows = found(&server, &search, limit, offset).await?;
-            if output.format() == Format::Table {
+            if output.has_own_columns() {
                 tell_statuses(&server, &mut rows).await;
             }
             output.rows(&rows, &found_columns())?;
@@ -253,7 +253,7 @@ pub async fn run(globals: &Globals, mut command: Command) -> Result<Exit, Failur
             let listed = server.thread_rows(&query).await;
             let mut rows =
                 listed.map_err(|error| Failure::of_optional(error, "listing threads"))?;
-            if output.format() == Format::Table {
+            if output.has_own_columns() {
                 tell_statuses(&server, &mut rows.items).await;
             }
             output.listing(&rows, &columns())?;
@@ -285,7 +285,7 @@ pub async fn run(globals: &Globals, mut command: Command) -> Result<Exit, Failur
                 "reading a thread",
             )
             .await?;
-            if options.output.format() == Format::Table {
+            if options.output.has_own_columns() {
                 tell_statuses(&server, std::slice::from_mut(&mut row)).await;
             }
             options.output.one(&row)?;
@@ -311,7 +311,7 @@ pub async fn run(globals: &Globals, mut command: Command) -> Result<Exit, Failur
                 .thread_history(&options.thread, options.limit, options.before.as_deref())
                 .await;
             let states = offered(&server, states, "reading a thread's history").await?;
-            if options.tree && matches!(options.output.format, None | Some(Format::Table)) {
+            if options.tree && matches!(options.output.result.format, None | Some(Format::Table)) {
                 report_unread(&states.unread);
                 history_tree::print(&states.items, options.before.is_none(), globals.ascii)?;
                 return Ok(Exit::Done);

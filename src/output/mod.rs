@@ -1,11 +1,13 @@
 //! Output of commands: rows as a table, as one JSON document or as JSON lines; errors go to stderr.
 
 pub mod color;
+mod fields;
 pub mod log_text;
 pub mod stream;
 mod stream_text;
 
 use crate::output::color::Role;
+use crate::output::fields::RowField;
 use crate::prelude::*;
 use runtail_api::UnreadRows;
 use runtail_core::secret;
@@ -26,12 +28,22 @@ pub enum Format {
     Jsonl,
 }
 
-/// The option that every list has.
+/// The option of the result of an action.
 #[derive(Debug, Clone, Default, Args)]
-pub struct Output {
+pub struct ResultOutput {
     /// How to print (default: table on a terminal, else jsonl)
     #[arg(short = 'o', long = "output", value_name = "FORMAT", value_enum)]
     pub format: Option<Format>,
+}
+
+/// The options of lists and records.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Output {
+    #[command(flatten)]
+    pub result: ResultOutput,
+    /// Print only these fields, as columns or as JSON: names or paths, separated by commas
+    #[arg(long, value_name = "FIELDS", value_delimiter = ',')]
+    fields: Vec<RowField>,
 }
 
 /// Which rows of a list are printed.
@@ -56,15 +68,15 @@ pub struct List {
 
 /// A column of a table.
 pub struct Column {
-    title: &'static str,
+    title: String,
     cell: Box<dyn Fn(&Value) -> String>,
     role: fn(&str) -> Role,
 }
 
 /// Creates a column from its title and the text of its cells. The table sanitizes the text.
-pub fn column(title: &'static str, cell: impl Fn(&Value) -> String + 'static) -> Column {
+pub fn column(title: &str, cell: impl Fn(&Value) -> String + 'static) -> Column {
     Column {
-        title,
+        title: text::clean(title).into_owned(),
         cell: Box::new(cell),
         role: |_| Role::Plain,
     }
@@ -96,7 +108,7 @@ pub fn status_column(
     }
 }
 
-impl Output {
+impl ResultOutput {
     /// Returns the chosen format, else the default for stdout.
     pub fn format(&self) -> Format {
         let suits = || {
@@ -122,6 +134,45 @@ impl Output {
         self.print(&printed)
     }
 
+    /// Prints one object; as a table, one field per line, nested ones as JSON.
+    pub fn one(&self, row: &Value) -> Result<(), Failure> {
+        let printed = match self.format() {
+            Format::Table => fields(row, color::is_on()),
+            Format::Json => format!("{row:#}\n"),
+            Format::Jsonl => format!("{row}\n"),
+        };
+        self.print(&printed)
+    }
+
+    fn print(&self, printed: &str) -> Result<(), Failure> {
+        print(printed, self.format() != Format::Table)
+    }
+}
+
+impl Output {
+    /// Returns the chosen format, else the default for stdout.
+    pub fn format(&self) -> Format {
+        self.result.format()
+    }
+
+    /// Returns whether a table with the columns of its command is printed.
+    pub fn has_own_columns(&self) -> bool {
+        self.format() == Format::Table && self.fields.is_empty()
+    }
+
+    /// Prints the chosen fields of rows.
+    ///
+    /// # Errors
+    /// No row has one of them.
+    pub fn rows(&self, rows: &[Value], columns: &[Column]) -> Result<(), Failure> {
+        if self.fields.is_empty() {
+            return self.result.rows(rows, columns);
+        }
+        let columns: Vec<Column> = self.fields.iter().map(RowField::column).collect();
+        self.result
+            .rows(&fields::select(rows, &self.fields)?, &columns)
+    }
+
     /// Prints the rows of a list, and reports on stderr those that couldn't be read.
     ///
     /// # Errors
@@ -135,7 +186,7 @@ impl Output {
 
     /// Prints rows of a list whose rows have a `command`: the table has it below each row, and fits a terminal.
     pub fn rows_with_commands(&self, rows: &[Value], columns: &[Column]) -> Result<(), Failure> {
-        if self.format() != Format::Table {
+        if !self.has_own_columns() {
             return self.rows(rows, columns);
         }
         let is_colored = color::is_on();
@@ -143,25 +194,24 @@ impl Output {
             .iter()
             .map(|row| text::clean(&cell(&row["command"])).into_owned())
             .collect();
-        self.print(&with_commands(
+        self.result.print(&with_commands(
             &fitted(rows, columns, is_colored, width()),
             &commands,
             is_colored,
         ))
     }
 
-    /// Prints one object; as a table, one field per line, nested ones as JSON.
+    /// Prints the chosen fields of one object.
+    ///
+    /// # Errors
+    /// It doesn't have one of them.
     pub fn one(&self, row: &Value) -> Result<(), Failure> {
-        let printed = match self.format() {
-            Format::Table => fields(row, color::is_on()),
-            Format::Json => format!("{row:#}\n"),
-            Format::Jsonl => format!("{row}\n"),
-        };
-        self.print(&printed)
-    }
-
-    fn print(&self, printed: &str) -> Result<(), Failure> {
-        print(printed, self.format() != Format::Table)
+        match self.fields.as_slice() {
+            [] => self.result.one(row),
+            chosen => fields::select(std::slice::from_ref(row), chosen)?
+                .iter()
+                .try_for_each(|row| self.result.one(row)),
+        }
     }
 }
 
@@ -247,6 +297,17 @@ pub fn print(data: &str, is_json: bool) -> Result<(), Failure> {
     }
 }
 
+/// Prints a path: unchanged in a pipe, sanitized on a terminal.
+pub fn print_path(path: &Path) -> Result<(), Failure> {
+    let path = path.display().to_string();
+    let shown = if io::stdout().is_terminal() {
+        text::clean(&path)
+    } else {
+        (&path).into()
+    };
+    print(&format!("{shown}\n"), false)
+}
+
 /// Returns a cell with spaces up to a width.
 pub fn padded(cell: &str, width: usize) -> String {
     format!(
@@ -306,7 +367,7 @@ fn fitted(rows: &[Value], columns: &[Column], is_colored: bool, width: Option<us
             cells
                 .iter()
                 .map(|row| text::width(&row[i]))
-                .chain([columns[i].title.len()])
+                .chain([text::width(&columns[i].title)])
                 .max()
         };
         let before: usize = (0..last)
@@ -323,16 +384,13 @@ fn fitted(rows: &[Value], columns: &[Column], is_colored: bool, width: Option<us
             cells
                 .iter()
                 .map(|row| text::width(&row[i]))
-                .chain([columns[i].title.len()])
+                .chain([text::width(&columns[i].title)])
                 .max()
                 .unwrap_or(0)
         })
         .collect();
     let mut out = String::new();
-    let titles = columns
-        .iter()
-        .map(|column| column.title.to_string())
-        .collect();
+    let titles = columns.iter().map(|column| column.title.clone()).collect();
     for (number, row) in std::iter::once(&titles).chain(&cells).enumerate() {
         let mut line = String::new();
         // Padding is written before the next cell, so no line ends with spaces.

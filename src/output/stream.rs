@@ -53,12 +53,12 @@ pub struct StreamOutput {
 
 impl StreamOutput {
     /// Returns the option of a listing: a text is a table.
-    pub fn as_list(&self) -> Output {
+    pub fn as_list(&self) -> ResultOutput {
         let format = match self.format() {
             StreamFormat::Text => Format::Table,
             StreamFormat::Jsonl | StreamFormat::Raw => Format::Jsonl,
         };
-        Output {
+        ResultOutput {
             format: Some(format),
         }
     }

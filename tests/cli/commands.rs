@@ -239,6 +239,8 @@ async fn config_commands_show_and_create_the_configuration() {
         runtail_core::config::Config::EXAMPLE
     );
     assert_eq!(runtail(folder.path(), "config init").await.code, 2);
+    let schema = runtail(folder.path(), "config schema").await.expect(0).out;
+    assert_eq!(schema, include_str!("../../assets/config.schema.json"));
     let ended = runtail(folder.path(), "config show").await;
     assert!(ended.out.contains("[profiles.prod-us]"), "{}", ended.out);
     // The key that the example names is not set.

@@ -17,6 +17,24 @@ const OUTPUT: [&str; 2] = [
     "How to print (default: text on a terminal, else jsonl)",
 ];
 
+/// The text of `--fields`, which every list and every record has.
+const FIELDS: &str =
+    "Print only these fields, as columns or as JSON: names or paths, separated by commas";
+/// Commands that list, or show a record of a server.
+const READS: [&str; 11] = [
+    "list",
+    "get",
+    "inbox",
+    "history",
+    "versions",
+    "schemas",
+    "state",
+    "namespaces",
+    "search",
+    "repos",
+    "count",
+];
+
 /// One argument or option of a command.
 #[derive(Debug, PartialEq)]
 struct Entry {
@@ -33,6 +51,7 @@ struct Help {
     commands: Vec<String>,
     sections: Vec<(String, Vec<Entry>)>,
     notes: Vec<String>,
+    has_fields: bool,
 }
 
 /// Parses the output of `--help`, which clap wraps at 100 columns. The first page has groups of commands.
@@ -95,8 +114,11 @@ fn parse(text: &str, is_first: bool) -> Help {
     help.sections
         .retain(|(heading, _)| !is_first && heading != "Commands" && heading != "Global options");
     for (_, entries) in &mut help.sections {
+        help.has_fields |= entries.iter().any(|entry| entry.text == FIELDS);
         entries.retain(|entry| {
-            !EVERYWHERE.contains(&entry.name.as_str()) && !OUTPUT.contains(&entry.text.as_str())
+            entry.text != FIELDS
+                && !EVERYWHERE.contains(&entry.name.as_str())
+                && !OUTPUT.contains(&entry.text.as_str())
         });
     }
     help.sections.retain(|(_, entries)| !entries.is_empty());
@@ -130,6 +152,9 @@ fn cell(text: &str) -> String {
 fn write(page: &mut String, path: &[&str]) {
     let words: Vec<&str> = path.iter().copied().chain(["--help"]).collect();
     let help = parse(&process::run(&words).expect(0).stdout, path.is_empty());
+    if help.commands.is_empty() && path.last().is_some_and(|name| READS.contains(name)) {
+        assert!(help.has_fields, "{path:?} has no --fields");
+    }
     if !path.is_empty() {
         let usage = help.usage.replace(" [OPTIONS]", "");
         let marks = "#".repeat(path.len().min(2) + 2);

@@ -201,6 +201,15 @@ fn failed_allocation_restores_the_terminal() {
 }
 
 #[test]
+fn a_terminal_without_utf8_gets_ascii_only() {
+    let mut term = Term::spawn_with(&[("LC_ALL", "C")], &["--demo"], 140, 40);
+    term.wait_for("invoice-agent");
+    assert!(term.screen().is_ascii(), "{}", term.screen());
+    term.keys("q");
+    assert!(term.exit_status().success());
+}
+
+#[test]
 fn closed_terminal_ends_the_dashboard() {
     let mut term = demo(100, 30);
     term.hang_up();

@@ -204,9 +204,54 @@ fn example_configuration_has_the_default_keys_of_all_actions() {
     }
 }
 
+/// `RUNTAIL_UPDATE_DOCS=1 cargo test --test state documents` updates the actions.
+#[test]
+fn schema_of_the_configuration_has_all_actions() {
+    const PATH: &str = "assets/config.schema.json";
+    let schema = std::fs::read_to_string(PATH).unwrap();
+    let (start, rest) = schema
+        .split_once("    \"bindings\": {")
+        .expect("the definition of bindings");
+    let (head, rest) = rest.split_once("\"properties\": {\n").unwrap();
+    let (_, end) = rest.split_once("\n      }").unwrap();
+    let actions: Vec<String> = BINDINGS
+        .iter()
+        .map(|row| {
+            let keys: Vec<&str> = row.keys().collect();
+            let default = match keys.as_slice() {
+                [] => "none".to_string(),
+                keys => keys.join(", "),
+            };
+            let text = format!(
+                "{} (default: {default})",
+                row.sentence().trim_end_matches('.')
+            );
+            let text = serde_json::json!({"description": text});
+            format!("        \"{}\": {text}", row.id)
+        })
+        .collect();
+    let actions = actions.join(",\n");
+    let updated =
+        format!("{start}    \"bindings\": {{{head}\"properties\": {{\n{actions}\n      }}{end}");
+    if std::env::var_os("RUNTAIL_UPDATE_DOCS").is_some() {
+        std::fs::write(PATH, &updated).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(PATH).unwrap() == updated,
+        "{PATH} is outdated: RUNTAIL_UPDATE_DOCS=1 updates it"
+    );
+    // Editors read the schema of the release that wrote the file.
+    let line = Config::EXAMPLE.lines().next().unwrap();
+    let tag = concat!("/v", env!("CARGO_PKG_VERSION"), "/");
+    assert!(
+        line.starts_with("#:schema https://") && line.ends_with(&format!("{tag}{PATH}")),
+        "{line}"
+    );
+}
+
 #[test]
 fn files_named_in_the_documents_exist() {
-    let mut files = Vec::new();
+    let mut files = vec![PathBuf::from("build.rs")];
     for folder in ["src", "crates", "tests", "docs", "assets", "benches", ".ci"] {
         files.push(PathBuf::from(folder));
         list(Path::new(folder), &mut files);

@@ -3,7 +3,7 @@
 use crate::prelude::*;
 use reqwest::{Client, ClientBuilder, Version, retry};
 use runtail_core::config;
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
 /// Timeout of connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(7);
@@ -79,13 +79,23 @@ fn made(
     }
 }
 
+static USER_AGENT: OnceLock<String> = OnceLock::new();
+
+/// Sets the `User-Agent` of this process, once, before its first request.
+pub fn identify_as(user_agent: String) {
+    let _ = USER_AGENT.set(user_agent);
+}
+
 /// Returns the common settings of all clients: no redirects, and no timeout for a whole response.
 fn common() -> ClientBuilder {
     static PROVIDER: Once = Once::new();
     // Fails only if a provider was installed before, which is fine.
     PROVIDER.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
     Client::builder()
-        .user_agent(concat!("runtail/", env!("CARGO_PKG_VERSION")))
+        .user_agent(USER_AGENT.get().map_or(
+            concat!("runtail/", env!("CARGO_PKG_VERSION")),
+            String::as_str,
+        ))
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(CONNECT_TIMEOUT)
         .pool_idle_timeout(KEPT_SHORTLY)

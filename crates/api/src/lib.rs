@@ -45,7 +45,7 @@ pub use agent_server::{
 pub use auth::AuthWaited;
 #[doc(hidden)]
 pub use body::read_answer;
-pub use connections::Connections;
+pub use connections::{Connections, identify_as};
 pub use control_plane::{ControlPlane, DeploymentQuery, Listing, Revisions};
 pub use error::{ApiError, Kind, Place};
 pub use evidence::CardOf;

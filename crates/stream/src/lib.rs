@@ -12,6 +12,7 @@ mod sse;
 mod tests;
 mod transport;
 
+pub use json::path::{MissingStep, Path as JsonPath};
 pub use log::event::server_time;
 pub use log::event::{Data, Event};
 pub use log::event_log::{EventLog, Limits, Mark};

@@ -35,7 +35,7 @@ pub struct Options {
     #[arg(long, default_value = "5m", value_parser = duration, requires = "wait")]
     timeout: Duration,
     #[command(flatten)]
-    output: Output,
+    output: ResultOutput,
 }
 
 /// Options of `auth wait`.
@@ -51,7 +51,7 @@ pub struct WaitOptions {
     #[arg(long, default_value = "5m", value_parser = duration)]
     timeout: Duration,
     #[command(flatten)]
-    output: Output,
+    output: ResultOutput,
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

@@ -56,7 +56,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     save: Option<PathBuf>,
     #[command(flatten)]
-    output: Output,
+    output: ResultOutput,
 }
 
 pub async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
@@ -338,7 +338,7 @@ async fn started(
     }
 }
 
-fn print(comparison: &Comparison, output: &Output, ascii: bool) -> Result<(), Failure> {
+fn print(comparison: &Comparison, output: &ResultOutput, ascii: bool) -> Result<(), Failure> {
     match output.format() {
         Format::Table => output::print(&table::table(comparison, ascii, color::is_on()), false),
         Format::Json => {

@@ -39,7 +39,7 @@ pub struct Options {
     #[command(flatten)]
     timing: Timing,
     #[command(flatten)]
-    output: Output,
+    output: ResultOutput,
 }
 
 /// Timing and summary of a wait.
@@ -74,7 +74,7 @@ pub async fn for_made(
     site: &Site,
     [deployment, revision]: [&str; 2],
     timing: Timing,
-    output: Output,
+    output: ResultOutput,
 ) -> Result<Exit, Failure> {
     let name = site.profile.name.clone();
     let deployments = vec![format!("{name}/{deployment}")];

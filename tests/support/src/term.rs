@@ -151,7 +151,7 @@ impl Term {
             }
         }
         command.env("TERM", "xterm-256color");
-        command.env("LANG", "C.UTF-8");
+        command.env("LC_ALL", "C.UTF-8");
         for (name, value) in env {
             command.env(name, value);
         }

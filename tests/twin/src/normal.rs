@@ -14,6 +14,8 @@ static MASKS: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     [
         (r"/tmp/twin\w*", "<dir>"),
         (r"<id>[-0-9a-f]+", "<id>"),
+        // The commit and the date of a build.
+        (r"\b(v?\d+\.\d+\.\d+) \([^)]*\)", "$1 (build)"),
         // Without those of several units, which the world's records have.
         (r" *\b\d+(\.\d+)? ?(µs|ms|s)\b *", " 0s "),
         ("reconnecting (now |in 0s )", "reconnecting "),

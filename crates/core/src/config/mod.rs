@@ -13,6 +13,9 @@ mod node;
 mod notify;
 pub mod prices;
 mod read;
+#[cfg(test)]
+#[path = "schema/tests.rs"]
+mod schema_tests;
 mod secret;
 mod secret_command;
 mod secret_error;

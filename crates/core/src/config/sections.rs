@@ -39,7 +39,7 @@ pub const KEY_SETTINGS: [[&str; 4]; 2] = [
 /// The whole file.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Sections {
+pub(super) struct Sections {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     default_profiles: Vec<String>,
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
@@ -64,7 +64,7 @@ struct Sections {
 /// A `[profiles.NAME]`.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
-struct ProfileTable {
+pub(super) struct ProfileTable {
     region: Option<String>,
     url: Option<String>,
     control_plane: Option<String>,

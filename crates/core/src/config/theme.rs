@@ -155,7 +155,7 @@ pub const LIGHT: &str = "light";
 /// The theme without colors, which replaces every other one if colors are off.
 pub const MONO: &str = "mono";
 
-const FILES: [(&str, &str); 6] = [
+pub(super) const FILES: [(&str, &str); 6] = [
     (TERMINAL, include_str!("../../assets/themes/terminal.toml")),
     (DARK, include_str!("../../assets/themes/dark.toml")),
     (LIGHT, include_str!("../../assets/themes/light.toml")),

@@ -11,6 +11,14 @@ pub struct Path {
     steps: Vec<Step>,
 }
 
+/// The step of a path that selects nothing.
+pub struct MissingStep<'a> {
+    /// Its number, from 0.
+    pub depth: usize,
+    /// The values that were selected before it.
+    pub within: Vec<Peek<'a>>,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
     Key(String),
@@ -90,18 +98,37 @@ impl Path {
 
     /// Returns the raw values that it selects.
     pub(crate) fn find<'a>(&self, root: Peek<'a>) -> Vec<Peek<'a>> {
+        self.walk(root).unwrap_or_default()
+    }
+
+    /// Returns the raw values that it selects, at least one.
+    ///
+    /// # Errors
+    /// The first step that selects nothing.
+    pub fn walk<'a>(&self, root: Peek<'a>) -> Result<Vec<Peek<'a>>, MissingStep<'a>> {
         let mut at = vec![root];
-        for step in &self.steps {
+        for (depth, step) in self.steps.iter().enumerate() {
             let mut next = Vec::new();
-            for raw in at {
-                step.select(raw, &mut next);
+            for raw in &at {
+                step.select(*raw, &mut next);
                 if next.len() >= MAX_SELECTED {
                     break;
                 }
             }
+            if next.is_empty() {
+                return Err(MissingStep { depth, within: at });
+            }
             at = next;
         }
-        at
+        Ok(at)
+    }
+
+    /// Returns the key of a step; none for one that is an index or selects all.
+    pub fn key(&self, depth: usize) -> Option<&str> {
+        match self.steps.get(depth)? {
+            Step::Key(key) => Some(key),
+            Step::Index(_) | Step::Any => None,
+        }
     }
 
     /// Returns false only if it selects nothing in a text, because one of its keys doesn't occur there.

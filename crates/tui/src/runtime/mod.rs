@@ -47,7 +47,7 @@ pub use first_run::{Demo, find_local_server};
 pub use link::open_link;
 pub use services::Services;
 pub use signals::Endings;
-pub use terminal_caps::{Environment, Terminal, terminal_checks};
+pub use terminal_caps::{Environment, Terminal, is_ascii_locale, terminal_checks};
 
 use crate::app::Settings;
 use crate::boxed;

@@ -139,13 +139,29 @@ fn colors(get: &impl Fn(&str) -> Option<String>) -> Check {
     )
 }
 
+/// Returns the variable that names the locale, and its value. POSIX: the first one that is set takes precedence.
+fn locale(get: &impl Fn(&str) -> Option<String>) -> Option<(&'static str, String)> {
+    let set = |name| get(name).filter(|value| !value.is_empty());
+    ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .find_map(|name| Some((name, set(name)?)))
+}
+
+fn is_utf8(locale: &str) -> bool {
+    let upper = locale.to_uppercase();
+    upper.contains("UTF-8") || upper.contains("UTF8")
+}
+
+/// Returns whether the locale names a character set without symbols such as ●. One that names none, or no locale, says nothing.
+pub fn is_ascii_locale(get: impl Fn(&str) -> Option<String>) -> bool {
+    let names_another =
+        |locale: &str| matches!(locale, "C" | "POSIX") || locale.contains('.') && !is_utf8(locale);
+    !cfg!(windows) && locale(&get).is_some_and(|(_, locale)| names_another(&locale))
+}
+
 fn characters(get: &impl Fn(&str) -> Option<String>) -> Check {
     let name = "characters";
-    // POSIX: the first variable that is set takes precedence.
-    let Some((variable, locale)) = ["LC_ALL", "LC_CTYPE", "LANG"]
-        .into_iter()
-        .find_map(|v| Some((v, get(v)?)))
-    else {
+    let Some((variable, locale)) = locale(get) else {
         return match cfg!(windows) {
             true => Check::good(name, "Unicode"),
             false => Check::warn(name, "no locale is set (LC_ALL, LC_CTYPE, LANG)")
@@ -153,11 +169,16 @@ fn characters(get: &impl Fn(&str) -> Option<String>) -> Check {
                 .to_do("export LANG=C.UTF-8, or use --ascii"),
         };
     };
-    let upper = locale.to_uppercase();
-    if upper.contains("UTF-8") || upper.contains("UTF8") {
+    if is_utf8(&locale) {
         return Check::good(name, format!("UTF-8 ({variable}={locale})"));
     }
-    Check::warn(name, format!("not UTF-8 ({variable}={locale})"))
+    let found = format!("not UTF-8 ({variable}={locale})");
+    if is_ascii_locale(get) {
+        return Check::warn(name, found + ", drawn with ASCII only").to_do(format!(
+            "if the terminal has symbols such as ●: export {variable}=C.UTF-8"
+        ));
+    }
+    Check::warn(name, found)
         .likely("symbols such as ● may be displayed incorrectly")
         .to_do("export LANG=C.UTF-8, or use --ascii")
 }
@@ -210,6 +231,24 @@ mod tests {
         assert!(checks[3].todo.as_ref().unwrap().contains("set-clipboard"));
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn only_a_locale_that_names_another_character_set_is_drawn_with_ascii() {
+        for (locale, is_ascii) in [
+            ("C", true),
+            ("POSIX", true),
+            ("pl_PL.ISO-8859-2", true),
+            ("pl_PL", false),
+            ("C.UTF-8", false),
+            ("en_US.utf8", false),
+            ("", false),
+        ] {
+            let get = |name: &str| (name == "LC_CTYPE").then(|| locale.to_string());
+            assert_eq!(is_ascii_locale(get), is_ascii, "{locale}");
+        }
+        assert!(!is_ascii_locale(|_| None));
+    }
+
     #[test]
     fn a_limited_terminal() {
         let dumb = with(
@@ -225,7 +264,7 @@ mod tests {
         assert!(dumb[1].found.starts_with("none"));
         assert_eq!(
             (dumb[2].state, dumb[2].found.as_str()),
-            (State::Warn, "not UTF-8 (LC_ALL=C)")
+            (State::Warn, "not UTF-8 (LC_ALL=C), drawn with ASCII only")
         );
         let small = Terminal {
             size: Some((60, 20)),
