@@ -1,4 +1,4 @@
-// Tests of the npm packages: `node --test packaging/`. The binary is a shell script here, so Windows is left out.
+// Tests of the npm packages: `node --test packaging/npm.test.js`. The binary is a shell script here, so Windows is left out.
 'use strict';
 
 const assert = require('node:assert');
