@@ -207,7 +207,17 @@ fn example_configuration_has_the_default_keys_of_all_actions() {
 #[test]
 fn files_named_in_the_documents_exist() {
     let mut files = Vec::new();
-    for folder in ["src", "crates", "tests", "docs", "assets", "benches", ".ci"] {
+    for folder in [
+        "src",
+        "crates",
+        "tests",
+        "docs",
+        "assets",
+        "benches",
+        ".ci",
+        ".github",
+        "packaging",
+    ] {
         files.push(PathBuf::from(folder));
         list(Path::new(folder), &mut files);
     }
