@@ -11,5 +11,5 @@ tools=$PWD/target/tools
   cargo install cargo-cyclonedx --version 0.5.9 --locked --debug --root "$tools" --target-dir "$tools/build"
 # It writes a file beside the manifest of each member, and only the program's is wanted.
 trap 'git ls-files --others -- "*/runtail-sbom.json" runtail-sbom.json | xargs rm -f' EXIT
-"$tools/bin/cargo-cyclonedx" cyclonedx --format json --target all --no-build-deps --override-filename runtail-sbom
+"$tools/bin/cargo-cyclonedx" cyclonedx --format json --spec-version 1.5 --target all --no-build-deps --override-filename runtail-sbom
 mv runtail-sbom.json "$out"
