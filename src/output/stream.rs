@@ -416,7 +416,8 @@ pub fn reader_left() -> bool {
     };
     // SAFETY: the pollfd outlives the call, and a timeout of 0 makes it return at once.
     let ready = unsafe { libc::poll(&raw mut stdout, 1, 0) };
-    ready == 1 && stdout.revents & libc::POLLERR != 0
+    // macOS and BSD report a hang-up.
+    ready == 1 && stdout.revents & (libc::POLLERR | libc::POLLHUP) != 0
 }
 
 #[cfg(not(unix))]

@@ -113,8 +113,7 @@ fn bare_terminal() -> (OwnedFd, OwnedFd) {
         ws_xpixel: 0,
         ws_ypixel: 0,
     };
-    let mut name = [0 as libc::c_char; 128];
-    // SAFETY: each descriptor is new and owned only here; the buffer and the size are valid during their calls.
+    // SAFETY: each descriptor is new and owned only here; the size is valid during its call, and only this function asks for the name.
     unsafe {
         let master = libc::posix_openpt(libc::O_RDWR | libc::O_NOCTTY | ON_EXEC);
         assert!(master >= 0, "a pseudo-terminal");
@@ -125,15 +124,10 @@ fn bare_terminal() -> (OwnedFd, OwnedFd) {
             (0, 0),
             "a pseudo-terminal that may be opened"
         );
-        assert_eq!(
-            libc::ptsname_r(fd, name.as_mut_ptr(), name.len()),
-            0,
-            "its name"
-        );
-        let slave = libc::open(
-            name.as_ptr(),
-            libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC,
-        );
+        // macOS has no `ptsname_r`.
+        let name = libc::ptsname(fd);
+        assert!(!name.is_null(), "its name");
+        let slave = libc::open(name, libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC);
         assert!(slave >= 0, "its other end");
         let slave = OwnedFd::from_raw_fd(slave);
         assert_eq!(

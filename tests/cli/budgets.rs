@@ -5,7 +5,7 @@ use axum::response::Response;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use runtail_testkit::common::{Server, response};
-use runtail_testkit::hostile_stream::{KINDS, MakeEvent, text};
+use runtail_testkit::hostile_stream::{MakeEvent, text};
 use runtail_testkit::process;
 use runtail_testkit::term::Term;
 use std::io::Write;
@@ -199,7 +199,7 @@ async fn dashboard_memory_stays_bounded_under_hostile_streams() {
         .and_then(|text| text.parse().ok())
         .unwrap_or(25);
     let mut over = Vec::new();
-    for (kind, make) in KINDS {
+    for (kind, make) in runtail_testkit::hostile_stream::KINDS {
         let server = hostile_server(make).await;
         let url = server.url.to_string();
         let (most, events) =

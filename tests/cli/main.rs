@@ -1,6 +1,7 @@
 //! Commands as processes: their output, errors and exit codes, and attacks on them.
 #![cfg(unix)]
 
+mod action;
 mod adversity;
 mod answer;
 mod answer_rules;

@@ -497,6 +497,8 @@ async fn signals_end_a_stream_with_an_end_record() {
             while !text.contains("\"n\":3") {
                 assert!(out.read_line(&mut text).await.unwrap() > 0, "{text}");
             }
+            // As a wrapper does that passes on what the terminal has already sent: it is one signal.
+            send(&child, signal);
             send(&child, signal);
             out.read_to_string(&mut text).await.unwrap();
             assert_eq!(child.wait().await.unwrap().code(), Some(code));

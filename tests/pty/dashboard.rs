@@ -243,6 +243,23 @@ fn ctrl_z_restores_the_terminal_and_fg_redraws() {
     assert_restored(&term);
 }
 
+/// `npx` is such a wrapper.
+#[test]
+fn ctrl_z_stops_a_wrapper_too() {
+    let wrapper = r#"sh -c '"$0" "$@"; exit $?' "$@""#;
+    let job =
+        r#"echo "job stopped"; read -r line; fg >/dev/null; echo "job ended $?"; read -r line"#;
+    let term = Term::spawn_under(&format!("set -m; {wrapper}; {job}"), &["--demo"], 100, 30);
+    term.wait_for("DEMO");
+    term.keys("\x1a");
+    term.wait_for("job stopped");
+    assert_restored(&term);
+    term.keys("\r");
+    term.wait_for("DEMO");
+    term.keys("q");
+    term.wait_for("job ended 0");
+}
+
 #[test]
 fn resizing_to_any_size_works() {
     let mut term = demo(120, 36);

@@ -252,7 +252,17 @@ fn schema_of_the_configuration_has_all_actions() {
 #[test]
 fn files_named_in_the_documents_exist() {
     let mut files = vec![PathBuf::from("build.rs")];
-    for folder in ["src", "crates", "tests", "docs", "assets", "benches", ".ci"] {
+    for folder in [
+        "src",
+        "crates",
+        "tests",
+        "docs",
+        "assets",
+        "benches",
+        ".ci",
+        ".github",
+        "packaging",
+    ] {
         files.push(PathBuf::from(folder));
         list(Path::new(folder), &mut files);
     }

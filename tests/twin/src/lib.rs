@@ -1,5 +1,6 @@
 //! A driver that runs two binaries of Runtail with the same keys and commands against the same answers, and finds where they differ.
 //! The README describes scripts and answers.
+#![cfg(unix)]
 
 mod normal;
 pub mod script;

@@ -35,7 +35,7 @@ pub use document::{Document, Format};
 pub use error::{ConfigError, Place};
 pub use keyring::Keyring;
 pub use notify::{NotifyPlace, NotifyRule, NotifyWhen, Stuck};
-pub use secret::{SecretRef, SecretSource, has_langsmith_key, looks_like_key};
+pub use secret::{SecretRef, SecretSource, expand_home, has_langsmith_key, looks_like_key};
 pub use secret_error::SecretError;
 pub use sections::{KEY_SETTINGS, line_of};
 pub use store::{DiffLine, Draft, create_private, private_folder, replace_private};

@@ -185,12 +185,15 @@ pub(super) fn file_and_entry(text: &str, folder: Option<&Path>) -> (PathBuf, Opt
 
 /// Resolves a path: `~/` is the home directory; other relative paths start at the folder.
 pub(super) fn expand(text: &str, folder: Option<&Path>) -> PathBuf {
-    if let (Some(rest), Some(home)) = (text.strip_prefix("~/"), directories::BaseDirs::new()) {
-        return home.home_dir().join(rest);
-    }
-    match folder {
-        Some(folder) => folder.join(text),
-        None => PathBuf::from(text),
+    let path = expand_home(Path::new(text));
+    folder.map_or_else(|| path.clone(), |folder| folder.join(&path))
+}
+
+/// Expands `~/` to the home directory, as a shell does.
+pub fn expand_home(path: &Path) -> PathBuf {
+    match (path.strip_prefix("~"), directories::BaseDirs::new()) {
+        (Ok(rest), Some(home)) => home.home_dir().join(rest),
+        _ => path.to_path_buf(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::boxed;
 use crate::session::msg::{Chunk, FileStep};
+use runtail_core::config::expand_home;
 use runtail_core::text::{clean, clean_lines, json};
 use runtail_stream::comparison::write_pair;
 use runtail_stream::{Chain, RecordingFile, write_record};
@@ -101,7 +102,7 @@ impl Files {
         let not_open = || io::Error::other("the file is no longer open");
         let new_file = |path: PathBuf| {
             io::Result::Ok(Open::View(CountingFile {
-                file: BufWriter::new(create(&expand_home(path))?),
+                file: BufWriter::new(create(&expand_home(&path))?),
                 bytes: 0,
             }))
         };
@@ -114,11 +115,11 @@ impl Files {
                 return file.finish().map(|()| bytes);
             }
             FileStep::Record(path) => Open::Recording(
-                Box::new(RecordingFile::create(&expand_home(path))?),
+                Box::new(RecordingFile::create(&expand_home(&path))?),
                 Chain::default(),
             ),
             FileStep::Comparison(path, comparison) => {
-                let mut file = RecordingFile::create(&expand_home(path))?;
+                let mut file = RecordingFile::create(&expand_home(&path))?;
                 file.write(write_pair(&comparison.a, &comparison.b).as_bytes())?;
                 let bytes = file.bytes();
                 return file.finish().map(|()| bytes);
@@ -158,14 +159,6 @@ fn create(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
-}
-
-/// Expands `~/` to the home folder, as a shell does.
-pub(super) fn expand_home(path: PathBuf) -> PathBuf {
-    match (path.strip_prefix("~"), std::env::var_os("HOME")) {
-        (Ok(rest), Some(home)) => Path::new(&home).join(rest),
-        _ => path,
-    }
 }
 
 fn write(out: &mut impl Write, chunk: &Chunk) -> io::Result<()> {

@@ -1,8 +1,8 @@
 //! Edits a text or the configuration file in the user's own editor.
 
+#[cfg(unix)]
 use super::job::Job;
 use super::signals::Signals;
-#[cfg(unix)]
 use crate::boxed;
 use runtail_core::text::clean;
 use std::ffi::{OsStr, OsString};
@@ -62,12 +62,15 @@ pub(super) async fn edit_file(
     };
     let line = runtail_core::config::line_of(path, profile);
     let program = editor.split_whitespace().next().unwrap_or_default();
-    let at = |name: &str| program.rsplit('/').next() == Some(name);
+    let stem = Path::new(program).file_stem();
+    let at = |name: &str| stem == Some(OsStr::new(name));
     let placed = || OsString::from_iter([path.as_os_str(), OsStr::new(&format!(":{line}"))]);
     let arguments = if ["code", "codium", "cursor"].into_iter().any(at) {
         vec!["-g".into(), placed()]
     } else if ["hx", "subl", "zed"].into_iter().any(at) {
         vec![placed()]
+    } else if at("notepad") {
+        vec![path.into()]
     } else {
         // As vi, emacs, nano and most others take it.
         vec![format!("+{line}").into(), path.into()]
@@ -89,11 +92,33 @@ fn usual() -> Result<String, String> {
 }
 
 /// As in git and crontab: the variable may contain options, so a shell parses it; what follows are arguments.
-fn command(editor: &str, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
-    let mut command = Command::new("sh");
-    command.arg("-c").arg(format!("{editor} \"$@\"")).arg("sh");
-    command.args(arguments);
-    command
+fn command(editor: &str, arguments: Vec<OsString>) -> Command {
+    #[cfg(unix)]
+    {
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!("{editor} \"$@\"")).arg("sh");
+        command.args(arguments);
+        command
+    }
+    #[cfg(windows)]
+    {
+        let mut command = Command::new("cmd");
+        std::os::windows::process::CommandExt::raw_arg(&mut command, cmd_line(editor, arguments));
+        command
+    }
+}
+
+/// Returns the arguments of `cmd`, which removes the outer quotes. A path can't contain quotes on Windows.
+#[cfg(any(windows, test))]
+fn cmd_line(editor: &str, arguments: Vec<OsString>) -> OsString {
+    let mut line = OsString::from(format!("/S /C \"{editor}"));
+    for argument in arguments {
+        line.push(" \"");
+        line.push(argument);
+        line.push("\"");
+    }
+    line.push("\"");
+    line
 }
 
 #[cfg(unix)]
@@ -127,7 +152,7 @@ impl Editing {
         };
         let file = Scratch::new(text, extension)
             .map_err(|e| format!("Couldn't create a file for the editor: {e}"))?;
-        let command = command(&editor, [&file.0]);
+        let command = command(&editor, vec![file.0.clone().into()]);
         Ok((Editing { editor, file }, command))
     }
 
@@ -213,6 +238,15 @@ impl Drop for Scratch {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cmd_gets_options_of_the_editor_and_quoted_arguments() {
+        let arguments = vec!["+3".into(), r"C:\Users\A B\config.toml".into()];
+        assert_eq!(
+            cmd_line("code -w", arguments),
+            OsString::from(r#"/S /C "code -w "+3" "C:\Users\A B\config.toml"""#)
+        );
+    }
 
     #[test]
     fn a_text_that_is_too_large_is_rejected_without_reading_it() {

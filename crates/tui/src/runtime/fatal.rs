@@ -4,8 +4,6 @@
 //! panic hook. A signal handler may interrupt anything, so this code allocates nothing, takes no lock and calls only what
 //! POSIX allows in a handler.
 
-use super::terminal;
-
 /// Catches the signals that end a process by default, except those that `signals.rs` handles. An ignored one stays ignored.
 #[cfg(unix)]
 pub fn catch() {
@@ -18,7 +16,7 @@ pub fn catch() {}
 
 #[cfg(unix)]
 mod unix {
-    use super::terminal;
+    use crate::runtime::terminal;
     use std::cell::UnsafeCell;
     use std::mem::MaybeUninit;
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -110,7 +108,8 @@ mod unix {
         unsafe {
             // A fault repeats as soon as this returns, and the previous handler may report it: Rust's handler reports stack
             // overflows. It would ignore a SIGSEGV that another process sent.
-            let is_sent = info.is_null() || (*info).si_code <= 0;
+            // The codes of faults: those of sent signals are 0 or negative, or above them (macOS).
+            let is_sent = info.is_null() || !(1..0x1_0000).contains(&(*info).si_code);
             let is_fault = matches!(
                 signal,
                 libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE | libc::SIGILL | libc::SIGTRAP

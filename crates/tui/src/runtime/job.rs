@@ -1,7 +1,7 @@
 //! A program that has the terminal while Runtail waits for it, as a shell runs a job: it gets the keys and their signals, and it
 //! is ended with Runtail.
 
-use super::signals::{Signal, Signals, is_hangup};
+use super::signals::{Signal, Signals, is_hangup, stop_group};
 use crate::boxed;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -76,8 +76,7 @@ impl Job {
                     Some(Change::Ended(status)) => break Ok(status),
                     Some(Change::Stopped) => {
                         own_terminal();
-                        // SAFETY: raising a signal has no memory effects; this process stops here until it is continued.
-                        unsafe { libc::raise(libc::SIGSTOP) };
+                        stop_group();
                         give_terminal(self.group);
                         self.send(libc::SIGCONT);
                     }

@@ -1,10 +1,10 @@
 //! Plays a recording as a stream. It is read no faster than it is received.
 
-use super::export::expand_home;
 use super::subs::Out;
 use crate::session::msg::SubscriptionEvent;
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind, Place};
+use runtail_core::config::expand_home;
 use runtail_stream::{End, Event, Head, Item, ReadError, Reader, Record, RunRecord, Seq};
 use std::fs::File;
 use std::io::{self, Read};
@@ -20,7 +20,7 @@ const BATCHES: usize = 4;
 /// Reads a recording to its end.
 pub(super) async fn play(file: PathBuf, out: &Out) {
     let (sender, mut batches) = mpsc::channel(BATCHES);
-    let reader_task = tokio::task::spawn_blocking(move || read(&expand_home(file), &sender));
+    let reader_task = tokio::task::spawn_blocking(move || read(&expand_home(&file), &sender));
     while let Some(items) = batches.recv().await {
         if !out.send(SubscriptionEvent::Items(items)).await {
             return;

@@ -16,7 +16,7 @@ pub enum Signal {
 }
 
 #[cfg(unix)]
-pub use unix::{Endings, Signals};
+pub use unix::{Endings, Signals, stop_group};
 
 /// Returns whether the process was started with SIGHUP ignored, as `nohup` does. Call it before a handler is installed.
 #[cfg(unix)]
@@ -27,12 +27,6 @@ pub fn is_hangup_ignored() -> bool {
         libc::sigaction(libc::SIGHUP, std::ptr::null(), &raw mut now) == 0
             && now.sa_sigaction == libc::SIG_IGN
     }
-}
-
-/// There is no SIGHUP to ignore here.
-#[cfg(not(unix))]
-pub fn is_hangup_ignored() -> bool {
-    true
 }
 
 /// Returns whether the terminal of the output was closed. Then nothing can be read from it either.
@@ -57,8 +51,13 @@ pub fn is_hangup(number: i32) -> bool {
 mod unix {
     use super::{Signal, io};
     use std::sync::Arc;
+    use std::time::{Duration, Instant};
     use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
     use tokio::sync::Notify;
+
+    /// `npx`, `timeout` and other wrappers pass on a signal that the terminal has sent to this process too. Within this time, it is
+    /// the same one.
+    const SAME: Duration = Duration::from_millis(100);
 
     /// The signals that ask the process to end. One that the system refuses to deliver never arrives.
     pub struct Endings {
@@ -66,6 +65,8 @@ mod unix {
         terminate: Option<Stream>,
         /// None when the process was started with SIGHUP ignored, as `nohup` does: it stays ignored.
         hangup: Option<Stream>,
+        /// The last one, and when it arrived.
+        last: Option<(i32, Instant)>,
     }
 
     impl Endings {
@@ -89,17 +90,32 @@ mod unix {
                 interrupt: signal(SignalKind::interrupt()).ok(),
                 terminate: None,
                 hangup: None,
+                last: None,
             }
         }
 
         /// Returns the number of the next signal.
         pub async fn next(&mut self) -> i32 {
-            tokio::select! {
-                () = arrival(&mut self.interrupt) => libc::SIGINT,
-                () = arrival(&mut self.terminate) => libc::SIGTERM,
-                () = arrival(&mut self.hangup) => libc::SIGHUP,
+            loop {
+                let number = tokio::select! {
+                    () = arrival(&mut self.interrupt) => libc::SIGINT,
+                    () = arrival(&mut self.terminate) => libc::SIGTERM,
+                    () = arrival(&mut self.hangup) => libc::SIGHUP,
+                };
+                let is_same = |(last, at): (i32, Instant)| last == number && at.elapsed() < SAME;
+                if !self.last.is_some_and(is_same) {
+                    self.last = Some((number, Instant::now()));
+                    return number;
+                }
             }
         }
+    }
+
+    /// Stops this process and its group until they are continued, as the terminal does at Ctrl-Z: a wrapper such as `npx` that is not
+    /// stopped keeps the shell waiting.
+    pub fn stop_group() {
+        // SAFETY: sending a signal has no memory effects.
+        unsafe { libc::kill(0, libc::SIGSTOP) };
     }
 
     /// The signals that the dashboard listens to.

@@ -121,10 +121,7 @@ impl Screen {
     pub fn suspend(&mut self) -> io::Result<()> {
         restore();
         #[cfg(unix)]
-        // SAFETY: raising a signal in this process has no memory effects; the process stops here until it is continued.
-        unsafe {
-            libc::raise(libc::SIGSTOP);
-        }
+        super::signals::stop_group();
         self.reenter()
     }
 
