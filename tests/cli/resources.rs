@@ -1,7 +1,7 @@
 //! `assistants`, `crons` and `store` against the simulator.
 
 use crate::fork::World;
-use runtail_sim::Scenario;
+use runtail_sim::{Rule, Scenario};
 use runtail_testkit::server::text;
 use serde_json::{Value, json};
 
@@ -316,6 +316,15 @@ async fn store_items_are_written_found_and_deleted() {
     );
     let namespaces = world.runtail("store namespaces").expect(0).json_lines();
     assert_eq!(namespaces, [json!({"namespace": ["memo", "u1"]})]);
+    let other = json!({"namespace": ["memo", "u1"], "key": "k", "value": {"n": 3}});
+    world
+        .sim
+        .rule(Rule::on("GET", "/store/items").skip(2).json(&other));
+    world
+        .runtail(r#"store put memo.u1 k '{"n": 2, "m": 1}'"#)
+        .expect(0)
+        .says("warning: the server has another value than the one sent");
+    world.sim.clear_rules();
     world.runtail("store delete memo.u1 k").expect(2);
     world.runtail("store delete memo.u1 k --yes").expect(0);
     for args in ["store get memo.u1 k", "store delete memo.u1 k --yes"] {

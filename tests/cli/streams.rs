@@ -1091,6 +1091,10 @@ async fn runs_cancel_verifies_that_runs_stopped() {
     let ended = runtail(with_agent(&server).path(), "runs cancel t-1 --all -o json").await;
     assert_eq!((ended.code, ended.out.as_str()), (0, "[]\n"));
     ended.says("no active runs; nothing was sent");
+    // An id that a shell would change is quoted.
+    let server = cancelling(&[("$one", "running")], 503).await;
+    let ended = runtail(with_agent(&server).path(), "runs cancel t-1 $one --yes").await;
+    ended.expect(5).says("`runtail runs get t-1 '$one'` shows");
 }
 
 #[tokio::test]

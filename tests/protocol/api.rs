@@ -13,6 +13,7 @@ use runtail_testkit::common;
 use runtail_testkit::common::{BEARER, CANARY, Server, json, profile, response};
 use secrecy::SecretString;
 use serde_json::{Value, json as value};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn numbered(from: usize, count: usize) -> Value {
     value!({"resources": (from..from + count).map(|i| value!({"id": format!("d{i}")})).collect::<Vec<_>>(), "offset": from + count})
@@ -688,10 +689,12 @@ async fn active_runs_are_listed_with_and_without_a_status_filter() {
 
 #[tokio::test]
 async fn pages_that_are_too_large_are_requested_again_in_a_smaller_size() {
-    let server = Server::start(|seen| {
+    // It refuses a few times, so that a client that doesn't learn from it ends, too.
+    let refusals = AtomicUsize::new(0);
+    let server = Server::start(move |seen| {
         let body = seen.json();
         let (limit, offset) = (body["limit"].as_u64().unwrap(), body["offset"].as_u64().unwrap());
-        if limit > 100 {
+        if limit > 100 && refusals.fetch_add(1, Ordering::Relaxed) < 5 {
             return json(422, r#"{"detail":[{"loc":["body","limit"],"msg":"less than or equal to 100","type":"x"}]}"#);
         }
         let id = if seen.path.starts_with("/assistants") { "assistant_id" } else { "thread_id" };

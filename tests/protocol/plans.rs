@@ -184,6 +184,18 @@ async fn only_revisions_in_progress_are_interrupted_in_both_spellings() {
         );
         assert_eq!(writes(&sim).len(), expected.len());
     }
+    // A missing revision is no missing call, so there is no second request.
+    let (sim, control, record) = sim().await;
+    sim.force_status(&latest(&record), "QUEUED");
+    let intent = Intent::Interrupt {
+        deployment: id(&record),
+        revision: latest(&record),
+    };
+    let plan = control.plan(&intent).await.unwrap();
+    sim.rule(Rule::on("POST", "/interruption").status(404));
+    sim.rule(Rule::on("GET", "/revisions/").skip(1).status(404));
+    assert_eq!(applied(&plan).await.unwrap_err().kind, Kind::NotFound);
+    assert_eq!(writes(&sim).len(), 1);
 }
 
 fn spec(toml: &str) -> Box<DeploymentSpec> {

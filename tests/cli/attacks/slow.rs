@@ -104,7 +104,7 @@ fn signals_end_a_command_during_a_slow_response() {
         let (url, requests) = server(begin);
         for args in [
             &["assistants", "list"][..],
-            &["join", "t", "r"],
+            &["join", "$t", "r"],
             &["doctor"],
             &["tail", "t"],
         ] {
@@ -120,6 +120,11 @@ fn signals_end_a_command_during_a_slow_response() {
                 done.stdout,
                 done.stderr
             );
+            if args[0] == "join" {
+                done.says(&format!(
+                    "the run continues\n  runtail --url {url} join '$t' r streams it again"
+                ));
+            }
         }
     }
 }

@@ -4,7 +4,8 @@ use runtail_testkit::common::{Server, json as respond};
 use runtail_testkit::process::run_at;
 use serde_json::{Value, json};
 
-const THREAD: &str = "01a1fbb5-0000-7000-8000-000000000001";
+/// A shell would change this id, so suggested commands quote it.
+const THREAD: &str = "01a1fbb5$0";
 const ASSISTANT: &str = "e234584d-b7bf-527f-9d06-ba77f8f5172d";
 
 /// What differs from a server that accepts everything.
@@ -112,7 +113,7 @@ async fn a_refused_run_after_an_edit_names_the_new_checkpoint() {
             502,
             5,
             "A part was done. It's unknown whether the rest was: `runtail",
-            "the server failed (502)",
+            " threads history '01a1fbb5$0'` show it.",
         ),
     ] {
         let server = serve(Ways {
@@ -133,6 +134,13 @@ async fn a_refused_run_after_an_edit_names_the_new_checkpoint() {
         assert!(done.stdout.is_empty());
         assert_eq!(writes(&server), ["state", "runs"], "each is sent once");
     }
+    let unknown = Ways {
+        run: (502, json!({"detail": "no"})),
+        ..Ways::default()
+    };
+    run_at(serve(unknown).await.url.as_str(), &EDIT[..4])
+        .expect(5)
+        .says(" runs list '01a1fbb5$0'` shows it.");
     // The second request has the id that the first one answered.
     let server = serve(Ways::default()).await;
     let done = run_at(server.url.as_str(), &EDIT).expect(0);
@@ -184,7 +192,7 @@ async fn no_run_is_started_unless_the_edit_is_known_to_be_done() {
         (
             (200, json!({})),
             1,
-            "names no checkpoint, so no run was started\n  `runtail threads history",
+            "names no checkpoint, so no run was started\n  `runtail threads history '01a1fbb5$0'`",
         ),
         // The edit led to the end of the graph.
         (

@@ -3,7 +3,7 @@
 use super::{THREAD, fixture, run};
 use runtail_api::{
     Acted, CancelAction, CancelState, Choice, ForkChange, PlanError, RunStart, StartFailure,
-    StartGuard, ThreadIntent,
+    StartGuard, ThreadIntent, ThreadLabel,
 };
 use runtail_core::model::{
     BranchStepKind, Consent, GivenAnswer, Question, Reply, RunCreate, resume,
@@ -67,7 +67,9 @@ async fn serve(state: &Shared) -> Server {
             (_, ["threads", id, ..]) if *id != THREAD || state.thread.is_null() => {
                 respond(404, r#"{"detail":"no thread"}"#)
             }
-            ("GET", ["threads", _]) => respond(200, &state.thread),
+            ("GET" | "PATCH", ["threads", _]) | ("POST", ["threads"]) => {
+                respond(200, &state.thread)
+            }
             ("DELETE", ["threads", _]) => {
                 state.thread = Value::Null;
                 respond(204, "")
@@ -736,6 +738,57 @@ async fn rejections_and_lost_replies_are_distinguished() {
         assert_eq!(outcome, expected, "{refusal:?}");
         assert_eq!(writes(&server).len(), 1, "{refusal:?}");
     }
+}
+
+#[tokio::test]
+async fn a_created_thread_is_named_if_its_run_is_refused() {
+    let state = state("idle", "question", Vec::new());
+    state.lock().unwrap().rejection = Some((403, r#"{"detail":"no"}"#));
+    let server = serve(&state).await;
+    let intent = ThreadIntent::RunOnNew {
+        thread: THREAD.into(),
+        assistant: "agent".into(),
+        input: json!({}),
+    };
+    let failed = planned_at(&server, &intent)
+        .await
+        .apply()
+        .await
+        .unwrap_err();
+    assert_eq!(failed.failure, StartFailure::Refused);
+    assert!(
+        failed
+            .error
+            .to_string()
+            .contains(&format!("the thread {THREAD} was created")),
+        "{}",
+        failed.error
+    );
+    assert_eq!(writes(&server), ["POST /threads", "POST /threads/T/runs"]);
+}
+
+#[tokio::test]
+async fn a_label_that_the_server_ignores_is_an_error() {
+    let server = serve(&state("idle", "question", Vec::new())).await;
+    let label = ThreadLabel {
+        name: None,
+        starred: Some(true),
+    };
+    let intent = ThreadIntent::Label {
+        thread: THREAD.into(),
+        label,
+    };
+    let failed = planned_at(&server, &intent)
+        .await
+        .apply()
+        .await
+        .unwrap_err();
+    assert!(
+        failed.error.to_string().contains("did not keep starred"),
+        "{}",
+        failed.error
+    );
+    assert_eq!(writes(&server), ["PATCH /threads/T"]);
 }
 
 #[tokio::test]

@@ -502,6 +502,12 @@ fn an_oversized_event_is_redacted_as_truncated_json() {
     };
     let (left, _) = redacted(&[], &[], large(r#"{"a":1,"password":"hunt"#));
     assert_eq!(left, large(r#"{"a":1,"password":"***""#));
+    // It may end in an escape. Only the name beside the value shows that it is a secret.
+    let whole = r#"{"a":"{\"name\":\"API_KEY\",\"value\":\"hunt\u00e9\\n"#;
+    for end in whole.len() - 9..whole.len() {
+        let (left, _) = redacted(&[], &[], large(&whole[..end]));
+        assert!(!format!("{left:?}").contains("hunt"), "{left:?}");
+    }
     let (left, _) = redacted(&[], &[], Data::Malformed("password=hunter2 x".into()));
     assert_eq!(left, Data::Malformed("password=*** x".into()));
 }
