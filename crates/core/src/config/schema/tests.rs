@@ -186,7 +186,7 @@ fn schema_refuses_the_mistakes_of_the_reader() {
     ];
     let validator = validator();
     let mut seen = 0;
-    for block in include_str!("mistakes.txt").split_terminator("----\n") {
+    for block in include_str!("../mistakes.txt").split_terminator("----\n") {
         let (text, said) = block.split_once("=>\n").unwrap();
         let Some(mistakes) = mistakes(&validator, text) else {
             continue;
