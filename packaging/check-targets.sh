@@ -15,6 +15,6 @@ for target in "$@"; do
   printf '\n=== %s\n' "$target"
   rustup target add "$target"
   # With --target the flags don't concern build scripts, so nothing of an ordinary build is built again.
-  RUSTFLAGS="-D warnings" cargo-zigbuild check --locked --all-targets --target "$target" || failed+=("$target")
+  RUSTFLAGS="-D warnings" cargo-zigbuild check --locked --keep-going --all-targets --target "$target" || failed+=("$target")
 done
 [ ${#failed[@]} -eq 0 ] || { printf '\n=== FAILED: %s\n' "${failed[*]}" >&2; exit 1; }

@@ -5,7 +5,7 @@ use axum::response::Response;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use runtail_testkit::common::{Server, response};
-use runtail_testkit::hostile_stream::{MakeEvent, text};
+use runtail_testkit::hostile_stream::{KINDS, MakeEvent, text};
 use runtail_testkit::process;
 use runtail_testkit::term::Term;
 use std::io::Write;
@@ -190,16 +190,15 @@ async fn hostile_server(make: MakeEvent) -> Server {
     .await
 }
 
-#[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes minutes: RUNTAIL_HOSTILE_SECONDS=25 RUNTAIL_TEST_BIN=target/release/runtail cargo test --test cli budgets -- --ignored --nocapture"]
+#[ignore = "takes minutes, and a system that reports the memory of a process: RUNTAIL_HOSTILE_SECONDS=25 RUNTAIL_TEST_BIN=target/release/runtail cargo test --test cli budgets -- --ignored --nocapture"]
 async fn dashboard_memory_stays_bounded_under_hostile_streams() {
     let seconds = std::env::var("RUNTAIL_HOSTILE_SECONDS")
         .ok()
         .and_then(|text| text.parse().ok())
         .unwrap_or(25);
     let mut over = Vec::new();
-    for (kind, make) in runtail_testkit::hostile_stream::KINDS {
+    for (kind, make) in KINDS {
         let server = hostile_server(make).await;
         let url = server.url.to_string();
         let (most, events) =

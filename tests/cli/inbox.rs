@@ -21,7 +21,7 @@ fn ago(seconds: i64) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn waiting_and_failed_threads_are_listed() {
     let sim = Sim::start(Options::default()).await.unwrap();
-    let folder = write_config(&profile("lab", "agent_server", &sim.agents()[0].url));
+    let folder = write_config(&profile("'$lab'", "agent_server", &sim.agents()[0].url));
     let run = async |graph: &str, input: &str, code: i32| {
         runtail(folder.path(), format!("run '{graph}' --input '{input}'"))
             .await
@@ -33,7 +33,7 @@ async fn waiting_and_failed_threads_are_listed() {
     assert_eq!(causes(&rows), ["question", "error"]);
     assert_eq!(
         (&rows[0]["profile"], &rows[0]["status"]),
-        (&value!("lab"), &value!("interrupted"))
+        (&value!("$lab"), &value!("interrupted"))
     );
     assert_eq!(
         rows[0]["interrupts"][0]["value"]["question"],
@@ -45,7 +45,7 @@ async fn waiting_and_failed_threads_are_listed() {
     );
     let name = rows[0]["deployment"].as_str().unwrap();
     let expected = format!(
-        "runtail -p lab -d {name} answer {thread} --interrupt {id} <--approve|--reject|--text TEXT>"
+        "runtail -p '$lab' -d '{name}' answer {thread} --interrupt {id} <--approve|--reject|--text TEXT>"
     );
     assert_eq!(rows[0]["command"], expected);
     assert_eq!(rows[1]["detail"], "ValueError: no");

@@ -1,6 +1,6 @@
 //! The stream commands as other programs see them: stdout, stderr, exit codes, recordings and requests.
 
-use crate::ended::{command, runtail, with_agent};
+use crate::ended::{command, profile, runtail, with_agent, write_config};
 use axum::body::Body;
 use axum::response::Response;
 use futures::StreamExt;
@@ -1091,10 +1091,13 @@ async fn runs_cancel_verifies_that_runs_stopped() {
     let ended = runtail(with_agent(&server).path(), "runs cancel t-1 --all -o json").await;
     assert_eq!((ended.code, ended.out.as_str()), (0, "[]\n"));
     ended.says("no active runs; nothing was sent");
-    // An id that a shell would change is quoted.
+    // Names that a shell would change are quoted.
     let server = cancelling(&[("$one", "running")], 503).await;
-    let ended = runtail(with_agent(&server).path(), "runs cancel t-1 $one --yes").await;
-    ended.expect(5).says("`runtail runs get t-1 '$one'` shows");
+    let folder = write_config(&profile("'$p'", "agent_server", &server.url));
+    runtail(folder.path(), "-p $p runs cancel t-1 $one --yes")
+        .await
+        .expect(5)
+        .says("`runtail -p '$p' runs get t-1 '$one'` shows");
 }
 
 #[tokio::test]

@@ -231,6 +231,7 @@ impl Desk {
         let (folder, file) = world.config(if is_read_only { "read_only = true" } else { "" });
         let key = folder.path().join("key");
         std::fs::write(&key, "a-key").expect("written");
+        #[cfg(unix)]
         std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600))
             .expect("permissions");
         let text = std::fs::read_to_string(&file).expect("a configuration");

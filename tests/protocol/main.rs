@@ -10,6 +10,7 @@ mod every_change;
 mod http2;
 mod journal;
 mod logs;
+#[cfg(unix)]
 mod network;
 mod plans;
 mod reconnect;

@@ -1,4 +1,5 @@
 //! Against real agent servers: `tests/real/serve -- cargo test --test real -- --ignored` (see README.md).
+#![cfg(unix)]
 
 mod answers;
 mod compare;

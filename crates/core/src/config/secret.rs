@@ -232,6 +232,7 @@ mod tests {
         secret.map_err(|error| error.to_string())
     }
 
+    #[cfg(unix)]
     fn command(words: &[&str]) -> SecretSource {
         SecretSource::Command(words.iter().map(|w| w.to_string()).collect())
     }
