@@ -128,10 +128,9 @@ impl App {
             Pane::Deployments | Pane::Revisions => self.zoom = !self.zoom,
             Pane::Stream => {
                 // Other pages have the whole screen already.
-                if self.logs.is_none() {
-                    if let Some(viewer) = self.stream.tabs.shown_mut() {
-                        viewer.toggle_zoom();
-                    }
+                let shown = self.stream.tabs.shown_mut();
+                if let Some(viewer) = shown.filter(|_| self.logs.is_none()) {
+                    viewer.toggle_zoom();
                 }
             }
         }
