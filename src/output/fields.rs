@@ -10,6 +10,8 @@ use std::str::FromStr;
 
 /// Maximum number of fields that an error names.
 const MAX_NAMED: usize = 40;
+/// Maximum number of fields that are read to name them.
+const MAX_READ: usize = 10_000;
 
 /// A field of rows, by its path. Its name in the output is the path as it was written.
 #[derive(Debug, Clone)]
@@ -54,19 +56,15 @@ impl RowField {
     }
 
     fn unknown(&self, missing: &[MissingStep<'_>]) -> Failure {
-        let deepest = missing.iter().map(|step| step.depth).max();
-        let missing = || missing.iter().filter(|step| Some(step.depth) == deepest);
         let mut names: Vec<String> = Vec::new();
-        let all = missing().flat_map(|step| &step.within);
-        for (name, _) in all.flat_map(|raw| raw.fields()) {
+        let all = missing.iter().flat_map(|step| &step.within);
+        for (name, _) in all.flat_map(|raw| raw.fields()).take(MAX_READ) {
             if !names.iter().any(|known| *known == name) {
                 names.push(name.into_owned());
             }
         }
-        let key = deepest
-            .and_then(|depth| self.path.key(depth))
-            .unwrap_or_default();
-        let near = nearest(key, names.iter().map(String::as_str))
+        let key = missing.iter().find_map(|step| self.path.key(step.depth));
+        let near = nearest(key.unwrap_or_default(), names.iter().map(String::as_str))
             .map(|near| format!("did you mean \"{near}\"? "))
             .unwrap_or_default();
         let more = match names.len().saturating_sub(MAX_NAMED) {
@@ -99,12 +97,14 @@ pub fn select(rows: &[Value], fields: &[RowField]) -> Result<Vec<Value>, Failure
                     found
                 }
                 Err(step) => {
-                    missing.extend(Some(step).filter(|step| field.is_missed(step)));
+                    missing.push(step);
                     Vec::new()
                 }
             };
             row.insert(field.name.clone(), field.value(&found));
         }
+        let deepest = missing.iter().map(|step| step.depth).max();
+        missing.retain(|step| Some(step.depth) == deepest && field.is_missed(step));
         if !is_known && !missing.is_empty() {
             return Err(field.unknown(&missing));
         }
@@ -129,9 +129,9 @@ mod tests {
             {"id": "b", "tags": [], "meta": null},
         ]);
         assert_eq!(
-            print(&rows, "meta[\"b c\"].d,id,tags[].n,tags[-1].m, big").unwrap(),
-            "{\"meta[\\\"b c\\\"].d\":true,\"id\":\"a\",\"tags[].n\":[1.5,2],\"tags[-1].m\":null,\"big\":12345678901234567890}\n\
-             {\"meta[\\\"b c\\\"].d\":null,\"id\":\"b\",\"tags[].n\":[],\"tags[-1].m\":null,\"big\":null}\n"
+            print(&rows, "meta[\"b c\"].d,id,tags[].n,tags[0].m, big").unwrap(),
+            "{\"meta[\\\"b c\\\"].d\":true,\"id\":\"a\",\"tags[].n\":[1.5,2],\"tags[0].m\":\"x\",\"big\":12345678901234567890}\n\
+             {\"meta[\\\"b c\\\"].d\":null,\"id\":\"b\",\"tags[].n\":[],\"tags[0].m\":null,\"big\":null}\n"
         );
     }
 
