@@ -320,8 +320,10 @@ impl App {
                 effects.push(Effect::FetchInfo(server.clone()));
                 effects.push(Effect::FetchAssistants(server));
             }
-            None if is_complete && let Some(lists) = &lists => {
-                self.miss_lists(&no_server(&lists.name))
+            None if is_complete => {
+                if let Some(lists) = &lists {
+                    self.miss_lists(&no_server(&lists.name));
+                }
             }
             _ => {}
         }
