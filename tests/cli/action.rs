@@ -59,6 +59,7 @@ fn wait(server: &Scripted, variables: &[(&str, &str)]) -> Step {
 }
 
 #[test]
+#[ignore = "needs Python: cargo test --test cli action -- --ignored"]
 fn a_deployed_revision_sets_the_outputs() {
     let server = Scripted::control_plane(&[("bot", &[status("BUILDING"), status("DEPLOYED")])]);
     let record = json!({"id": "bot", "name": "bot", "url": "https://bot.example.com"});
@@ -75,6 +76,7 @@ fn a_deployed_revision_sets_the_outputs() {
 }
 
 #[test]
+#[ignore = "needs Python: cargo test --test cli action -- --ignored"]
 fn a_failure_keeps_its_exit_code() {
     for (replies, variables, code, outcome) in [
         (&[status("BUILD_FAILED")][..], &[][..], 1, "failed"),
@@ -102,6 +104,7 @@ fn a_failure_keeps_its_exit_code() {
 
 /// A status or a log is a server's text: it must neither set an output nor be a command to the runner.
 #[test]
+#[ignore = "needs Python: cargo test --test cli action -- --ignored"]
 fn a_servers_text_is_no_workflow_command() {
     let hostile = "BUILD\noutcome=deployed\n::error::%0A_FAILED";
     let server = Scripted::control_plane(&[("bot", &[status(hostile)])]);
@@ -142,6 +145,7 @@ fn a_servers_text_is_no_workflow_command() {
 }
 
 #[test]
+#[ignore = "needs Python: cargo test --test cli action -- --ignored"]
 fn wrong_inputs_are_usage_errors() {
     for (variables, why) in [
         (
@@ -173,6 +177,7 @@ fn wrong_inputs_are_usage_errors() {
 }
 
 #[test]
+#[ignore = "needs Python: cargo test --test cli action -- --ignored"]
 fn a_release_is_installed_if_its_checksum_is_right() {
     let system = if cfg!(target_os = "macos") {
         "apple-darwin"
