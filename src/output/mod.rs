@@ -1,13 +1,13 @@
 //! Output of commands: rows as a table, as one JSON document or as JSON lines; errors go to stderr.
 
 pub mod color;
-mod fields;
 pub mod log_text;
+mod row_fields;
 pub mod stream;
 mod stream_text;
 
 use crate::output::color::Role;
-use crate::output::fields::RowField;
+use crate::output::row_fields::RowField;
 use crate::prelude::*;
 use runtail_api::UnreadRows;
 use runtail_core::secret;
@@ -170,7 +170,7 @@ impl Output {
         }
         let columns: Vec<Column> = self.fields.iter().map(RowField::column).collect();
         self.result
-            .rows(&fields::select(rows, &self.fields)?, &columns)
+            .rows(&row_fields::select(rows, &self.fields)?, &columns)
     }
 
     /// Prints the rows of a list, and reports on stderr those that couldn't be read.
@@ -208,7 +208,7 @@ impl Output {
     pub fn one(&self, row: &Value) -> Result<(), Failure> {
         match self.fields.as_slice() {
             [] => self.result.one(row),
-            chosen => fields::select(std::slice::from_ref(row), chosen)?
+            chosen => row_fields::select(std::slice::from_ref(row), chosen)?
                 .iter()
                 .try_for_each(|row| self.result.one(row)),
         }

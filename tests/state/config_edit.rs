@@ -1,4 +1,4 @@
-//! New profiles are written behind the text of the configuration file, which stays as it is.
+//! New profiles are appended to the configuration file, whose text stays as it is.
 
 use runtail_core::config::{Config, DiffLine, Draft, line_of};
 
@@ -29,7 +29,7 @@ fn read(text: &str) -> Config {
 }
 
 #[test]
-fn what_is_shown_is_written_behind_the_file_with_its_line_ends() {
+fn the_shown_text_is_appended_to_the_file_with_its_line_ends() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config.toml");
     for file in [

@@ -299,7 +299,7 @@ impl Question {
     }
 }
 
-/// Returns a positional argument for a shell, to be written behind the command and at its end: behind `--` if it could be taken
+/// Returns a positional argument for a shell, to be written after the command and at its end: after `--` if it could be taken
 /// for an option.
 fn argument(word: &str) -> (String, String) {
     let quoted = shell_word(word);

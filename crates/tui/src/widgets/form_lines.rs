@@ -194,7 +194,7 @@ impl FieldLook<'_> {
         }
     }
 
-    /// Adds the problem and the rule of a field behind it, or below it if they don't fit.
+    /// Adds the problem and the rule of a field after it, or below it if they don't fit.
     fn with_notes(
         &self,
         mut line: Line,
@@ -346,7 +346,7 @@ pub fn flow(first: Line, indent: usize, options: Vec<Line>, width: usize) -> Vec
             line.left.extend(option.left);
         }
     }
-    // The blanks behind the last option of a full line would be drawn as a cut text.
+    // The blanks after the last option of a full line would be drawn as a cut text.
     for line in &mut lines {
         while line.width() > width
             && line

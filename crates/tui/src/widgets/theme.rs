@@ -189,7 +189,7 @@ pub fn deployment_badge(status: Option<&str>) -> (&'static str, Tone, String) {
 pub fn to_ascii(buffer: &mut Buffer) {
     let mut is_after_differs = false;
     for cell in &mut buffer.content {
-        // The blank behind the glyph for "differs", whose ASCII form has two characters.
+        // The blank after the glyph for "differs", whose ASCII form has two characters.
         if std::mem::take(&mut is_after_differs) && cell.symbol() == " " {
             cell.set_symbol("=");
         }

@@ -124,7 +124,7 @@ fn resources(spec: &Value, secrets: &Secrets) -> String {
     out
 }
 
-/// A line behind its mark. One that repeats a secret is shown without it, and behind a mark: as it is shown it must not be
+/// A line after its mark. One that repeats a secret is shown without it, and after a mark: as it is shown it must not be
 /// sent.
 fn without(secrets: &Secrets, mark: &str, line: &str) -> String {
     match secrets.scrub(line) {
@@ -144,7 +144,7 @@ fn line(name: &str, value: &Value) -> Option<String> {
     Some(format!("{name} = {value}\n"))
 }
 
-/// A value on one line, whatever is in it: a second line would not stand behind the mark of the first, and be a field.
+/// A value on one line, whatever is in it: a second line would not follow the mark of the first, and be a field.
 fn written(value: &toml::Value) -> String {
     match value {
         toml::Value::String(text) => quoted(text),

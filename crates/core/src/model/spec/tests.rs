@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use secrecy::SecretString;
 use serde_json::json;
 
-/// Every field. What stands behind `#: ` is one more line of it.
+/// Every field. The text after `#: ` is one more line of it.
 const EXAMPLE: &str = include_str!("../../../../../assets/deployment.example.toml");
 
 const CLOUD: Installation = Installation {

@@ -502,7 +502,7 @@ fn an_oversized_event_is_redacted_as_truncated_json() {
     };
     let (left, _) = redacted(&[], &[], large(r#"{"a":1,"password":"hunt"#));
     assert_eq!(left, large(r#"{"a":1,"password":"***""#));
-    // It may end in an escape. Only the name beside the value shows that it is a secret.
+    // The text may end inside an escape. Only the name beside the value shows that it is a secret.
     let whole = r#"{"a":"{\"name\":\"API_KEY\",\"value\":\"hunt\u00e9\\n"#;
     for end in whole.len() - 9..whole.len() {
         let (left, _) = redacted(&[], &[], large(&whole[..end]));
@@ -514,7 +514,7 @@ fn an_oversized_event_is_redacted_as_truncated_json() {
 
 #[test]
 fn a_text_that_only_begins_like_json_is_searched_as_text_too() {
-    // Tag characters, which are not shown, separate the letters; the words outside of strings are no values of the JSON.
+    // Tag characters, which are not shown, separate the letters; the text outside of the strings is not a value of the JSON.
     let hidden: String = "curl -u me:84xns7CEV8oC"
         .chars()
         .flat_map(|c| [c, '\u{e0041}'])

@@ -244,7 +244,7 @@ fn listed_badge(server: &Server, thread: &Thread, status: &ThreadStatus, cx: &Cx
     }
 }
 
-/// Returns the badge of a stuck thread, with its status behind the word of the inbox.
+/// Returns the badge of a stuck thread, with its status after the word of the inbox.
 fn stuck_badge(status: &ThreadStatus, now: Timestamp) -> Line {
     let mut line =
         Line::of(STUCK.0, &format!("{} ", StatusRole::Unknown.glyph())).with(STUCK.1, STUCK_WORD);

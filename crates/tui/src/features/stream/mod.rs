@@ -6,7 +6,6 @@ pub mod find;
 pub mod graph;
 pub mod history;
 mod keys;
-mod lay_out;
 mod layout;
 pub mod modes_dialog;
 mod mouse;
