@@ -13,11 +13,7 @@ pub async fn card(
     revision: &Value,
     times: &[StatusTime],
 ) -> FailureCard {
-    let options = Globals {
-        config: globals.config.clone(),
-        ..Globals::default()
-    }
-    .where_to();
+    let options = globals.where_configured();
     let of = CardOf {
         deployment: &found.id,
         address: &found.title(),

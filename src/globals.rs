@@ -63,20 +63,37 @@ impl Globals {
 
     /// Returns the options that select the same server, for a suggested command: empty, or starting with a space.
     pub fn where_to(&self) -> String {
-        let mut words = String::new();
-        let mut option =
-            |name: &str, value: &str| words.push_str(&shell_option(&format!(" {name}"), value));
+        let named = [("-d", self.deployment.as_deref())];
+        let profiles = self.profiles.iter().map(|profile| ("-p", Some(&**profile)));
+        let url = [("--url", self.url.as_deref())];
+        self.with_options(url.into_iter().chain(profiles).chain(named))
+    }
+
+    /// Returns the options that select a listed agent server, likewise.
+    pub fn where_to_server(&self, profile: &str, name: &str) -> String {
+        match &self.url {
+            Some(url) => self.with_options([("--url", Some(&**url))]),
+            None => self.with_options([("-p", Some(profile)), ("-d", Some(name))]),
+        }
+    }
+
+    /// Returns the options that select the same configuration, likewise.
+    pub fn where_configured(&self) -> String {
+        self.with_options([])
+    }
+
+    /// Returns the options of the configuration and these, quoted for a shell.
+    fn with_options<'a>(
+        &self,
+        more: impl IntoIterator<Item = (&'static str, Option<&'a str>)>,
+    ) -> String {
+        let mut words = String::from(if self.demo { " --demo" } else { "" });
         if let Some(file) = &self.config {
-            option("--config", &file.to_string_lossy());
+            words.push_str(&shell_option(" --config", &file.to_string_lossy()));
         }
-        if let Some(url) = &self.url {
-            option("--url", url);
-        }
-        self.profiles
-            .iter()
-            .for_each(|profile| option("-p", profile));
-        if let Some(deployment) = &self.deployment {
-            option("-d", deployment);
+        for (name, value) in more {
+            let option = value.map(|value| shell_option(&format!(" {name}"), value));
+            words.extend(option);
         }
         words
     }
@@ -104,5 +121,32 @@ impl Color {
                 is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suggested_options_are_quoted_for_a_shell() {
+        let globals = Globals {
+            config: Some("my $HOME/c.toml".into()),
+            url: Some("http://127.0.0.1:1/a?b&c".into()),
+            profiles: vec!["it's".into(), "--eu".into()],
+            deployment: Some("acme bot".into()),
+            ..Globals::default()
+        };
+        let file = " --config 'my $HOME/c.toml'";
+        let url = " --url 'http://127.0.0.1:1/a?b&c'";
+        let rest = r" -p 'it'\''s' -p='--eu' -d 'acme bot'";
+        assert_eq!(globals.where_to(), format!("{file}{url}{rest}"));
+        assert_eq!(globals.where_to_server("a", "b c"), format!("{file}{url}"));
+        let demo = Globals {
+            demo: true,
+            ..Globals::default()
+        };
+        assert_eq!(demo.where_to_server("a", "b c"), " --demo -p a -d 'b c'");
+        assert_eq!(demo.where_configured(), " --demo");
     }
 }

@@ -72,15 +72,7 @@ pub async fn run(globals: &Globals, replay: Option<PathBuf>) -> Result<Exit, Fai
         has_key,
     };
     options.watch = watch;
-    options.command_options = if globals.demo {
-        " --demo".into()
-    } else {
-        Globals {
-            config: globals.config.clone(),
-            ..Globals::default()
-        }
-        .where_to()
-    };
+    options.command_options = globals.where_configured();
     options.settings.ascii |= globals.ascii;
     let given = globals.clone();
     options.environment =

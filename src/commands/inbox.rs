@@ -222,31 +222,6 @@ fn columns() -> Vec<Column> {
     columns
 }
 
-/// Returns the options that a suggested command begins with; empty, or starting with a space.
-fn base_options(globals: &Globals) -> String {
-    let mut words = String::new();
-    if globals.demo {
-        words.push_str(" --demo");
-    }
-    if let Some(file) = &globals.config {
-        words.push_str(&shell_option(" --config", &file.to_string_lossy()));
-    }
-    words
-}
-
-/// Returns the options that select a server by its profile and name.
-fn server_options(globals: &Globals, profile: &str, name: &str) -> String {
-    match &globals.url {
-        Some(url) => format!("{}{}", base_options(globals), shell_option(" --url", url)),
-        None => format!(
-            "{}{}{}",
-            base_options(globals),
-            shell_option(" -p", profile),
-            shell_option(" -d", name)
-        ),
-    }
-}
-
 /// Reads the agent server that `-d` names, and the newest revision if it is a deployment.
 async fn read_one(context: &Context, wanted: &str, since: Since<'_>) -> Result<Found, Failure> {
     let globals = &context.globals;
@@ -255,7 +230,7 @@ async fn read_one(context: &Context, wanted: &str, since: Since<'_>) -> Result<F
     if profiles.iter().any(is_named) || !context.profiles.iter().any(|p| p.control_plane.is_some())
     {
         let (site, server) = resolve::agent_server(context).await?;
-        let options = server_options(globals, &site.profile.name, name);
+        let options = globals.where_to_server(&site.profile.name, name);
         let inbox = since.read(&server).await;
         return Ok(rows_of(&site, name, &options, &server, inbox));
     }
@@ -292,7 +267,7 @@ async fn read_profile(globals: &Globals, profile: Profile, since: Since<'_>) -> 
     };
     let mut found = Found::default();
     let named = |(name, url): &(String, Url)| Source {
-        options: server_options(globals, &site.profile.name, name),
+        options: globals.where_to_server(&site.profile.name, name),
         name: name.clone(),
         url: url.clone(),
     };
@@ -377,7 +352,7 @@ async fn read_deployments(
         let url = record.agent_url().and_then(|url| Url::parse(url).ok())?;
         // The simulator's records name servers that don't exist.
         let exists = !profile.only_local || config::is_loopback(&url);
-        let options = server_options(globals, &profile.name, &target.word);
+        let options = globals.where_to_server(&profile.name, &target.word);
         let is_asked = wakes || !record.is_serverless();
         (exists && is_asked && !is_leaving).then(|| Source {
             name: target.name.clone(),
@@ -405,7 +380,7 @@ async fn read_deployments(
     found.failures.extend(failures);
     let options = format!(
         "{}{}",
-        base_options(globals),
+        globals.where_configured(),
         shell_option(" -p", &profile.name)
     );
     for (target, revision) in revisions {
