@@ -2,9 +2,12 @@
 
 use super::Composer;
 use super::keys::{Section, Stop};
+use super::options::rare_index;
+use crate::session::form::FormKeys;
 use crate::session::msg::{Effect, StreamTarget};
 use crate::session::run::{Warning, Where};
 use crate::session::{Cx, Request, Requests, Route};
+use crate::widgets::form::is_at;
 use runtail_api::{RunStart, StartFailure, StartGuard, ThreadIntent};
 use runtail_core::model::{
     Conflict, FieldKind, OptionProblem, RunCreate, RunOption, RunOptions, ThreadStatus,
@@ -103,28 +106,7 @@ impl Composer {
         };
         found.retain(|(path, rule)| state.demands(path, rule));
         let stop = |path: &str| match self.input.form() {
-            Some(form) => {
-                let mut parts = path.split('.');
-                let name = parts.next().unwrap_or_default();
-                let n = form
-                    .form
-                    .fields
-                    .iter()
-                    .position(|field| field.name == name)
-                    .unwrap_or_default();
-                let opened = form
-                    .fields
-                    .get(n)
-                    .and_then(|draft| draft.inner.as_ref().filter(|_| draft.is_open));
-                let inner = opened.zip(parts.next()).and_then(|(inner, name)| {
-                    inner
-                        .form
-                        .fields
-                        .iter()
-                        .position(|field| field.name == name)
-                });
-                Stop::Field(Section::Input, n, inner)
-            }
+            Some(form) => Stop::Field(Section::Input, form.position(path).unwrap_or_default()),
             None => Stop::Json,
         };
         let text = |path: &str, rule: &str| match path {
@@ -151,9 +133,7 @@ impl Composer {
             .value()
             .err()
             .unwrap_or_else(|| self.input.violations().clone());
-        let is_own = |(known, _): &&(String, String)| {
-            known == path || known.starts_with(&format!("{path}."))
-        };
+        let is_own = |(known, _): &&(String, String)| is_at(known, path);
         let is_shown = |(path, rule): &&(String, String)| state.demands(path, rule);
         let (known, rule) = found.iter().filter(is_own).find(is_shown)?;
         Some(
@@ -193,15 +173,7 @@ impl Composer {
             RunOption::Conflict => Stop::Conflict,
             RunOption::Before => Stop::Before,
             RunOption::After => Stop::After,
-            rare => {
-                let n = self
-                    .options
-                    .rare
-                    .iter()
-                    .position(|(one, ..)| *one == rare)
-                    .unwrap_or_default();
-                Stop::Field(Section::Options, n, None)
-            }
+            rare => Stop::Field(Section::Options, (rare_index(rare), None)),
         }
     }
 
@@ -261,16 +233,8 @@ impl Composer {
         let Some((stop, why)) = problems.first() else {
             return Requests::none();
         };
-        if matches!(
-            stop,
-            Stop::Modes
-                | Stop::Conflict
-                | Stop::Before
-                | Stop::After
-                | Stop::Field(Section::Options, ..)
-        ) {
-            self.shows_options = true;
-        }
+        // What has no place in the form yet is an option.
+        self.shows_options |= !self.stops().contains(stop);
         self.focus = *stop;
         Requests::error(format!("{why} Nothing was sent."))
     }

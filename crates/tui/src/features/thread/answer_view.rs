@@ -21,7 +21,7 @@ pub(super) fn answer(
             title,
             keys: card.keys(),
             lines: &lines,
-            top: card.top,
+            top: card.scroll.top,
             has_pages: true,
         },
     )

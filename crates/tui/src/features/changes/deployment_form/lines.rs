@@ -182,7 +182,7 @@ impl DeploymentForm {
             }
         }
         if let Some(problem) = problem {
-            lines.extend(problem_lines(&indent, &problem, width));
+            lines.extend(problem_lines(indent.len(), &problem, width));
         }
         out.add(
             is_focused,
@@ -384,11 +384,7 @@ impl DeploymentForm {
                     first.push_bad("   ✗ ");
                     first.push_plain(&why);
                 } else {
-                    lines.extend(problem_lines(
-                        &" ".repeat(LABELS.min(width / 3)),
-                        &why,
-                        width,
-                    ));
+                    lines.extend(problem_lines(LABELS.min(width / 3), &why, width));
                 }
             }
             out.add(is_focused, Part { lines, cursor });
