@@ -23,6 +23,11 @@ pub trait FormKeys {
     /// Handles a key that the focused element uses for itself. Returns `None` for other keys.
     fn own_key(&mut self, key: Key) -> Option<Requests>;
 
+    /// Inserts pasted text into an element that is no field. Returns whether it has the focus.
+    fn own_paste(&mut self, _pasted: &str) -> bool {
+        false
+    }
+
     /// Applies a change at the focus. `before`: the former text.
     fn on_change(&mut self, before: &str);
 
@@ -123,7 +128,9 @@ pub trait FormKeys {
         if !self.is_editable() {
             return;
         }
-        if let FieldInput::Text(text, _) = self.input() {
+        if !self.own_paste(pasted)
+            && let FieldInput::Text(text, _) = self.input()
+        {
             let before = text.text();
             text.insert(pasted);
             self.on_change(&before);

@@ -51,7 +51,7 @@ pub struct FormScroll<S> {
     /// The first visible line.
     pub top: usize,
     /// Whether keys scroll it by pages.
-    has_pages: bool,
+    pub has_pages: bool,
     /// The window and the focus at the last [`FormScroll::clamp`].
     last: Option<(usize, S)>,
 }

@@ -5,11 +5,15 @@ use super::input::InputDraft;
 use super::options::{OptionsDraft, complete};
 use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
+use crate::session::card::{FormCard, place};
 use crate::session::form::FormKeys;
+use crate::session::msg::ServerRef;
 use crate::session::run::Where;
 use crate::session::{Cx, Request, Requests};
-use crate::widgets::form::{FieldDraft, FieldInput, FormDraft, Spot, turn_of, turned};
+use crate::widgets::form::{FieldDraft, FieldInput, FormDraft, FormScroll, Spot, turn_of, turned};
+use crate::widgets::form_lines::FormLines;
 use runtail_core::model::{Conflict, FormField};
+use runtail_core::text;
 
 /// An element that can have the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,52 +78,6 @@ impl Composer {
             self.first_input()
         };
         requests
-    }
-
-    /// Handles a key. Only the composer's own keys, and keys that a text field doesn't accept, are not typed.
-    pub(super) fn on_key(&mut self, cx: &Cx<'_>, key: Key) -> Requests {
-        let action = cx.session.keymap.action(Context::Composer, key);
-        if action == Some(Action::Back) {
-            let mut out: Requests = Request::Close.into();
-            if self.is_sending {
-                out.notify(
-                    false,
-                    "The request was already sent. You'll be notified of the result.",
-                );
-            }
-            return out;
-        }
-        if self.is_sending {
-            return action.and_then(Requests::while_typing).unwrap_or_default();
-        }
-        match action {
-            Some(Action::Start) => return self.start(cx),
-            Some(Action::LastInput) => return self.recall(),
-            Some(Action::Form) => {
-                let turned = self.input.turn();
-                if self.is_in_input() {
-                    self.focus = self.first_input();
-                }
-                return turned.err().map(Requests::info).unwrap_or_default();
-            }
-            Some(Action::Option) => {
-                self.shows_options = !self.shows_options;
-                self.focus = if self.shows_options {
-                    Stop::Modes
-                } else {
-                    self.first_input()
-                };
-            }
-            Some(Action::StartOver) => {
-                self.input = InputDraft::default();
-                self.options = OptionsDraft::default();
-                (self.past, self.was_tried, self.refused) = (None, false, None);
-                self.use_facts();
-                self.focus = self.first_input();
-            }
-            _ => return self.form_key(action, key),
-        }
-        Requests::none()
     }
 
     /// Handles a key in the field of the assistant.
@@ -230,6 +188,15 @@ impl FormKeys for Composer {
         Requests::none()
     }
 
+    fn own_paste(&mut self, pasted: &str) -> bool {
+        let is_own = self.focus == Stop::Assistant;
+        if is_own {
+            self.assistant.typed.insert(pasted);
+            self.assistant.at = 0;
+        }
+        is_own
+    }
+
     /// Completes the name of a node.
     fn complete(&mut self) -> bool {
         let nodes = self.nodes().map(<[String]>::to_vec).unwrap_or_default();
@@ -242,5 +209,114 @@ impl FormKeys for Composer {
 
     fn is_editable(&self) -> bool {
         !self.is_sending
+    }
+}
+
+impl FormCard for Composer {
+    const CONTEXT: Context = Context::Composer;
+
+    fn server(&self) -> &ServerRef {
+        &self.server
+    }
+
+    fn title(&self, cx: &Cx<'_>) -> String {
+        text::clean(&format!("New run · {}", place(cx, &self.server))).into_owned()
+    }
+
+    fn keys(&self) -> Vec<(&'static str, String)> {
+        if self.is_sending {
+            return vec![("composer.back", "close".into())];
+        }
+        let mut keys = vec![("composer.start", "start".to_string())];
+        keys.extend(self.choice_keys().map(|hint| ("", hint.to_string())));
+        keys.push(match self.focus {
+            Stop::Before | Stop::After => ("composer.next", "complete, next field".into()),
+            _ if self.is_long() => ("", "⏎ new line".into()),
+            _ => ("composer.next", "next field".into()),
+        });
+        if self.input.known_form().is_some() {
+            keys.push((
+                "composer.form",
+                if self.input.as_json {
+                    "as form"
+                } else {
+                    "as JSON"
+                }
+                .into(),
+            ));
+        }
+        // In a narrow frame, the first keys are shown.
+        let options = (
+            "composer.options",
+            if self.shows_options {
+                "fold options"
+            } else {
+                "options"
+            }
+            .to_string(),
+        );
+        keys.insert(if self.shows_options { 1 } else { keys.len() }, options);
+        if !self.inputs().is_empty() {
+            keys.push(("composer.last_input", "earlier input".into()));
+        }
+        keys.push(("composer.outside", "edit in $EDITOR".into()));
+        keys.push(("composer.back", "close, keeps the draft".into()));
+        keys
+    }
+
+    fn drawn(&self, cx: &Cx<'_>) -> FormLines {
+        self.lines(cx)
+    }
+
+    fn scroll(&self) -> &FormScroll<Stop> {
+        &self.scroll
+    }
+
+    fn scroll_mut(&mut self) -> &mut FormScroll<Stop> {
+        &mut self.scroll
+    }
+
+    fn act(&mut self, cx: &Cx<'_>, action: Option<Action>, key: Key) -> Requests {
+        if action == Some(Action::Back) {
+            let mut out: Requests = Request::Close.into();
+            if self.is_sending {
+                out.notify(
+                    false,
+                    "The request was already sent. You'll be notified of the result.",
+                );
+            }
+            return out;
+        }
+        if self.is_sending {
+            return action.and_then(Requests::while_typing).unwrap_or_default();
+        }
+        match action {
+            Some(Action::Start) => return self.start(cx),
+            Some(Action::LastInput) => return self.recall(),
+            Some(Action::Form) => {
+                let turned = self.input.turn();
+                if self.is_in_input() {
+                    self.focus = self.first_input();
+                }
+                return turned.err().map(Requests::info).unwrap_or_default();
+            }
+            Some(Action::Option) => {
+                self.shows_options = !self.shows_options;
+                self.focus = if self.shows_options {
+                    Stop::Modes
+                } else {
+                    self.first_input()
+                };
+            }
+            Some(Action::StartOver) => {
+                self.input = InputDraft::default();
+                self.options = OptionsDraft::default();
+                (self.past, self.was_tried, self.refused) = (None, false, None);
+                self.use_facts();
+                self.focus = self.first_input();
+            }
+            _ => return self.form_key(action, key),
+        }
+        Requests::none()
     }
 }

@@ -3,9 +3,9 @@
 use super::Composer;
 use super::assistant::SHOWN;
 use super::keys::{Section, Stop};
+use crate::session::Cx;
 use crate::session::run::{Warning, Where};
 use crate::session::thread::with_draft;
-use crate::session::{Cx, card};
 use crate::widgets::form::{FormDraft, Spot};
 use crate::widgets::form_lines::{
     FieldNotes, FormLines, FormLook, Part, choices, fitted, in_frame, indented, mark, one_line,
@@ -30,54 +30,8 @@ const REJECTED: usize = 3;
 const NUMBERS: usize = 6;
 
 impl Composer {
-    pub(super) fn title(&self, cx: &Cx<'_>) -> String {
-        text::clean(&format!("New run · {}", card::place(cx, &self.server))).into_owned()
-    }
-
-    /// Returns the key ids of the composer with their labels. Keys without an id are typed.
-    pub(super) fn keys(&self) -> Vec<(&'static str, String)> {
-        if self.is_sending {
-            return vec![("composer.back", "close".into())];
-        }
-        let mut keys = vec![("composer.start", "start".to_string())];
-        keys.extend(self.choice_keys().map(|hint| ("", hint.to_string())));
-        keys.push(match self.focus {
-            Stop::Before | Stop::After => ("composer.next", "complete, next field".into()),
-            _ if self.is_long() => ("", "⏎ new line".into()),
-            _ => ("composer.next", "next field".into()),
-        });
-        if self.input.known_form().is_some() {
-            keys.push((
-                "composer.form",
-                if self.input.as_json {
-                    "as form"
-                } else {
-                    "as JSON"
-                }
-                .into(),
-            ));
-        }
-        // In a narrow frame, the first keys are shown.
-        let options = (
-            "composer.options",
-            if self.shows_options {
-                "fold options"
-            } else {
-                "options"
-            }
-            .to_string(),
-        );
-        keys.insert(if self.shows_options { 1 } else { keys.len() }, options);
-        if !self.inputs().is_empty() {
-            keys.push(("composer.last_input", "earlier input".into()));
-        }
-        keys.push(("composer.outside", "edit in $EDITOR".into()));
-        keys.push(("composer.back", "close, keeps the draft".into()));
-        keys
-    }
-
     /// Names the keys that change a choice.
-    fn choice_keys(&self) -> Option<&'static str> {
+    pub(super) fn choice_keys(&self) -> Option<&'static str> {
         match (self.focus, self.field().map(|(field, _)| &field.kind)) {
             (Stop::Where | Stop::Conflict, _) | (_, Some(FieldKind::Choice(_))) => {
                 Some("← → choose")
@@ -88,7 +42,7 @@ impl Composer {
         }
     }
 
-    fn is_long(&self) -> bool {
+    pub(super) fn is_long(&self) -> bool {
         let kind = self.field().map(|(field, _)| &field.kind);
         self.focus == Stop::Json || matches!(kind, Some(FieldKind::Message | FieldKind::List(_)))
     }

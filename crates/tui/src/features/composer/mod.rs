@@ -13,13 +13,10 @@ mod tests;
 
 pub use keys::{Section, Stop};
 
-use crate::input::action::{Action, Context};
-use crate::input::key::Key;
 use crate::session::form::FormKeys;
 use crate::session::msg::{Effect, ServerRef, ThreadRef};
 use crate::session::run::{Origin, Warning, Where};
-use crate::session::{Component, Cx, Requests, Session, card};
-use crate::widgets::canvas::Canvas;
+use crate::session::{Cx, Requests, Session};
 use crate::widgets::form::FormScroll;
 use assistant::AssistantPick;
 use input::InputDraft;
@@ -342,60 +339,5 @@ impl Composer {
         };
         self.focus = self.first_input();
         Requests::info(said)
-    }
-}
-
-impl Component for Composer {
-    fn framed_keys(&self, cx: &Cx<'_>) -> Vec<&'static str> {
-        card::framed_keys(cx, &self.keys(), false)
-    }
-
-    fn context(&self) -> Context {
-        Context::Composer
-    }
-
-    fn action(&mut self, _cx: &Cx<'_>, _action: Action) -> Requests {
-        Requests::none()
-    }
-
-    fn key(&mut self, cx: &Cx<'_>, key: Key) -> Option<Requests> {
-        Some(self.on_key(cx, key))
-    }
-
-    fn paste(&mut self, _cx: &Cx<'_>, text: &str) {
-        if self.focus == Stop::Assistant && self.is_editable() {
-            self.assistant.typed.insert(text);
-            self.assistant.at = 0;
-        }
-        self.paste_text(text);
-    }
-
-    fn on_edited(&mut self, text: &str) {
-        self.set_text(text);
-    }
-
-    fn relayout(&mut self, cx: &Cx<'_>) {
-        let (drawn, height) = (self.lines(cx), cx.session.overlay_area().h);
-        self.scroll.clamp(&drawn, self.focus, height.into());
-    }
-
-    fn profile(&self) -> Option<&str> {
-        Some(&self.server.profile)
-    }
-
-    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
-        let drawn = self.lines(cx);
-        card::draw(
-            cx,
-            canvas,
-            &card::Card {
-                profile: &self.server.profile,
-                title: self.title(cx),
-                keys: self.keys(),
-                lines: &drawn,
-                top: self.scroll.top,
-                has_pages: false,
-            },
-        )
     }
 }

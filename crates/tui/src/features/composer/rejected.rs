@@ -2,12 +2,10 @@
 
 use super::Composer;
 use super::options::rare_index;
-use super::start::below;
 use crate::session::Cx;
 use crate::widgets::form::is_at;
 use runtail_api::Kind;
 use runtail_core::model::{FieldKind, Form, RunOption, ThreadStatus, rejected_fields};
-use runtail_core::text;
 
 impl Composer {
     /// Returns the option that the server refused, and its rule.
@@ -63,13 +61,9 @@ impl Composer {
         let (known, rule) = rejected
             .iter()
             .find(|(known, _)| is_at(known, path) && self.is_marked(known))?;
-        let of = match (
-            self.item_of(known).filter(|(list, _)| *list == path),
-            below(path, known),
-        ) {
-            (Some((_, item)), _) => format!("{item}: "),
-            (None, "") => String::new(),
-            (None, below) => format!("{}: ", text::seen(below, 40)),
+        let of = match self.part_of(path, known) {
+            part if part.is_empty() => part,
+            part => format!("{part}: "),
         };
         Some(format!("rejected in the last run: {of}{rule}"))
     }

@@ -136,15 +136,21 @@ impl Composer {
         let is_own = |(known, _): &&(String, String)| is_at(known, path);
         let is_shown = |(path, rule): &&(String, String)| state.demands(path, rule);
         let (known, rule) = found.iter().filter(is_own).find(is_shown)?;
-        Some(
-            match self.item_of(known).filter(|(list, _)| *list == path) {
-                Some((_, item)) => format!("{item} {rule}"),
-                None => match below(path, known) {
-                    "" => rule.clone(),
-                    below => format!("{} {rule}", text::seen(below, 40)),
-                },
-            },
-        )
+        Some(match self.part_of(path, known) {
+            part if part.is_empty() => rule.clone(),
+            part => format!("{part} {rule}"),
+        })
+    }
+
+    /// Names the part of a field that a path leads to; an empty text for the field itself.
+    pub(super) fn part_of(&self, field: &str, path: &str) -> String {
+        match self.item_of(path).filter(|(list, _)| *list == field) {
+            Some((_, item)) => item,
+            None => {
+                let below = path.strip_prefix(field).unwrap_or_default();
+                text::seen(below.trim_start_matches('.'), 40)
+            }
+        }
     }
 
     /// Splits the path of an item of a list that is a field of the form: into the list's path, and the item in words.
@@ -360,14 +366,6 @@ impl Composer {
             other => format!("A run is active on this thread: {}.", other.consequence()),
         }
     }
-}
-
-/// Returns the rest of a path that begins with another one.
-pub(super) fn below<'p>(path: &str, known: &'p str) -> &'p str {
-    known
-        .strip_prefix(path)
-        .unwrap_or_default()
-        .trim_start_matches('.')
 }
 
 /// Formats a rule as a sentence with a capital letter and a period. A name stays as it is.

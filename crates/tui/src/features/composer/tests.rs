@@ -309,7 +309,7 @@ fn assistants_are_found_by_typing() {
         ["support v4", "VIP (support) v2"],
         "names that begin with it come first"
     );
-    pick.key(Key::plain(crate::input::key::Code::Down));
+    pick.key(crate::input::key::Key::plain(crate::input::key::Code::Down));
     pick.accept();
     assert_eq!(pick.id().unwrap(), "3");
     pick.typed.insert("nothing");

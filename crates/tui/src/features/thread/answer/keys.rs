@@ -4,11 +4,15 @@ use super::draft::{ActionDraft, Draft, PlainDraft, PlainKind, QuestionDraft};
 use super::{AnswerCard, AnswerStage};
 use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
+use crate::session::card::{FormCard, place};
 use crate::session::form::FormKeys;
+use crate::session::msg::ServerRef;
 use crate::session::{Cx, Requests};
-use crate::widgets::form::{FieldInput, turn_of, turned};
+use crate::widgets::form::{FieldInput, FormScroll, turn_of, turned};
+use crate::widgets::form_lines::FormLines;
 use crate::widgets::text_input::TextInput;
 use runtail_core::model::{AnswerPart, DecisionKind, Problem};
+use runtail_core::text;
 
 /// An element that can have the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,25 +143,6 @@ impl AnswerCard {
             self.go_to(self.inputs_of(question));
         }
     }
-
-    /// Handles a key. Only the card's own keys, and keys that a text field doesn't accept, are not typed.
-    pub(super) fn on_key(&mut self, cx: &Cx<'_>, key: Key) -> Requests {
-        let height = cx.session.overlay_area().h as usize;
-        let action = cx.session.keymap.action(Context::Answer, key);
-        match action {
-            Some(Action::Send) => return self.send(cx),
-            Some(Action::Back) => return self.close(),
-            Some(Action::Form) if self.is_editable() => self.turn(),
-            Some(Action::Request) => self.shows_request = !self.shows_request,
-            Some(Action::StartOver) => self.start_over(),
-            Some(Action::PageUp) if key.text().is_none() => {
-                self.scroll.top = self.scroll.top.saturating_sub(height)
-            }
-            Some(Action::PageDown) if key.text().is_none() => self.scroll.top += height,
-            _ => return self.form_key(action, key),
-        }
-        Requests::none()
-    }
 }
 
 impl FormKeys for AnswerCard {
@@ -234,6 +219,108 @@ impl FormKeys for AnswerCard {
 
     fn is_editable(&self) -> bool {
         matches!(self.stage, AnswerStage::Editing | AnswerStage::Refused(_))
+    }
+}
+
+impl FormCard for AnswerCard {
+    const CONTEXT: Context = Context::Answer;
+
+    fn server(&self) -> &ServerRef {
+        &self.thread.server
+    }
+
+    fn title(&self, cx: &Cx<'_>) -> String {
+        let place = place(cx, &self.thread.server);
+        let id = text::tail(&self.thread.id, 4);
+        let thread = match &self.graph {
+            Some(graph) => format!("{graph} {id}"),
+            None => format!("thread {}", text::short_id(&self.thread.id)),
+        };
+        let asked = match &self.watch.closed {
+            // The line that says why may be scrolled out of view.
+            Some(closed) => format!(" · {}", closed.label),
+            None => self.asked(cx.session.now),
+        };
+        text::clean(&format!("Answer · {place} › {thread}{asked}")).into_owned()
+    }
+
+    fn keys(&self) -> Vec<(&'static str, String)> {
+        if !self.is_editable() {
+            return vec![("answer.back", "close".into())];
+        }
+        let draft = self.drafts.get(self.focus.question);
+        let mut keys = vec![("answer.send", "send".to_string())];
+        match (self.focus.at, draft.map(|draft| &draft.draft)) {
+            (At::Decision(n), Some(Draft::Actions(actions))) => {
+                let allowed = actions
+                    .get(n)
+                    .map(|action| action.action.allowed.as_slice())
+                    .unwrap_or_default();
+                let digits: Vec<String> = allowed
+                    .iter()
+                    .map(|kind| kind.digit().to_string())
+                    .collect();
+                keys.extend([
+                    ("", "↑↓ action".to_string()),
+                    ("", format!("{} decide", digits.join(" "))),
+                ]);
+            }
+            (At::Text | At::Json, _) => keys.push(("", "⏎ new line".into())),
+            _ => keys.push(("answer.next", "next field".into())),
+        }
+        let other = match draft {
+            Some(QuestionDraft { as_json: true, .. }) => Some("as form"),
+            Some(QuestionDraft {
+                draft: Draft::Plain(plain),
+                ..
+            }) if plain.only_json => None,
+            Some(QuestionDraft {
+                draft: Draft::Plain(_),
+                ..
+            }) => Some("change type"),
+            _ => Some("as JSON"),
+        };
+        keys.extend(other.map(|label| ("answer.form", label.to_string())));
+        let more = [
+            ("answer.outside", "$EDITOR"),
+            ("answer.request", "request"),
+            ("answer.back", "close, keeps the draft"),
+        ];
+        keys.extend(more.map(|(id, label)| (id, label.to_string())));
+        keys
+    }
+
+    fn drawn(&self, cx: &Cx<'_>) -> FormLines {
+        self.lines(cx.session.overlay_area().w.into())
+    }
+
+    fn scroll(&self) -> &FormScroll<Stop> {
+        &self.scroll
+    }
+
+    fn scroll_mut(&mut self) -> &mut FormScroll<Stop> {
+        &mut self.scroll
+    }
+
+    fn refresh(&mut self, cx: &Cx<'_>) {
+        self.watch(cx);
+    }
+
+    fn act(&mut self, cx: &Cx<'_>, action: Option<Action>, key: Key) -> Requests {
+        let height = cx.session.overlay_area().h as usize;
+        match action {
+            Some(Action::Send) => return self.send(cx),
+            Some(Action::Back) => return self.close(),
+            Some(Action::Form) if self.is_editable() => self.turn(),
+            Some(Action::Request) => self.shows_request = !self.shows_request,
+            Some(Action::StartOver) => self.start_over(),
+            Some(Action::PageUp) if key.text().is_none() => {
+                self.scroll.top = self.scroll.top.saturating_sub(height)
+            }
+            Some(Action::PageDown) if key.text().is_none() => self.scroll.top += height,
+            _ => return self.form_key(action, key),
+        }
+        Requests::none()
     }
 }
 

@@ -3,9 +3,7 @@
 use super::draft::{ActionDraft, Draft, QuestionDraft};
 use super::fields;
 use super::fields::{some_lines, value_lines};
-use super::keys::At;
 use super::{AnswerCard, AnswerStage, sentence};
-use crate::session::form::FormKeys;
 use crate::session::thread::with_draft;
 use crate::widgets::form_lines::FormLines;
 use crate::widgets::line::{Line, Tone};
@@ -19,23 +17,8 @@ use serde_json::Value;
 const REQUEST_LINES: usize = 12;
 
 impl AnswerCard {
-    /// Returns the title: the place, and which node asked when.
-    pub fn title(&self, now: Timestamp, place: &str) -> String {
-        let id = text::tail(&self.thread.id, 4);
-        let thread = match &self.graph {
-            Some(graph) => format!("{graph} {id}"),
-            None => format!("thread {}", text::short_id(&self.thread.id)),
-        };
-        let asked = match &self.watch.closed {
-            // The line that says why may be scrolled out of view.
-            Some(closed) => format!(" · {}", closed.label),
-            None => self.asked(now),
-        };
-        text::clean(&format!("Answer · {place} › {thread}{asked}")).into_owned()
-    }
-
     /// Returns when the questions were asked, and by which node.
-    fn asked(&self, now: Timestamp) -> String {
+    pub(super) fn asked(&self, now: Timestamp) -> String {
         let age = self
             .since
             .map(|at| format!(" · asked {} ago", since(now, at)))
@@ -50,53 +33,6 @@ impl AnswerCard {
             _ => String::new(),
         };
         format!("{age}{by}")
-    }
-
-    /// Returns the key ids of the card with their labels. Keys without an id are typed.
-    pub fn keys(&self) -> Vec<(&'static str, String)> {
-        if !self.is_editable() {
-            return vec![("answer.back", "close".into())];
-        }
-        let draft = self.drafts.get(self.focus.question);
-        let mut keys = vec![("answer.send", "send".to_string())];
-        match (self.focus.at, draft.map(|draft| &draft.draft)) {
-            (At::Decision(n), Some(Draft::Actions(actions))) => {
-                let allowed = actions
-                    .get(n)
-                    .map(|action| action.action.allowed.as_slice())
-                    .unwrap_or_default();
-                let digits: Vec<String> = allowed
-                    .iter()
-                    .map(|kind| kind.digit().to_string())
-                    .collect();
-                keys.extend([
-                    ("", "↑↓ action".to_string()),
-                    ("", format!("{} decide", digits.join(" "))),
-                ]);
-            }
-            (At::Text | At::Json, _) => keys.push(("", "⏎ new line".into())),
-            _ => keys.push(("answer.next", "next field".into())),
-        }
-        let other = match draft {
-            Some(QuestionDraft { as_json: true, .. }) => Some("as form"),
-            Some(QuestionDraft {
-                draft: Draft::Plain(plain),
-                ..
-            }) if plain.only_json => None,
-            Some(QuestionDraft {
-                draft: Draft::Plain(_),
-                ..
-            }) => Some("change type"),
-            _ => Some("as JSON"),
-        };
-        keys.extend(other.map(|label| ("answer.form", label.to_string())));
-        let more = [
-            ("answer.outside", "$EDITOR"),
-            ("answer.request", "request"),
-            ("answer.back", "close, keeps the draft"),
-        ];
-        keys.extend(more.map(|(id, label)| (id, label.to_string())));
-        keys
     }
 
     /// Returns the lines for a width.

@@ -12,13 +12,10 @@ mod watch;
 pub use draft::{ActionDraft, Draft, PlainDraft, PlainKind, QuestionDraft};
 pub use keys::{At, Stop};
 
-use super::{Threads, answer_view};
-use crate::input::action::{Action, Context};
-use crate::input::key::Key;
+use super::Threads;
 use crate::session::form::FormKeys;
 use crate::session::msg::{Effect, ThreadRef};
-use crate::session::{Component, Cx, HELD_KEY, Request, Requests, Session, card};
-use crate::widgets::canvas::Canvas;
+use crate::session::{Cx, HELD_KEY, Request, Requests, Session};
 use crate::widgets::form::FormScroll;
 use jiff::Timestamp;
 use runtail_api::{ApiError, LoadedThread, RunStart, StartError, StartGuard};
@@ -380,51 +377,6 @@ impl Threads {
                     .any(|at| card.questions[*at] == kept.question)
         };
         self.answer_drafts.retain(|kept| !is_answered(kept));
-    }
-}
-
-impl Component for AnswerCard {
-    fn framed_keys(&self, cx: &Cx<'_>) -> Vec<&'static str> {
-        card::framed_keys(cx, &self.keys(), true)
-    }
-
-    fn context(&self) -> Context {
-        Context::Answer
-    }
-
-    fn action(&mut self, _cx: &Cx<'_>, _action: Action) -> Requests {
-        Requests::none()
-    }
-
-    fn key(&mut self, cx: &Cx<'_>, key: Key) -> Option<Requests> {
-        Some(self.on_key(cx, key))
-    }
-
-    fn paste(&mut self, _cx: &Cx<'_>, text: &str) {
-        self.paste_text(text);
-    }
-
-    fn on_edited(&mut self, text: &str) {
-        self.set_text(text);
-    }
-
-    fn on_drawn(&mut self) -> bool {
-        self.is_editable()
-    }
-
-    fn relayout(&mut self, cx: &Cx<'_>) {
-        self.watch(cx);
-        let framed = cx.session.overlay_area();
-        let drawn = self.lines(framed.w.into());
-        self.scroll.clamp(&drawn, self.focus, framed.h.into());
-    }
-
-    fn profile(&self) -> Option<&str> {
-        Some(&self.thread.server.profile)
-    }
-
-    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
-        answer_view::answer(self, cx, canvas)
     }
 }
 
