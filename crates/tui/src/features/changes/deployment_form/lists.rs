@@ -144,8 +144,9 @@ impl DeploymentForm {
                 Ok(listing) => rows_of(listing.clone(), integration),
                 Err(error) => failure("integrations", error, "id"),
             };
-            // There is nothing to choose from.
+            // There is nothing to choose from. A document that is shown instead of the form may have changed meanwhile.
             if let [only] = self.integrations.all()
+                && self.is_shown
                 && self.values.get(INTEGRATION).is_empty()
             {
                 let only = only.value.clone();
