@@ -1,4 +1,4 @@
-//! The frame of a card: a form over the whole width, as high as its lines, with its keys in the lower edge.
+//! Cards: forms over the whole width, as high as their lines, with their keys in the lower edge of the frame.
 
 use super::form::FormKeys;
 use super::msg::ServerRef;
@@ -14,10 +14,13 @@ use runtail_core::text;
 
 /// A form of an agent server that covers the panes. It takes all keys.
 pub trait FormCard: FormKeys {
+    /// The context of its keys.
     const CONTEXT: Context;
 
+    /// Returns its agent server.
     fn server(&self) -> &ServerRef;
 
+    /// Returns the title of its frame.
     fn title(&self, cx: &Cx<'_>) -> String;
 
     /// Returns the ids of its keys with their labels, most useful first. Keys without an id are typed.
@@ -26,8 +29,10 @@ pub trait FormCard: FormKeys {
     /// Returns its lines for a screen.
     fn drawn(&self, cx: &Cx<'_>) -> FormLines;
 
+    /// Returns its visible part.
     fn scroll(&self) -> &FormScroll<Self::Stop>;
 
+    /// Returns its visible part, to scroll it.
     fn scroll_mut(&mut self) -> &mut FormScroll<Self::Stop>;
 
     /// Handles a key. Only the card's own keys, and keys that a text field doesn't accept, are not typed.

@@ -57,6 +57,7 @@ pub struct FormScroll<S> {
 }
 
 impl<S: PartialEq> FormScroll<S> {
+    /// Creates the window at the first line.
     pub fn new(has_pages: bool) -> FormScroll<S> {
         FormScroll {
             top: 0,
@@ -296,6 +297,7 @@ impl FormDraft {
         }
     }
 
+    /// Returns the field at a place, to change it.
     pub fn field_mut(&mut self, (n, inner): Spot) -> Option<(&mut FormField, &mut FieldDraft)> {
         let (field, draft) = (self.form.fields.get_mut(n)?, self.fields.get_mut(n)?);
         match inner {
@@ -389,4 +391,33 @@ pub fn choose(choice: &mut Option<usize>, count: usize, is_yes_or_no: bool, key:
         },
     };
     std::mem::replace(choice, next) != next
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_leads_to_the_field_with_that_name() {
+        let field = |name| FormField::new(name, FieldKind::Text, "");
+        let inner = Form {
+            title: None,
+            fields: vec![field("b")],
+        };
+        let object = FormField::new("a", FieldKind::Object(Box::new(inner)), "");
+        let mut draft = FormDraft::of(Form {
+            title: None,
+            fields: vec![field("to"), field("total"), field("x.y"), object],
+        });
+        assert_eq!(draft.position("total"), Some((1, None)));
+        assert_eq!(draft.position("x.y"), Some((2, None)));
+        assert_eq!(
+            draft.position("a.b"),
+            Some((3, None)),
+            "the object is folded"
+        );
+        draft.fields[3].is_open = true;
+        assert_eq!(draft.position("a.b"), Some((3, Some(0))));
+        assert_eq!(draft.position("tot"), None);
+    }
 }

@@ -71,6 +71,7 @@ impl Part {
 }
 
 impl FormLines {
+    /// Creates no lines of this width.
     pub fn new(width: usize) -> FormLines {
         FormLines {
             width,
