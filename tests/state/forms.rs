@@ -182,6 +182,16 @@ fn form_and_document_are_one_draft() {
 }
 
 #[test]
+fn late_list_does_not_overwrite_a_document_that_is_typed() {
+    let mut dash = Dash::new(TWO, (140, 40));
+    let effects = dash.keys("a<Right>");
+    dash.keys("<ctrl-t>route_through_gateway = true<Enter>");
+    let typed = dash.document();
+    answer(&mut dash, effects);
+    assert_eq!(dash.document(), typed);
+}
+
+#[test]
 fn fields_of_another_source_are_kept_aside() {
     let mut dash = filled((140, 40));
     press(&mut dash, "<BackTab><BackTab><BackTab><Right>");

@@ -173,6 +173,20 @@ impl Form {
 }
 
 impl Field {
+    /// Creates an optional field without a description or a default.
+    pub fn new(name: &str, kind: FieldKind, rule: &str) -> Field {
+        Field {
+            name: name.into(),
+            description: None,
+            kind,
+            is_required: false,
+            is_nullable: false,
+            initial: None,
+            keeps_empty: false,
+            rule: rule.into(),
+        }
+    }
+
     fn of_schema(root: &Value, name: &str, schema: &Value, is_required: bool) -> Field {
         // A default and a description may stand beside a reference.
         let outer = schema;
@@ -255,16 +269,7 @@ impl Field {
         };
         // That a text is a text needs no words.
         let rule = if kind == FieldKind::Json { "JSON" } else { "" };
-        Field {
-            name: name.into(),
-            description: None,
-            kind,
-            is_required: false,
-            is_nullable: false,
-            initial: None,
-            keeps_empty: false,
-            rule: rule.into(),
-        }
+        Field::new(name, kind, rule)
     }
 
     /// A field that can show a value: one of another type than expected is edited as JSON, and not lost.

@@ -1,11 +1,99 @@
-//! The frame of a card: a form over the whole width, as high as its lines, with its keys in the lower edge.
+//! Cards: forms over the whole width, as high as their lines, with their keys in the lower edge of the frame.
 
-use super::Cx;
+use super::form::FormKeys;
+use super::msg::ServerRef;
+use super::{Component, Cx, Requests};
+use crate::input::action::{Action, Context};
+use crate::input::key::Key;
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
+use crate::widgets::form::FormScroll;
 use crate::widgets::form_lines::FormLines;
 use crate::widgets::line::Line;
 use runtail_core::text;
+
+/// A form of an agent server that covers the panes. It takes all keys.
+pub trait FormCard: FormKeys {
+    /// The context of its keys.
+    const CONTEXT: Context;
+
+    /// Returns its agent server.
+    fn server(&self) -> &ServerRef;
+
+    /// Returns the title of its frame.
+    fn title(&self, cx: &Cx<'_>) -> String;
+
+    /// Returns the ids of its keys with their labels, most useful first. Keys without an id are typed.
+    fn keys(&self) -> Vec<(&'static str, String)>;
+
+    /// Returns its lines for a screen.
+    fn drawn(&self, cx: &Cx<'_>) -> FormLines;
+
+    /// Returns its visible part.
+    fn scroll(&self) -> &FormScroll<Self::Stop>;
+
+    /// Returns its visible part, to scroll it.
+    fn scroll_mut(&mut self) -> &mut FormScroll<Self::Stop>;
+
+    /// Handles a key. Only the card's own keys, and keys that a text field doesn't accept, are not typed.
+    fn act(&mut self, cx: &Cx<'_>, action: Option<Action>, key: Key) -> Requests;
+
+    /// Prepares the next frame.
+    fn refresh(&mut self, _cx: &Cx<'_>) {}
+}
+
+impl<F: FormCard> Component for F {
+    fn framed_keys(&self, cx: &Cx<'_>) -> Vec<&'static str> {
+        framed_keys(cx, &self.keys(), self.scroll().has_pages)
+    }
+
+    fn context(&self) -> Context {
+        F::CONTEXT
+    }
+
+    fn action(&mut self, _cx: &Cx<'_>, _action: Action) -> Requests {
+        Requests::none()
+    }
+
+    fn key(&mut self, cx: &Cx<'_>, key: Key) -> Option<Requests> {
+        Some(self.act(cx, cx.session.keymap.action(F::CONTEXT, key), key))
+    }
+
+    fn paste(&mut self, _cx: &Cx<'_>, text: &str) {
+        self.paste_text(text);
+    }
+
+    fn on_edited(&mut self, text: &str) {
+        self.set_text(text);
+    }
+
+    fn on_drawn(&mut self) -> bool {
+        self.is_editable()
+    }
+
+    fn relayout(&mut self, cx: &Cx<'_>) {
+        self.refresh(cx);
+        let (drawn, focus) = (self.drawn(cx), *self.focus());
+        let height = cx.session.overlay_area().h;
+        self.scroll_mut().clamp(&drawn, focus, height.into());
+    }
+
+    fn profile(&self) -> Option<&str> {
+        Some(&self.server().profile)
+    }
+
+    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+        let card = Card {
+            profile: &self.server().profile,
+            title: self.title(cx),
+            keys: self.keys(),
+            lines: &self.drawn(cx),
+            top: self.scroll().top,
+            has_pages: self.scroll().has_pages,
+        };
+        draw(cx, canvas, &card)
+    }
+}
 
 /// A card to draw.
 pub struct Card<'a> {

@@ -10,6 +10,7 @@ pub mod cure;
 pub mod destination;
 pub mod effect;
 pub mod first_run;
+pub mod form;
 pub mod loaded;
 pub mod msg;
 pub mod page;

@@ -1,7 +1,7 @@
 //! The lines of a form: fields, choices, and boxes for longer texts.
 
-use super::form::FieldDraft;
-use super::line::{Line, Tone, wrap};
+use super::form::{FieldDraft, FormDraft, Spot};
+use super::line::{Line, Tone, marked, wrap};
 use super::text_area_view::{shown_line, skip_columns};
 use super::text_input::TextInput;
 use runtail_core::model::{FieldKind, FormField};
@@ -27,6 +27,8 @@ const DESCRIPTION: usize = 400;
 /// The lines of a form, with what has the focus.
 #[derive(Debug, Default)]
 pub struct FormLines {
+    /// The columns for a line.
+    pub width: usize,
     pub lines: Vec<Line>,
     /// The range of lines with the focus.
     pub focus: (usize, usize),
@@ -41,10 +43,45 @@ pub struct Part {
     pub cursor: Option<(usize, usize)>,
 }
 
+impl From<Vec<Line>> for Part {
+    fn from(lines: Vec<Line>) -> Part {
+        Part {
+            lines,
+            cursor: None,
+        }
+    }
+}
+
+impl From<Line> for Part {
+    fn from(line: Line) -> Part {
+        vec![line].into()
+    }
+}
+
+impl Part {
+    /// Adds a note to the first line, or below it if there is no room.
+    pub fn note(&mut self, said: &str, indent: usize, width: usize) {
+        match self.lines.first_mut() {
+            Some(line) if line.width() + text::width(said) + NOTE <= width => {
+                line.push_dim(&format!("   {said}"));
+            }
+            _ => self.lines.extend(indented(Tone::Dim, indent, said, width)),
+        }
+    }
+}
+
 impl FormLines {
+    /// Creates no lines of this width.
+    pub fn new(width: usize) -> FormLines {
+        FormLines {
+            width,
+            ..FormLines::default()
+        }
+    }
+
     /// Adds lines, and records their position if they have the focus.
-    pub fn add(&mut self, is_focused: bool, part: Part) {
-        let from = self.lines.len();
+    pub fn add(&mut self, is_focused: bool, part: impl Into<Part>) {
+        let (part, from) = (part.into(), self.lines.len());
         self.lines.extend(part.lines);
         if is_focused {
             self.focus = (from, self.lines.len());
@@ -53,23 +90,107 @@ impl FormLines {
             }
         }
     }
+
+    /// Adds an empty line.
+    pub fn blank(&mut self) {
+        self.lines.push(Line::new());
+    }
+
+    /// Adds a text that is wrapped.
+    pub fn say(&mut self, tone: Tone, said: &str) {
+        self.lines.extend(indented(tone, 0, said, self.width));
+    }
+
+    /// Adds a text that is wrapped behind a mark of two columns.
+    pub fn marked(&mut self, mark: (Tone, &str), tone: Tone, said: &str) {
+        self.lines.extend(marked(mark, tone, said, self.width));
+    }
+
+    /// Adds a text at the right of the last line if there is room. Returns whether there is.
+    pub fn beside(&mut self, said: &str) -> bool {
+        let columns = text::width(said) + 2;
+        let last = self.lines.last_mut();
+        let Some(last) = last.filter(|last| last.width() + columns <= self.width) else {
+            return false;
+        };
+        *last = std::mem::take(last).right(Tone::Dim, said);
+        true
+    }
+
+    /// Adds a field without those of an object.
+    pub fn field(
+        &mut self,
+        look: &FormLook<'_>,
+        is_focused: bool,
+        (field, draft): (&FormField, &FieldDraft),
+        notes: &FieldNotes,
+    ) {
+        let drawn = FieldLook {
+            width: self.width,
+            look,
+            is_focused,
+            notes,
+        };
+        let mut part = drawn.field(field, draft);
+        if is_focused && draft.inner.is_some() {
+            let hint = "⏎ opens its form, the editor key its JSON";
+            part.lines
+                .extend(indented(Tone::Dim, look.names + 3, hint, self.width));
+        }
+        self.add(is_focused, part);
+    }
+
+    /// Adds the fields of a form, with those of its unfolded objects. `notes`: what is said about a field.
+    pub fn form(
+        &mut self,
+        form: &FormDraft,
+        look: &FormLook<'_>,
+        focus: Option<Spot>,
+        notes: impl Fn(Spot, &FormField, &FieldDraft) -> FieldNotes,
+    ) {
+        for spot in form.spots() {
+            let Some((field, draft)) = form.field(spot) else {
+                continue;
+            };
+            let look = match spot.1 {
+                None => *look,
+                Some(_) => FormLook {
+                    indent: "  ",
+                    ..*look
+                },
+            };
+            let notes = notes(spot, field, draft);
+            self.field(&look, focus == Some(spot), (field, draft), &notes);
+        }
+    }
+}
+
+/// How the fields of a form are drawn.
+#[derive(Debug, Clone, Copy)]
+pub struct FormLook<'a> {
+    /// The columns of a name.
+    pub names: usize,
+    pub indent: &'a str,
+    /// Whether rules and descriptions are shown; those of the field with the focus always are.
+    pub has_hints: bool,
+}
+
+/// What is said about a field.
+#[derive(Debug, Default)]
+pub struct FieldNotes {
+    pub problem: Option<String>,
+    /// Its original value in words, if it was changed.
+    pub changed: Option<String>,
+    /// Whether the thread's state has a value that stays if the field is left empty.
+    pub is_kept: bool,
 }
 
 /// How a field is drawn.
-#[derive(Debug, Clone, Copy)]
-pub struct FieldLook<'a> {
-    pub width: usize,
-    /// The columns of its name.
-    pub names: usize,
-    pub indent: &'a str,
-    pub is_focused: bool,
-    pub problem: Option<&'a str>,
-    /// Its original value in words, if it was changed.
-    pub changed: Option<&'a str>,
-    /// Whether the thread's state has a value that stays if the field is left empty.
-    pub is_kept: bool,
-    /// Whether its rule and its description are shown.
-    pub has_hints: bool,
+struct FieldLook<'a> {
+    width: usize,
+    look: &'a FormLook<'a>,
+    is_focused: bool,
+    notes: &'a FieldNotes,
 }
 
 /// Returns the mark before a line, which shows the focus.
@@ -82,14 +203,13 @@ pub fn mark(is_focused: bool) -> Line {
 }
 
 impl FieldLook<'_> {
+    fn has_hints(&self) -> bool {
+        self.look.has_hints || self.is_focused
+    }
+
     fn label(&self, field: &FormField) -> Line {
-        let mut line = mark(self.is_focused);
-        line.push_plain(self.indent);
-        let star = if field.is_required && !field.is_nullable && !self.is_kept {
-            " *"
-        } else {
-            ""
-        };
+        let is_demanded = field.is_required && !field.is_nullable && !self.notes.is_kept;
+        let star = if is_demanded { " *" } else { "" };
         let name = if field.name.is_empty() {
             "answer".to_string()
         } else {
@@ -100,11 +220,10 @@ impl FieldLook<'_> {
         } else {
             Tone::Dim
         };
-        line.push(
-            tone,
-            &format!("{} ", padded(&text::fit(&name, self.names), self.names)),
-        );
-        line
+        let names = self.look.names;
+        mark(self.is_focused)
+            .with_plain(self.look.indent)
+            .with(tone, &format!("{} ", fitted(&name, names)))
     }
 
     /// Returns the lines of a field, without those of the fields of an object.
@@ -136,16 +255,11 @@ impl FieldLook<'_> {
                     let label = value
                         .as_str()
                         .map_or_else(|| value.to_string(), str::to_string);
-                    let mut choice = Line::new();
-                    option(&mut choice, draft.choice == Some(n), text::head(&label, 40));
-                    choice
+                    let label = text::head(&label, 40).to_string();
+                    (draft.choice == Some(n), label)
                 };
-                more = flow(
-                    line,
-                    before,
-                    values.iter().enumerate().map(choice).collect(),
-                    self.width,
-                );
+                let options = values.iter().enumerate().map(choice);
+                more = choices(line, before, options, self.width);
                 line = more.remove(0);
             }
             FieldKind::Object(_) => {
@@ -169,23 +283,14 @@ impl FieldLook<'_> {
                     FIELD
                 };
                 let room = widest.min(self.width.saturating_sub(before + 4)).max(4);
-                let (shown, column) = one_line(&draft.text, room, self.is_focused);
-                let frame = if self.is_focused {
-                    Tone::Accent
-                } else {
-                    Tone::Dim
-                };
-                let tone = if self.changed.is_some() {
+                let tone = if self.notes.changed.is_some() {
                     Tone::Strong
                 } else {
                     Tone::Plain
                 };
-                line.push(frame, "[ ");
-                line.push(tone, &padded(&shown, room));
-                line.push(frame, " ]");
-                cursor = column
-                    .filter(|_| self.is_focused)
-                    .map(|column| (0, before + 2 + column));
+                let part = framed(line, tone, &draft.text, room, self.is_focused);
+                (cursor, more) = (part.cursor, part.lines);
+                line = more.remove(0);
             }
         }
         Part {
@@ -203,22 +308,27 @@ impl FieldLook<'_> {
         field: &FormField,
     ) -> Vec<Line> {
         let mut notes = Line::new();
-        if let Some(problem) = self.problem {
+        let FieldNotes {
+            problem,
+            changed,
+            is_kept,
+        } = self.notes;
+        if let Some(problem) = problem {
             notes.push_bad("   ✗ ");
             notes.push_plain(problem);
         }
-        if let Some(changed) = self.changed {
+        if let Some(changed) = changed {
             notes.push_dim(&format!("   {changed}"));
         }
-        if self.has_hints && !field.rule.is_empty() && self.changed.is_none() {
-            let rule = if self.is_kept {
+        if self.has_hints() && !field.rule.is_empty() && changed.is_none() {
+            let rule = if *is_kept {
                 field.rule.replace(REQUIRED, FROM_STATE)
             } else {
                 field.rule.clone()
             };
             notes.push_dim(&format!("   {rule}"));
         }
-        if let Some(description) = field.description.as_ref().filter(|_| self.has_hints) {
+        if let Some(description) = field.description.as_ref().filter(|_| self.has_hints()) {
             notes.push_dim(&format!("   {}", text::head(description, DESCRIPTION)));
         }
         if more.is_empty() && line.width() + notes.width() <= self.width {
@@ -228,19 +338,15 @@ impl FieldLook<'_> {
         let mut lines = vec![line];
         lines.append(&mut more);
         let text = notes.text();
-        let tone = if self.problem.is_some() {
+        let tone = if problem.is_some() {
             Tone::Bad
         } else {
             Tone::Dim
         };
-        let indent = before.min(self.width / 2);
-        let wrapped = wrap(text.trim_start(), self.width.saturating_sub(indent).max(8));
-        let wrapped = if text.is_empty() { Vec::new() } else { wrapped };
-        lines.extend(
-            wrapped
-                .iter()
-                .map(|part| Line::of(tone, &format!("{}{part}", " ".repeat(indent)))),
-        );
+        if !text.is_empty() {
+            let indent = before.min(self.width / 2);
+            lines.extend(indented(tone, indent, text.trim_start(), self.width));
+        }
         lines
     }
 
@@ -255,7 +361,7 @@ impl FieldLook<'_> {
             self.is_focused,
         );
         // The hint stays while a text is typed, so that nothing below it moves.
-        if self.problem.is_some() || self.has_hints {
+        if self.notes.problem.is_some() || self.has_hints() {
             let blank = Line::plain(&" ".repeat(left.saturating_sub(NOTE)));
             part.lines
                 .extend(self.with_notes(blank, Vec::new(), left, field));
@@ -269,7 +375,7 @@ pub fn text_box(label: Line, width: usize, typed: &TextInput, is_focused: bool) 
     let frame = if is_focused { Tone::Accent } else { Tone::Dim };
     let left = label.width();
     let room = width.saturating_sub(left + FRAME).clamp(8, BOX);
-    let (row, col) = typed.cursor();
+    let (row, _) = typed.cursor();
     let lines = typed.lines();
     let height = lines.len().clamp(1, BOX_LINES);
     let top = (row + 1).saturating_sub(height);
@@ -277,18 +383,8 @@ pub fn text_box(label: Line, width: usize, typed: &TextInput, is_focused: bool) 
     let edge = "─".repeat(room + 2);
     let mut shown = vec![label.with(frame, &format!("┌{edge}┐"))];
     let mut cursor = None;
-    for (n, line) in lines.iter().enumerate().skip(top).take(height) {
-        let is_here = n == row;
-        let column = text::width(&shown_line(
-            line.get(..col.min(line.len())).unwrap_or_default(),
-        ));
-        let shift = if is_here {
-            (column + 1).saturating_sub(room)
-        } else {
-            0
-        };
-        let (rest, skipped) = skip_columns(&shown_line(line), shift);
-        let visible = text::fit(&rest, room).into_owned();
+    for n in top..(top + height).min(lines.len()) {
+        let (visible, column) = row_of(typed, n, room, true);
         shown.push(
             margin
                 .clone()
@@ -296,8 +392,8 @@ pub fn text_box(label: Line, width: usize, typed: &TextInput, is_focused: bool) 
                 .with_plain(&padded(&visible, room))
                 .with(frame, " │"),
         );
-        if is_here && is_focused {
-            cursor = Some((shown.len() - 1, left + 2 + column.saturating_sub(skipped)));
+        if let Some(column) = column.filter(|_| is_focused) {
+            cursor = Some((shown.len() - 1, left + 2 + column));
         }
     }
     shown.push(margin.clone().with(frame, &format!("└{edge}┘")));
@@ -310,13 +406,97 @@ pub fn text_box(label: Line, width: usize, typed: &TextInput, is_focused: bool) 
     }
 }
 
+/// Returns a row of a text, and the column of the cursor if it is there. `follows`: whether a long row is shifted to show the cursor.
+pub fn row_of(
+    typed: &TextInput,
+    row: usize,
+    room: usize,
+    follows: bool,
+) -> (String, Option<usize>) {
+    let (at, col) = typed.cursor();
+    let line = typed.lines().get(row).map_or("", String::as_str);
+    let is_here = follows && at == row;
+    let before = line.get(..col).filter(|_| is_here).unwrap_or_default();
+    let column = text::width(&shown_line(before));
+    let (rest, skipped) = skip_columns(&shown_line(line), (column + 1).saturating_sub(room));
+    (
+        text::fit(&rest, room).into_owned(),
+        is_here.then(|| column.saturating_sub(skipped)),
+    )
+}
+
+/// Wraps a text behind blanks.
+pub fn indented(
+    tone: Tone,
+    indent: usize,
+    said: &str,
+    width: usize,
+) -> impl Iterator<Item = Line> + use<> {
+    let lines = wrap(said, width.saturating_sub(indent)).into_iter();
+    lines.map(move |part| Line::of(tone, &format!("{}{part}", " ".repeat(indent))))
+}
+
 /// Wraps a problem behind an indent.
-pub fn problem_lines(indent: &str, problem: &str, width: usize) -> Vec<Line> {
-    let lines = wrap(problem, width.saturating_sub(indent.len() + 2).max(8));
-    let mark = |i: usize| if i == 0 { "✗ " } else { "  " };
-    let line =
-        |(i, part): (usize, &String)| Line::bad(&format!("{indent}{}", mark(i))).with_plain(part);
-    lines.iter().enumerate().map(line).collect()
+pub fn problem_lines(indent: usize, problem: &str, width: usize) -> Vec<Line> {
+    let lines = marked(
+        (Tone::Bad, "✗ "),
+        Tone::Plain,
+        problem,
+        width.saturating_sub(indent),
+    );
+    let indented = lines.into_iter().map(|line| {
+        let mut all = Line::bad(&" ".repeat(indent));
+        all.left.extend(line.left);
+        all
+    });
+    indented.collect()
+}
+
+/// Returns a line with the text of an input in a frame after it.
+pub fn framed(line: Line, tone: Tone, typed: &TextInput, room: usize, is_focused: bool) -> Part {
+    let (shown, column) = one_line(typed, room, is_focused);
+    let before = line.width() + 2;
+    Part {
+        lines: vec![in_frame(
+            line,
+            tone,
+            &padded(&shown, room),
+            is_focused,
+            " ]",
+        )],
+        cursor: column.map(|column| (0, before + column)),
+    }
+}
+
+/// Adds a text in a frame to a line. `end`: the end of the frame.
+pub fn in_frame(line: Line, tone: Tone, shown: &str, is_focused: bool, end: &str) -> Line {
+    let frame = if is_focused { Tone::Accent } else { Tone::Dim };
+    line.with(frame, "[ ").with(tone, shown).with(frame, end)
+}
+
+/// Adds the mark of an option that is on or off.
+pub fn checkbox(line: &mut Line, is_on: bool) {
+    let (tone, mark) = if is_on {
+        (Tone::Accent, "[x] ")
+    } else {
+        (Tone::Dim, "[ ] ")
+    };
+    line.push(tone, mark);
+}
+
+/// Returns a label with the options of a choice after it, each with whether it is chosen.
+pub fn choices(
+    label: Line,
+    indent: usize,
+    options: impl IntoIterator<Item = (bool, impl AsRef<str>)>,
+    width: usize,
+) -> Vec<Line> {
+    let options = options.into_iter().map(|(is_chosen, name)| {
+        let mut line = Line::new();
+        option(&mut line, is_chosen, name.as_ref());
+        line
+    });
+    flow(label, indent, options.collect(), width)
 }
 
 /// Adds an option of a choice.
@@ -386,6 +566,11 @@ pub fn one_line(typed: &TextInput, room: usize, is_focused: bool) -> (String, Op
         text::fit(&rest, room).into_owned(),
         Some(at.saturating_sub(skipped)),
     )
+}
+
+/// Cuts a text, or fills it with blanks, to a width.
+pub fn fitted(text: &str, width: usize) -> String {
+    padded(&text::fit(text, width), width)
 }
 
 /// Fills a text with blanks to a width.

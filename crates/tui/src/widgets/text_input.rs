@@ -35,6 +35,17 @@ pub struct Problem {
     pub message: String,
 }
 
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Problem {
+            line,
+            column,
+            message,
+        } = self;
+        write!(f, "line {line}, column {column}: {message}")
+    }
+}
+
 /// A text with a cursor and a history of edits.
 #[derive(Clone)]
 pub struct TextInput {

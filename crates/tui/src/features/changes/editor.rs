@@ -1,10 +1,11 @@
 //! The document editor. All created or changed objects are edited as documents, validated while you type.
 
-use super::deployment_form::{DeploymentForm, Done};
+use super::deployment_form::DeploymentForm;
 use super::{Changes, resource_documents, view};
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
 use crate::session::card;
+use crate::session::form::FormKeys;
 use crate::session::msg::Effect;
 use crate::session::subject::Subject;
 use crate::session::{Component, Cx, Request, Requests, Route, Session};
@@ -190,11 +191,14 @@ impl Editor {
         self.form.as_deref_mut().filter(|form| form.is_shown)
     }
 
-    /// Applies what a key changed in the form to the document.
-    fn apply_form(&mut self, done: Done) -> Requests {
-        let Some(form) = self.form.as_deref_mut().filter(|_| done.is_changed) else {
-            return done.requests;
+    /// Writes changed fields of the form into the document.
+    pub fn take_form(&mut self) {
+        let Some(form) = self.form.as_deref_mut() else {
+            return;
         };
+        if !std::mem::take(&mut form.is_changed) {
+            return;
+        }
         if let Subject::CreateDeployment { profile } = &mut self.subject {
             *profile = form.profile.clone();
         }
@@ -205,15 +209,6 @@ impl Editor {
             Err(error) => (form.is_shown, form.why_document) = (false, Some(error.message)),
         }
         self.check();
-        done.requests
-    }
-
-    /// Writes the fields of the form into the document, after they changed without a key.
-    pub fn take_form(&mut self) {
-        drop(self.apply_form(Done {
-            is_changed: true,
-            requests: Requests::none(),
-        }));
     }
 
     /// Switches between form and document.
@@ -253,18 +248,6 @@ impl Editor {
         let (row, col) = self.text.cursor();
         self.text.set_text(text);
         self.text.set_cursor(row, col);
-        self.check();
-    }
-
-    /// Handles a key that no action handled.
-    pub fn key(&mut self, key: Key) {
-        self.text.key(key);
-        self.check();
-    }
-
-    /// Inserts pasted text.
-    pub fn paste(&mut self, text: &str) {
-        self.text.insert(text);
         self.check();
     }
 
@@ -325,10 +308,20 @@ impl Editor {
     }
 
     /// Goes to the first field of the form that has a problem, if any has one.
-    fn first_form_problem(&mut self, cx: &Cx<'_>) -> Option<Requests> {
+    fn form_problem(&mut self, cx: &Cx<'_>) -> Option<Requests> {
         let form = self.shown_form()?;
-        let (stop, why) = form.first_problem(cx)?;
-        form.go_to_problem(stop);
+        let why = match form.end_secret() {
+            true => {
+                let (stop, why) = form.first_problem(cx)?;
+                form.go_to_problem(stop);
+                why
+            }
+            false => {
+                let typed = form.typed_secret.as_ref();
+                let why = typed.and_then(|(_, why)| why.as_deref());
+                format!("Secrets: {}", why.unwrap_or_default())
+            }
+        };
         Some(Requests::error(format!("{why} Nothing was sent.")))
     }
 
@@ -444,70 +437,43 @@ impl Component for Editor {
         let action = cx.session.keymap.action(Context::Editor, key);
         Some(match action {
             Some(Action::Preview) => {
-                if let Some(form) = self.shown_form() {
-                    let (is_ended, is_changed) = form.end_secret();
-                    let why = form
-                        .typed_secret
-                        .as_ref()
-                        .and_then(|(_, why)| why.clone())
-                        .unwrap_or_default();
-                    let requests = self.apply_form(Done {
-                        is_changed,
-                        requests: Requests::none(),
-                    });
-                    if !is_ended {
-                        return Some(requests.and(Request::Notify(
-                            true,
-                            format!("Secrets: {why} Nothing was sent."),
-                        )));
-                    }
-                }
-                match self.first_form_problem(cx) {
-                    Some(requests) => requests,
-                    None => self.preview(),
-                }
+                let problem = self.form_problem(cx);
+                self.take_form();
+                problem.unwrap_or_else(|| self.preview())
             }
             Some(Action::Back) if self.shown_form().is_some_and(DeploymentForm::leave_secret) => {
                 Requests::none()
             }
             Some(Action::Back) => Request::Close.into(),
             Some(Action::Form) if self.form.is_some() => self.toggle_form(cx.session),
-            Some(action @ (Action::NextField | Action::PrevField))
-                if self.shown_form().is_some() =>
-            {
-                let done = match (self.shown_form(), action) {
-                    (Some(form), Action::NextField) => form.next_field(cx),
-                    (Some(form), _) => form.step(cx, -1),
-                    (None, _) => Done::default(),
-                };
-                self.apply_form(done)
-            }
             Some(Action::StartOver) => {
                 self.start_over();
                 Requests::none()
             }
             Some(Action::EditOutside) => Effect::EditOutside(self.text.text()).into(),
-            action => match action.and_then(Requests::while_typing) {
-                Some(requests) => requests,
-                None => match self.shown_form().map(|form| form.key(cx, key)) {
-                    Some(done) => self.apply_form(done),
-                    None => {
-                        Editor::key(self, key);
-                        Requests::none()
-                    }
-                },
+            _ => match self.shown_form() {
+                Some(form) => {
+                    let mut requests = form.form_key(action, key);
+                    requests.extend(form.request_lists(cx.session));
+                    self.take_form();
+                    requests
+                }
+                None => action.and_then(Requests::while_typing).unwrap_or_else(|| {
+                    self.text.key(key);
+                    self.check();
+                    Requests::none()
+                }),
             },
         })
     }
 
     fn paste(&mut self, _cx: &Cx<'_>, text: &str) {
-        match self.shown_form().map(|form| form.paste(text)) {
-            Some(is_changed) => drop(self.apply_form(Done {
-                is_changed,
-                requests: Requests::none(),
-            })),
-            None => Editor::paste(self, text),
+        match self.shown_form() {
+            Some(form) => form.paste_text(text),
+            None => self.text.insert(text),
         }
+        self.take_form();
+        self.check();
     }
 
     fn framed_keys(&self, cx: &Cx<'_>) -> Vec<&'static str> {
@@ -533,8 +499,8 @@ impl Component for Editor {
 
     fn relayout(&mut self, cx: &Cx<'_>) {
         let problem = self.problem.as_ref().map(|problem| problem.message.clone());
-        if let Some(form) = self.form.as_deref_mut().filter(|form| form.is_shown) {
-            form.clamp(cx, &self.subject, problem.as_deref());
+        if let Some(form) = self.shown_form() {
+            form.relayout(cx, problem.as_deref());
         }
     }
 

@@ -23,10 +23,8 @@ pub struct InputDraft {
     written: Option<(String, FormDraft)>,
     /// Why the input can't be shown as a form.
     pub why_json: Option<String>,
-    /// The first syntax error of the JSON.
-    pub problem: Option<Problem>,
-    /// The value of the JSON, if it is valid.
-    parsed: Option<Value>,
+    /// The value of the JSON, or its first syntax error.
+    pub parsed: Result<Value, Problem>,
     /// What of the input breaks the schema: the path and the rule.
     broken: FieldProblems,
     /// Why the input can't be checked against the schema.
@@ -43,8 +41,7 @@ impl Default for InputDraft {
             as_json: true,
             written: None,
             why_json: None,
-            problem: None,
-            parsed: None,
+            parsed: Ok(Value::Null),
             broken: Vec::new(),
             unchecked: None,
             is_touched: false,
@@ -169,7 +166,6 @@ impl InputDraft {
             Some(Ok(filled)) => {
                 self.form = Some(filled);
                 self.as_json = false;
-                self.problem = None;
             }
             Some(Err(why)) => self.stay_json(value, why),
             None => self.write_json(Some(value)),
@@ -216,30 +212,15 @@ impl InputDraft {
             return Ok(());
         }
         let text = self.json.text();
-        if let Some((written, draft)) = self.written.take() {
-            if written == text {
-                self.form = Some(draft);
-                self.as_json = false;
-                self.problem = None;
-                return Ok(());
-            }
-            self.written = Some((written, draft));
-        }
-        let filled = match (&self.problem, &self.parsed) {
-            (None, Some(value)) => FormDraft::filled(&form.form, value),
-            (problem, _) => Err(match problem {
-                Some(problem) => format!(
-                    "line {}, column {}: {}",
-                    problem.line, problem.column, problem.message
-                ),
-                None => "it is not valid JSON".into(),
-            }),
+        let filled = match (&self.written, &self.parsed) {
+            (Some((written, draft)), _) if *written == text => Ok(draft.clone()),
+            (_, Ok(value)) => FormDraft::filled(&form.form, value),
+            (_, Err(problem)) => Err(problem.to_string()),
         };
         match filled {
             Ok(filled) => {
                 self.form = Some(filled);
                 self.as_json = false;
-                self.problem = None;
                 Ok(())
             }
             Err(why) => {
@@ -255,17 +236,12 @@ impl InputDraft {
     fn shown_value(&self, draft: &FormDraft) -> Value {
         let (mut value, problems) = draft.value();
         for (path, _) in &problems {
-            let name = path.split('.').next().unwrap_or_default();
-            let typed = draft
-                .form
-                .fields
-                .iter()
-                .zip(&draft.fields)
-                .find(|(field, _)| field.name == name);
-            if let (Some((_, typed)), Some(object)) = (typed, value.as_object_mut())
+            let spot = draft.position(path).map(|(n, _)| (n, None));
+            if let Some((field, typed)) = spot.and_then(|spot| draft.field(spot))
+                && let Some(object) = value.as_object_mut()
                 && typed.inner.is_none()
             {
-                object.insert(name.to_string(), typed.text.text().into());
+                object.insert(field.name.clone(), typed.text.text().into());
             }
         }
         value
@@ -274,24 +250,19 @@ impl InputDraft {
     /// Checks the syntax of the JSON, so that nothing else is ever sent.
     fn check(&mut self) {
         let text = self.json.text();
-        let parsed = exact_json::parse(&text);
-        self.parsed = parsed.as_ref().ok().cloned();
-        self.problem = match parsed {
-            Ok(_) => None,
-            Err(_) if text.trim().is_empty() => Some(Problem {
-                line: 1,
-                column: 1,
-                message: "type the input as JSON: {…}".into(),
-            }),
-            Err(why) => {
-                let (line, column) = why.place(&text);
-                Some(Problem {
-                    line,
-                    column,
-                    message: why.to_string(),
-                })
+        self.parsed = exact_json::parse(&text).map_err(|why| {
+            let is_empty = text.trim().is_empty();
+            let (line, column) = if is_empty { (1, 1) } else { why.place(&text) };
+            let message = match is_empty {
+                true => "type the input as JSON: {…}".into(),
+                false => why.to_string(),
+            };
+            Problem {
+                line,
+                column,
+                message,
             }
-        };
+        });
     }
 
     /// Returns the input.
@@ -299,23 +270,13 @@ impl InputDraft {
     /// # Errors
     /// The problems of its fields, or of the JSON, whose path is empty.
     pub fn value(&self) -> Result<Value, FieldProblems> {
-        if let Some(form) = self.form() {
-            let (value, problems) = form.value();
-            return if problems.is_empty() {
-                Ok(value)
-            } else {
-                Err(problems)
-            };
-        }
-        let problem = |p: &Problem| format!("line {}, column {}: {}", p.line, p.column, p.message);
-        match (&self.problem, &self.parsed) {
-            (None, Some(value)) => Ok(value.clone()),
-            (found, _) => Err(vec![(
-                String::new(),
-                found
-                    .as_ref()
-                    .map_or("it is not valid JSON".into(), problem),
-            )]),
+        match self.form().map(FormDraft::value) {
+            Some((value, problems)) if problems.is_empty() => Ok(value),
+            Some((_, problems)) => Err(problems),
+            None => match &self.parsed {
+                Ok(value) => Ok(value.clone()),
+                Err(problem) => Err(vec![(String::new(), problem.to_string())]),
+            },
         }
     }
 

@@ -13,13 +13,11 @@ mod tests;
 
 pub use keys::{Section, Stop};
 
-use crate::input::action::{Action, Context};
-use crate::input::key::Key;
+use crate::session::form::FormKeys;
 use crate::session::msg::{Effect, ServerRef, ThreadRef};
 use crate::session::run::{Origin, Warning, Where};
-use crate::session::{Component, Cx, Requests, Session, card};
-use crate::widgets::canvas::Canvas;
-use crate::widgets::form_lines::FormLines;
+use crate::session::{Cx, Requests, Session};
+use crate::widgets::form::FormScroll;
 use assistant::AssistantPick;
 use input::InputDraft;
 use options::OptionsDraft;
@@ -79,9 +77,7 @@ pub struct Composer {
     refused: Option<StartError>,
     /// Whether it was closed to start its run on a new thread.
     is_used: bool,
-    /// The first visible line, with the window and the focus at the last layout.
-    top: usize,
-    last_clamp: Option<(usize, Stop)>,
+    scroll: FormScroll<Stop>,
 }
 
 impl Composing {
@@ -152,8 +148,7 @@ impl Composer {
             is_sending: false,
             is_used: false,
             refused: None,
-            top: 0,
-            last_clamp: None,
+            scroll: FormScroll::new(false),
         };
         composer.assistant.offer(assistants);
         composer
@@ -246,7 +241,7 @@ impl Composer {
         };
         let was_json = self.input.as_json;
         // The focus stays while an assistant is searched or an option is set.
-        let is_in_input = matches!(self.focus, Stop::Json | Stop::Field(Section::Input, ..));
+        let is_in_input = self.is_in_input();
         self.input.set_schema(facts.input_schema.as_ref());
         self.options
             .set_context_schema(facts.context_schema.as_ref());
@@ -287,7 +282,7 @@ impl Composer {
     pub fn refused(&mut self, failed: StartError) {
         self.is_sending = false;
         self.refused = Some(failed);
-        self.top = 0;
+        self.scroll.top = 0;
         if let Some((option, _)) = self.refused_option() {
             self.shows_options = true;
             self.focus = self.stop_of(option);
@@ -344,75 +339,5 @@ impl Composer {
         };
         self.focus = self.first_input();
         Requests::info(said)
-    }
-
-    /// Scrolls the focus into view.
-    fn clamp(&mut self, cx: &Cx<'_>) {
-        let inner = cx.session.overlay_area();
-        let (height, drawn) = (usize::from(inner.h), self.lines(cx));
-        let FormLines {
-            lines,
-            focus: (from, to),
-            ..
-        } = drawn;
-        let now = (self.top, self.focus);
-        if self.last_clamp != Some(now) {
-            if to > self.top + height {
-                self.top = to - height;
-            }
-            self.top = if to <= height { 0 } else { self.top.min(from) };
-        }
-        self.top = self.top.min(lines.len().saturating_sub(height));
-        self.last_clamp = Some((self.top, self.focus));
-    }
-}
-
-impl Component for Composer {
-    fn framed_keys(&self, cx: &Cx<'_>) -> Vec<&'static str> {
-        card::framed_keys(cx, &self.keys(), false)
-    }
-
-    fn context(&self) -> Context {
-        Context::Composer
-    }
-
-    fn action(&mut self, _cx: &Cx<'_>, _action: Action) -> Requests {
-        Requests::none()
-    }
-
-    fn key(&mut self, cx: &Cx<'_>, key: Key) -> Option<Requests> {
-        Some(self.on_key(cx, key))
-    }
-
-    fn paste(&mut self, _cx: &Cx<'_>, text: &str) {
-        self.on_paste(text);
-    }
-
-    fn on_edited(&mut self, text: &str) {
-        self.set_text(text);
-    }
-
-    fn relayout(&mut self, cx: &Cx<'_>) {
-        self.clamp(cx);
-    }
-
-    fn profile(&self) -> Option<&str> {
-        Some(&self.server.profile)
-    }
-
-    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
-        let drawn = self.lines(cx);
-        card::draw(
-            cx,
-            canvas,
-            &card::Card {
-                profile: &self.server.profile,
-                title: self.title(cx),
-                keys: self.keys(),
-                lines: &drawn,
-                top: self.top,
-                has_pages: false,
-            },
-        )
     }
 }

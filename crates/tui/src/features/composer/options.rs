@@ -1,7 +1,7 @@
 //! The options of a run as fields: modes, strategy, breakpoints, and those that are rarely needed.
 
 use crate::input::key::{Code, Key};
-use crate::widgets::form::FieldDraft;
+use crate::widgets::form::{FieldDraft, FormDraft};
 use crate::widgets::text_input::TextInput;
 use runtail_core::model::{
     Conflict, Durability, FieldKind, Form, FormField, OptionProblem, RunOption, RunOptions,
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 /// The entry beside the modes that requests the events of subgraphs.
 pub const SUBGRAPHS: &str = "subgraphs";
 /// Options beside the modes, the strategy and the breakpoints.
-const RARE: [RunOption; 7] = [
+pub const RARE: [RunOption; 7] = [
     RunOption::RecursionLimit,
     RunOption::Delay,
     RunOption::Durability,
@@ -34,25 +34,32 @@ pub struct OptionsDraft {
     pub conflict: Conflict,
     pub before: TextInput,
     pub after: TextInput,
-    /// The rare options, with their fields.
-    pub rare: Vec<(RunOption, FormField, FieldDraft)>,
+    /// The form of the rare options.
+    pub rare: FormDraft,
 }
 
 impl Default for OptionsDraft {
     fn default() -> OptionsDraft {
-        let rare = RARE.map(|option| {
-            let field = field_of(option, None);
-            (option, field.clone(), FieldDraft::of(&field))
-        });
+        let rare = RARE.map(|option| field_of(option, None));
         OptionsDraft {
             modes: initial_modes(),
             mode_at: 0,
             conflict: Conflict::Reject,
             before: TextInput::line(""),
             after: TextInput::line(""),
-            rare: rare.to_vec(),
+            rare: FormDraft::of(Form {
+                title: None,
+                fields: rare.to_vec(),
+            }),
         }
     }
+}
+
+/// Returns the index of a rare option in their form.
+pub fn rare_index(option: RunOption) -> usize {
+    RARE.iter()
+        .position(|one| *one == option)
+        .unwrap_or_default()
 }
 
 fn initial_modes() -> Vec<(&'static str, bool)> {
@@ -92,49 +99,28 @@ fn field_of(option: RunOption, schema: Option<&Value>) -> FormField {
     } else {
         rule
     };
-    FormField {
-        name: option.name().into(),
-        description: None,
-        kind,
-        is_required: false,
-        is_nullable: false,
-        initial: None,
-        keeps_empty: false,
-        rule: rule.into(),
-    }
+    FormField::new(option.name(), kind, rule)
 }
 
 impl OptionsDraft {
     /// Shows the context as the form of this schema. A context that was typed is kept if it fits.
     pub fn set_context_schema(&mut self, schema: Option<&Value>) {
         let field = field_of(RunOption::Context, schema);
-        for (_, known, draft) in self
-            .rare
-            .iter_mut()
-            .filter(|(option, ..)| *option == RunOption::Context)
-        {
-            if known.kind == field.kind {
-                continue;
-            }
-            let value = draft.value(known).ok().flatten();
-            let filled = FormField {
-                initial: value.clone(),
-                ..field.clone()
-            };
-            *draft = match (&field.kind, &value) {
-                (FieldKind::Object(form), Some(value)) => {
-                    match crate::widgets::form::FormDraft::filled(form, value) {
-                        Ok(inner) => FieldDraft {
-                            inner: Some(Box::new(inner)),
-                            ..FieldDraft::default()
-                        },
-                        // It stays JSON.
-                        Err(_) => continue,
-                    }
-                }
-                _ => FieldDraft::of(&filled),
-            };
-            *known = field.clone();
+        let spot = (rare_index(RunOption::Context), None);
+        let Some((known, draft)) = self.rare.field_mut(spot) else {
+            return;
+        };
+        if known.kind == field.kind {
+            return;
+        }
+        let value = draft.value(known).ok().flatten();
+        let filled = match value {
+            Some(_) => FieldDraft::filled(&field, value.as_ref()),
+            None => Ok(FieldDraft::of(&field)),
+        };
+        // What doesn't fit stays JSON.
+        if let Ok(filled) = filled {
+            (*known, *draft) = (field, filled);
         }
     }
 
@@ -182,12 +168,12 @@ impl OptionsDraft {
             ..RunOptions::default()
         };
         let mut problems = Vec::new();
-        for (option, field, draft) in &self.rare {
+        for (option, field, draft) in self.rare() {
             let value = match draft.value(field) {
                 Ok(value) => value,
                 Err(broken) => {
                     problems.extend(broken.into_iter().map(|(path, rule)| OptionProblem {
-                        option: *option,
+                        option,
                         rule: if path.is_empty() {
                             rule
                         } else {
@@ -201,7 +187,7 @@ impl OptionsDraft {
             let number = value.as_u64();
             if matches!(option, RunOption::RecursionLimit | RunOption::Delay) && number.is_none() {
                 problems.push(OptionProblem {
-                    option: *option,
+                    option,
                     rule: "must be 0 or more".into(),
                 });
             }
@@ -267,7 +253,7 @@ impl OptionsDraft {
                 Some(names(typed).join(", ")).filter(|names| !names.is_empty()),
             );
         }
-        for (option, field, draft) in &self.rare {
+        for (option, field, draft) in self.rare() {
             set(
                 option.name(),
                 match draft.value(field) {
@@ -284,33 +270,24 @@ impl OptionsDraft {
         parts
     }
 
-    /// Handles a key on the modes.
+    /// Returns the rare options, with their fields.
+    fn rare(&self) -> impl Iterator<Item = (RunOption, &FormField, &FieldDraft)> {
+        let fields = self.rare.form.fields.iter().zip(&self.rare.fields);
+        let named = RARE.into_iter().zip(fields);
+        named.map(|(option, (field, draft))| (option, field, draft))
+    }
+
+    /// Handles a key that turns a choice: arrows move to another mode, Space turns it on or off.
     pub fn mode_key(&mut self, key: Key) {
         let count = self.modes.len();
         match key.code {
             Code::Left => self.mode_at = (self.mode_at + count - 1) % count,
             Code::Right => self.mode_at = (self.mode_at + 1) % count,
-            Code::Char(' ') => {
+            _ => {
                 let mode = &mut self.modes[self.mode_at];
                 mode.1 = !mode.1;
             }
-            _ => {}
         }
-    }
-
-    /// Handles a key on the strategy.
-    pub fn conflict_key(&mut self, key: Key) {
-        let all = Conflict::ALL;
-        let at = all
-            .iter()
-            .position(|one| *one == self.conflict)
-            .unwrap_or_default();
-        let by = match key.code {
-            Code::Left => all.len() - 1,
-            Code::Right | Code::Char(' ') => 1,
-            _ => return,
-        };
-        self.conflict = all[(at + by) % all.len()];
     }
 }
 

@@ -1,11 +1,11 @@
 //! What was rejected: an option by the server, or fields of the input by the graph in the thread's last run.
 
 use super::Composer;
-use super::start::below;
+use super::options::rare_index;
 use crate::session::Cx;
+use crate::widgets::form::is_at;
 use runtail_api::Kind;
 use runtail_core::model::{FieldKind, Form, RunOption, ThreadStatus, rejected_fields};
-use runtail_core::text;
 
 impl Composer {
     /// Returns the option that the server refused, and its rule.
@@ -50,33 +50,20 @@ impl Composer {
         let context = self
             .options
             .rare
-            .iter()
-            .find(|(option, ..)| *option == RunOption::Context);
-        let is_of_context = context.is_some_and(|(_, field, _)| match &field.kind {
-            FieldKind::Object(form) => has(form),
-            _ => false,
-        });
+            .field((rare_index(RunOption::Context), None));
+        let is_of_context = context
+            .is_some_and(|(field, _)| matches!(&field.kind, FieldKind::Object(form) if has(form)));
         !is_of_context && self.input.form().is_some_and(|draft| has(&draft.form))
     }
 
     /// Returns what the graph rejected at a field of the form, or below it.
     pub(super) fn rejected_at(&self, rejected: &[(String, String)], path: &str) -> Option<String> {
-        let is_own = |known: &str| {
-            known == path
-                || known
-                    .strip_prefix(path)
-                    .is_some_and(|rest| rest.starts_with('.'))
-        };
         let (known, rule) = rejected
             .iter()
-            .find(|(known, _)| is_own(known) && self.is_marked(known))?;
-        let of = match (
-            self.item_of(known).filter(|(list, _)| *list == path),
-            below(path, known),
-        ) {
-            (Some((_, item)), _) => format!("{item}: "),
-            (None, "") => String::new(),
-            (None, below) => format!("{}: ", text::seen(below, 40)),
+            .find(|(known, _)| is_at(known, path) && self.is_marked(known))?;
+        let of = match self.part_of(path, known) {
+            part if part.is_empty() => part,
+            part => format!("{part}: "),
         };
         Some(format!("rejected in the last run: {of}{rule}"))
     }

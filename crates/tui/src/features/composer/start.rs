@@ -2,9 +2,12 @@
 
 use super::Composer;
 use super::keys::{Section, Stop};
+use super::options::rare_index;
+use crate::session::form::FormKeys;
 use crate::session::msg::{Effect, StreamTarget};
 use crate::session::run::{Warning, Where};
 use crate::session::{Cx, Request, Requests, Route};
+use crate::widgets::form::is_at;
 use runtail_api::{RunStart, StartFailure, StartGuard, ThreadIntent};
 use runtail_core::model::{
     Conflict, FieldKind, OptionProblem, RunCreate, RunOption, RunOptions, ThreadStatus,
@@ -103,28 +106,7 @@ impl Composer {
         };
         found.retain(|(path, rule)| state.demands(path, rule));
         let stop = |path: &str| match self.input.form() {
-            Some(form) => {
-                let mut parts = path.split('.');
-                let name = parts.next().unwrap_or_default();
-                let n = form
-                    .form
-                    .fields
-                    .iter()
-                    .position(|field| field.name == name)
-                    .unwrap_or_default();
-                let opened = form
-                    .fields
-                    .get(n)
-                    .and_then(|draft| draft.inner.as_ref().filter(|_| draft.is_open));
-                let inner = opened.zip(parts.next()).and_then(|(inner, name)| {
-                    inner
-                        .form
-                        .fields
-                        .iter()
-                        .position(|field| field.name == name)
-                });
-                Stop::Field(Section::Input, n, inner)
-            }
+            Some(form) => Stop::Field(Section::Input, form.position(path).unwrap_or_default()),
             None => Stop::Json,
         };
         let text = |path: &str, rule: &str| match path {
@@ -151,20 +133,24 @@ impl Composer {
             .value()
             .err()
             .unwrap_or_else(|| self.input.violations().clone());
-        let is_own = |(known, _): &&(String, String)| {
-            known == path || known.starts_with(&format!("{path}."))
-        };
+        let is_own = |(known, _): &&(String, String)| is_at(known, path);
         let is_shown = |(path, rule): &&(String, String)| state.demands(path, rule);
         let (known, rule) = found.iter().filter(is_own).find(is_shown)?;
-        Some(
-            match self.item_of(known).filter(|(list, _)| *list == path) {
-                Some((_, item)) => format!("{item} {rule}"),
-                None => match below(path, known) {
-                    "" => rule.clone(),
-                    below => format!("{} {rule}", text::seen(below, 40)),
-                },
-            },
-        )
+        Some(match self.part_of(path, known) {
+            part if part.is_empty() => rule.clone(),
+            part => format!("{part} {rule}"),
+        })
+    }
+
+    /// Names the part of a field that a path leads to; an empty text for the field itself.
+    pub(super) fn part_of(&self, field: &str, path: &str) -> String {
+        match self.item_of(path).filter(|(list, _)| *list == field) {
+            Some((_, item)) => item,
+            None => {
+                let below = path.strip_prefix(field).unwrap_or_default();
+                text::seen(below.trim_start_matches('.'), 40)
+            }
+        }
     }
 
     /// Splits the path of an item of a list that is a field of the form: into the list's path, and the item in words.
@@ -193,15 +179,7 @@ impl Composer {
             RunOption::Conflict => Stop::Conflict,
             RunOption::Before => Stop::Before,
             RunOption::After => Stop::After,
-            rare => {
-                let n = self
-                    .options
-                    .rare
-                    .iter()
-                    .position(|(one, ..)| *one == rare)
-                    .unwrap_or_default();
-                Stop::Field(Section::Options, n, None)
-            }
+            rare => Stop::Field(Section::Options, (rare_index(rare), None)),
         }
     }
 
@@ -261,16 +239,8 @@ impl Composer {
         let Some((stop, why)) = problems.first() else {
             return Requests::none();
         };
-        if matches!(
-            stop,
-            Stop::Modes
-                | Stop::Conflict
-                | Stop::Before
-                | Stop::After
-                | Stop::Field(Section::Options, ..)
-        ) {
-            self.shows_options = true;
-        }
+        // What has no place in the form yet is an option.
+        self.shows_options |= !self.stops().contains(stop);
         self.focus = *stop;
         Requests::error(format!("{why} Nothing was sent."))
     }
@@ -396,14 +366,6 @@ impl Composer {
             other => format!("A run is active on this thread: {}.", other.consequence()),
         }
     }
-}
-
-/// Returns the rest of a path that begins with another one.
-pub(super) fn below<'p>(path: &str, known: &'p str) -> &'p str {
-    known
-        .strip_prefix(path)
-        .unwrap_or_default()
-        .trim_start_matches('.')
 }
 
 /// Formats a rule as a sentence with a capital letter and a period. A name stays as it is.

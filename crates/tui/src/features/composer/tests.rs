@@ -263,7 +263,7 @@ fn options_differ_from_their_defaults_in_the_summary() {
     );
     options.before.insert("draft");
     options.conflict = runtail_core::model::Conflict::Rollback;
-    options.rare[0].2.text = TextInput::new("50");
+    options.rare.fields[0].text = TextInput::new("50");
     let all = [
         "rollback active runs",
         "break before: draft",
@@ -272,7 +272,7 @@ fn options_differ_from_their_defaults_in_the_summary() {
     assert_eq!(differing(&options), all);
     let body = options.checked(None).unwrap().body("a", None);
     assert_eq!(body.extra["config"], json!({"recursion_limit": 50}));
-    options.rare[0].2.text = TextInput::new("-1");
+    options.rare.fields[0].text = TextInput::new("-1");
     assert_eq!(
         options.checked(None).unwrap_err()[0].to_string(),
         "step limit: must be 0 or more"
@@ -309,7 +309,7 @@ fn assistants_are_found_by_typing() {
         ["support v4", "VIP (support) v2"],
         "names that begin with it come first"
     );
-    pick.key(Key::plain(crate::input::key::Code::Down));
+    pick.key(crate::input::key::Key::plain(crate::input::key::Code::Down));
     pick.accept();
     assert_eq!(pick.id().unwrap(), "3");
     pick.typed.insert("nothing");

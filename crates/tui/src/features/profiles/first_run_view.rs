@@ -4,7 +4,7 @@ use super::first_run::{Choice, FirstRun, Search};
 use crate::session::Cx;
 use crate::session::catalog::{Catalog, KEY_VARIABLE};
 use crate::widgets::canvas::Canvas;
-use crate::widgets::form_lines::{one_line, padded};
+use crate::widgets::form_lines::{framed, padded};
 use crate::widgets::line::{Line, Tone, wrap, wrap_indented};
 use runtail_api::ApiError;
 use runtail_core::text;
@@ -60,13 +60,9 @@ pub(super) fn draw(screen: &FirstRun, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
                 let room = usize::from(width)
                     .saturating_sub(NAME + names + 4)
                     .clamp(8, 46);
-                let (shown, column) = one_line(typed, room, is_selected);
-                let frame = if is_selected { Tone::Accent } else { Tone::Dim };
-                line = line
-                    .with(frame, "[ ")
-                    .with_plain(&padded(&shown, room))
-                    .with(frame, " ]");
-                cursor = column.map(|column| (lines.len(), NAME + names + 2 + column));
+                let mut part = framed(line, Tone::Plain, typed, room, is_selected);
+                cursor = part.cursor.map(|(_, column)| (lines.len(), column));
+                line = part.lines.remove(0);
             }
             None => line.push(tone, &about),
         }

@@ -8,7 +8,8 @@ use crate::session::run::mode_meaning;
 use crate::session::thread::ModesView;
 use crate::session::{Component, Cx, Request, Requests};
 use crate::widgets::canvas::Canvas;
-use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::form_lines::{checkbox, indented};
+use crate::widgets::line::{Line, Tone};
 use runtail_stream::{
     Item, RUN_MODES, Record, RunStreamOptions, THREAD_MODES, Target, reopening_refused,
 };
@@ -192,10 +193,7 @@ impl ModesDialog {
         for (i, (name, on)) in self.choices.iter().enumerate() {
             let is_available = is_available(&view, name);
             let mut line = Line::accent(if i == self.at { "▌" } else { " " });
-            line.push(
-                if *on { Tone::Accent } else { Tone::Dim },
-                if *on { "[x] " } else { "[ ] " },
-            );
+            checkbox(&mut line, *on);
             let tone = match (i == self.at, *on) {
                 (true, _) => Tone::Strong,
                 (false, true) => Tone::Plain,
@@ -211,11 +209,7 @@ impl ModesDialog {
         }
         lines.push(Line::new());
         for (tone, text) in notes(cx, &view) {
-            lines.extend(
-                wrap(&text, width.saturating_sub(1))
-                    .iter()
-                    .map(|text| Line::of(tone, &format!(" {text}"))),
-            );
+            lines.extend(indented(tone, 1, &text, width));
         }
         (format!("{of} on {}", view.server.name), lines)
     }

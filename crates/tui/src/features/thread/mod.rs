@@ -2,7 +2,6 @@
 
 pub mod actions;
 pub mod answer;
-mod answer_view;
 pub mod why;
 
 use crate::session::msg::ThreadRef;

@@ -1,7 +1,7 @@
 //! The lines of the form.
 
 use super::fields::{Entry, Fold, Kind, PUSH};
-use super::keys::{SOURCES, TYPES, profiles};
+use super::keys::{SOURCES, TYPES};
 use super::lists::SHOWN;
 use super::secrets::SecretState;
 use super::{DeploymentForm, Stop};
@@ -9,9 +9,9 @@ use crate::session::subject::Subject;
 use crate::session::{Cx, card};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::form_lines::{
-    FormLines, Part, flow, mark, one_line, option, padded, problem_lines,
+    FormLines, Part, choices, fitted, framed, in_frame, indented, mark, padded, problem_lines,
 };
-use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::line::{Line, Tone};
 use runtail_core::text;
 
 /// Columns of a field's name, with its star.
@@ -34,16 +34,13 @@ impl DeploymentForm {
         subject: &Subject,
         problem: Option<&str>,
     ) -> Option<(u16, u16)> {
-        let drawn = self.lines(cx, subject, problem);
+        let drawn = self.lines(cx, problem);
         let title = match subject {
             Subject::UpdateDeployment { name, .. } => format!("Update {}", text::clean(name)),
             _ => "New deployment".to_string(),
         };
-        let demo = if cx.session.settings.demo {
-            " · DEMO"
-        } else {
-            ""
-        };
+        let is_demo = cx.session.settings.demo;
+        let demo = if is_demo { " · DEMO" } else { "" };
         let on = if self.profile.is_empty() {
             String::new()
         } else {
@@ -61,7 +58,7 @@ impl DeploymentForm {
             title,
             keys: self.keys(),
             lines: &drawn,
-            top: self.top,
+            top: self.scroll.top,
             has_pages: false,
         };
         card::draw(cx, canvas, &card)
@@ -106,36 +103,33 @@ impl DeploymentForm {
     }
 
     /// Returns the lines for a screen.
-    pub fn lines(&self, cx: &Cx<'_>, _subject: &Subject, problem: Option<&str>) -> FormLines {
-        let width = usize::from(cx.session.overlay_area().w);
-        let mut out = FormLines::default();
+    pub fn lines(&self, cx: &Cx<'_>, problem: Option<&str>) -> FormLines {
+        let mut out = FormLines::new(cx.session.overlay_area().w.into());
         if self.is_new {
-            self.profile_lines(&mut out, cx, width);
+            self.profile_lines(&mut out, cx);
         }
         for (label, value) in self.fixed() {
             let line = Line::dim(&format!("  {} ", padded(label, NAMES))).with_plain(&value);
             out.lines.push(line);
         }
         for entry in self.entries() {
-            self.entry_lines(&mut out, cx, entry, width);
+            self.entry_lines(&mut out, cx, entry);
         }
-        self.secret_lines(&mut out, width);
+        self.secret_lines(&mut out);
         for fold in self.folds() {
-            self.fold_lines(&mut out, cx, *fold, width);
+            self.fold_lines(&mut out, cx, *fold);
         }
-        out.lines.push(Line::new());
-        let ready = match (self.first_problem(cx), problem) {
-            (Some((_, why)), _) => Line::dim(&format!("Not ready: {}", lowered(&why))),
-            (None, Some(why)) => Line::bad("✗ ").with_plain(why),
-            (None, None) if self.is_new => {
-                Line::plain("Ready. The preview shows the exact request.")
+        out.blank();
+        match (self.first_problem(cx), problem) {
+            (Some((_, why)), _) => {
+                out.say(Tone::Dim, &format!("Not ready: {}", lowered(&why)));
             }
-            (None, None) => Line::plain("Ready. Only changed fields are sent."),
-        };
-        let text = ready.text();
-        let tone = ready.left.first().map_or(Tone::Plain, |piece| piece.tone);
-        out.lines
-            .extend(wrap(&text, width).iter().map(|part| Line::of(tone, part)));
+            (None, Some(why)) => out.say(Tone::Bad, &format!("✗ {why}")),
+            (None, None) if self.is_new => {
+                out.say(Tone::Plain, "Ready. The preview shows the exact request.");
+            }
+            (None, None) => out.say(Tone::Plain, "Ready. Only changed fields are sent."),
+        }
         out
     }
 
@@ -143,68 +137,42 @@ impl DeploymentForm {
         let is_focused = self.focus == stop;
         let star = if is_required { " *" } else { "" };
         let tone = if is_focused { Tone::Strong } else { Tone::Dim };
-        mark(is_focused).with(
-            tone,
-            &format!("{} ", padded(&format!("{name}{star}"), NAMES)),
-        )
+        let name = padded(&format!("{name}{star}"), NAMES);
+        mark(is_focused).with(tone, &format!("{name} "))
     }
 
     /// Adds the note beside a line where it fits; else below it while the element has the focus and no problem. Problems are always
     /// shown.
-    fn finish(
-        &self,
-        out: &mut FormLines,
-        cx: &Cx<'_>,
-        stop: Stop,
-        (mut lines, cursor): (Vec<Line>, Option<usize>),
-        note: &str,
-        width: usize,
-    ) {
+    fn finish(&self, out: &mut FormLines, cx: &Cx<'_>, stop: Stop, part: Part, note: &str) {
+        let mut part = part;
         let is_focused = self.focus == stop;
-        let problem = self
-            .left
-            .contains(&stop)
-            .then(|| self.problem(cx, stop))
-            .flatten();
-        let indent = " ".repeat(LABELS.min(width / 3));
-        if let Some(line) = lines.first_mut().filter(|_| !note.is_empty()) {
-            let room = width.saturating_sub(NOTES);
+        let problem = self.problem(cx, stop);
+        let problem = problem.filter(|_| self.left.contains(&stop));
+        let indent = LABELS.min(out.width / 3);
+        if let Some(line) = part.lines.first_mut().filter(|_| !note.is_empty()) {
+            let room = out.width.saturating_sub(NOTES);
             if room >= NOTE_ROOM && text::width(note) <= room && line.width() < NOTES - 1 {
                 line.push_plain(&" ".repeat(NOTES - line.width()));
                 line.push_dim(note);
             } else if is_focused && problem.is_none() {
-                let parts = wrap(note, width.saturating_sub(indent.len()).max(8));
-                lines.extend(
-                    parts
-                        .iter()
-                        .map(|part| Line::dim(&format!("{indent}{part}"))),
-                );
+                part.lines
+                    .extend(indented(Tone::Dim, indent, note, out.width));
             }
         }
         if let Some(problem) = problem {
-            lines.extend(problem_lines(&indent, &problem, width));
+            part.lines
+                .extend(problem_lines(indent, &problem, out.width));
         }
-        out.add(
-            is_focused,
-            Part {
-                lines,
-                cursor: cursor.map(|column| (0, column)),
-            },
-        );
+        out.add(is_focused, part);
     }
 
-    fn profile_lines(&self, out: &mut FormLines, cx: &Cx<'_>, width: usize) {
-        let options = profiles(cx).into_iter().map(|name| {
-            let mut line = Line::new();
-            option(&mut line, name == self.profile, &name);
-            line
-        });
-        let lines = flow(
-            self.label(Stop::Profile, "Profile", true),
-            LABELS,
-            options.collect(),
-            width.min(NOTES),
-        );
+    fn profile_lines(&self, out: &mut FormLines, cx: &Cx<'_>) {
+        let options = self
+            .profiles
+            .iter()
+            .map(|name| (*name == self.profile, name));
+        let label = self.label(Stop::Profile, "Profile", true);
+        let lines = choices(label, LABELS, options, out.width.min(NOTES));
         let used = cx.session.catalog.used(&self.profile);
         let note = used.map_or_else(String::new, |profile| {
             let workspace = profile
@@ -214,125 +182,80 @@ impl DeploymentForm {
             let region = profile.region.as_deref().unwrap_or("?");
             format!("{}region {region}", workspace.unwrap_or_default())
         });
-        self.finish(
-            out,
-            cx,
-            Stop::Profile,
-            (lines, None),
-            &text::clean(&note),
-            width,
-        );
+        self.finish(out, cx, Stop::Profile, lines.into(), &text::clean(&note));
     }
 
-    fn entry_lines(&self, out: &mut FormLines, cx: &Cx<'_>, entry: Entry, width: usize) {
-        let stop = Stop::Field(entry.path);
+    fn entry_lines(&self, out: &mut FormLines, cx: &Cx<'_>, entry: Entry) {
+        let stop = Stop::of(entry);
         let is_focused = self.focus == stop;
         let label = self.label(stop, entry.label, entry.is_required);
         let value = self.values.get(entry.path);
-        let (lines, cursor) = match entry.kind {
-            Kind::Source => (choice(label, &SOURCES, value, width), None),
-            Kind::Type => (
-                choice(label, &TYPES.map(|word| (word, word)), value, width),
-                None,
-            ),
+        let choice = |options: &[(&str, &str)]| choice(label.clone(), options, value, out.width);
+        let part = match entry.kind {
+            Kind::Source => choice(&SOURCES).into(),
+            Kind::Type => choice(&TYPES.map(|word| (word, word))).into(),
             Kind::Switch => {
                 let rest = if self.is_new { "default" } else { "unchanged" };
-                (
-                    choice(
-                        label,
-                        &[("true", "on"), ("false", "off"), ("", rest)],
-                        value,
-                        width,
-                    ),
-                    None,
-                )
+                choice(&[("true", "on"), ("false", "off"), ("", rest)]).into()
             }
             _ if self.is_choice(entry) => {
-                let chosen = self
-                    .integrations
-                    .all()
-                    .iter()
-                    .find(|one| one.value == value);
-                let shown = chosen.map_or(value, |one| &one.label);
-                let frame = if is_focused { Tone::Accent } else { Tone::Dim };
-                let room = FIELD.min(width.saturating_sub(LABELS + 6)).max(8);
-                let (tone, shown) = if shown.is_empty() {
-                    (Tone::Dim, "← → choose")
-                } else {
-                    (Tone::Plain, shown)
+                let all = self.integrations.all();
+                let chosen = all.iter().find(|one| one.value == value);
+                let room = FIELD.min(out.width.saturating_sub(LABELS + 6)) - 2;
+                let (tone, shown) = match chosen.map_or(value, |one| &one.label) {
+                    "" => (Tone::Dim, "← → choose"),
+                    shown => (Tone::Plain, shown),
                 };
-                let shown = padded(&text::fit(&text::clean(shown), room - 2), room - 2);
-                (
-                    vec![
-                        label
-                            .with(frame, "[ ")
-                            .with(tone, &shown)
-                            .with(frame, " ▾ ]"),
-                    ],
-                    None,
-                )
+                let shown = fitted(&text::clean(shown), room);
+                in_frame(label, tone, &shown, is_focused, " ▾ ]").into()
             }
-            _ => self.text_lines(entry, label, width),
+            _ => self.text_part(entry, label, out.width),
         };
         let mut note = self.note(cx, entry);
         let is_empty =
             self.shown_value(entry.path).is_empty() && self.current.get(entry.path).is_empty();
-        if note.is_empty() && is_focused && is_empty && cursor.is_some() {
+        if note.is_empty() && is_focused && is_empty && part.cursor.is_some() {
             note = example(entry.placeholder);
         }
-        self.finish(out, cx, stop, (lines, cursor), &note, width);
+        self.finish(out, cx, stop, part, &note);
     }
 
-    fn text_lines(
-        &self,
-        entry: Entry,
-        mut label: Line,
-        width: usize,
-    ) -> (Vec<Line>, Option<usize>) {
-        let is_focused = self.focus == Stop::Field(entry.path);
-        let room = FIELD.min(width.saturating_sub(LABELS + 4)).max(8);
-        let frame = if is_focused { Tone::Accent } else { Tone::Dim };
+    fn text_part(&self, entry: Entry, label: Line, width: usize) -> Part {
+        let is_focused = self.focus == Stop::of(entry);
+        let room = FIELD.min(width.saturating_sub(LABELS + 4));
         let value = self.shown_value(entry.path);
-        let current = self.current.get(entry.path);
-        let (tone, shown, column) = if value.is_empty() {
-            // The example of an empty field makes way for the text; it is in the note then.
-            let placeholder = match current {
-                "" if is_focused => "",
-                "" => entry.placeholder,
-                current => current,
-            };
-            (
-                Tone::Dim,
-                text::fit(placeholder, room).into_owned(),
-                is_focused.then_some(0),
-            )
-        } else if is_focused {
-            let (shown, column) = one_line(&self.input, room, true);
-            (Tone::Plain, shown, column)
-        } else {
-            (
-                Tone::Plain,
-                text::fit(&text::clean(&value), room).into_owned(),
-                None,
-            )
+        let mut part = match (self.current.get(entry.path), value.as_str()) {
+            (_, value) if is_focused && !value.is_empty() => {
+                framed(label, Tone::Plain, &self.input, room, true)
+            }
+            (current, "") => {
+                // The example of an empty field makes way for the text; it is in the note then.
+                let placeholder = match current {
+                    "" if is_focused => "",
+                    "" => entry.placeholder,
+                    current => current,
+                };
+                let cursor = is_focused.then(|| (0, label.width() + 2));
+                let shown = fitted(placeholder, room);
+                let lines = vec![in_frame(label, Tone::Dim, &shown, is_focused, " ]")];
+                Part { lines, cursor }
+            }
+            (_, value) => {
+                let shown = fitted(&text::clean(value), room);
+                in_frame(label, Tone::Plain, &shown, false, " ]").into()
+            }
         };
-        let before = label.width() + 2;
-        label = label
-            .with(frame, "[ ")
-            .with(tone, &padded(&shown, room))
-            .with(frame, " ]");
-        let mut lines = vec![label];
         if is_focused && entry.kind == Kind::Repository && !value.is_empty() {
-            let others = self.matches();
-            let others = others.iter().filter(|one| one.label != value).take(SHOWN);
-            lines.extend(
-                others.map(|one| Line::dim(&format!("{}  {}", " ".repeat(LABELS), one.label))),
-            );
+            let others = self.matches().into_iter().filter(|one| one.label != value);
+            let named = |one: &super::lists::Listed| {
+                Line::dim(&format!("{}{}", " ".repeat(LABELS + 2), one.label))
+            };
+            part.lines.extend(others.take(SHOWN).map(named));
         }
-        (lines, column.map(|column| before + column))
+        part
     }
 
-    fn secret_lines(&self, out: &mut FormLines, width: usize) {
+    fn secret_lines(&self, out: &mut FormLines) {
         let rows = self.secret_rows();
         let names = rows
             .iter()
@@ -348,16 +271,14 @@ impl DeploymentForm {
             let mut problem = None;
             match (&self.typed_secret, rows.get(at)) {
                 (Some((row, why)), _) if *row == at => {
-                    let room = FIELD.min(width.saturating_sub(LABELS + 4)).max(8);
-                    let (shown, column) = one_line(&self.input, room, true);
-                    cursor = column.map(|column| (0, line.width() + 2 + column));
-                    line = line.with_accent("[ ").with_plain(&padded(&shown, room));
-                    line.push_accent(" ]");
+                    let room = FIELD.min(out.width.saturating_sub(LABELS + 4));
+                    let mut part = framed(line, Tone::Plain, &self.input, room, true);
+                    (cursor, line) = (part.cursor, part.lines.remove(0));
                     line.push_dim("  NAME env:VARIABLE, or NAME file:PATH");
                     problem.clone_from(why);
                 }
                 (_, Some(row)) => {
-                    line.push_plain(&padded(&text::fit(&row.name, names), names));
+                    line.push_plain(&fitted(&row.name, names));
                     match &row.state {
                         SecretState::Kept => line.push_dim("   kept"),
                         SecretState::Removed => {
@@ -380,22 +301,18 @@ impl DeploymentForm {
             }
             let mut lines = vec![line];
             if let (Some(why), Some(first)) = (problem, lines.first_mut()) {
-                if first.width() + text::width(&why) + 5 <= width {
+                if first.width() + text::width(&why) + 5 <= out.width {
                     first.push_bad("   ✗ ");
                     first.push_plain(&why);
                 } else {
-                    lines.extend(problem_lines(
-                        &" ".repeat(LABELS.min(width / 3)),
-                        &why,
-                        width,
-                    ));
+                    lines.extend(problem_lines(LABELS.min(out.width / 3), &why, out.width));
                 }
             }
             out.add(is_focused, Part { lines, cursor });
         }
     }
 
-    fn fold_lines(&self, out: &mut FormLines, cx: &Cx<'_>, fold: Fold, width: usize) {
+    fn fold_lines(&self, out: &mut FormLines, cx: &Cx<'_>, fold: Fold) {
         let stop = Stop::Fold(fold);
         let is_open = self.open.contains(&fold);
         let is_focused = self.focus == stop;
@@ -406,19 +323,13 @@ impl DeploymentForm {
         line.push(tone, &format!("{} ", padded(fold.label(), NAMES)));
         if !is_open {
             let (tone, said) = self.summary(fold);
-            line.push(tone, &text::fit(&said, width.saturating_sub(LABELS)));
+            line.push(tone, &text::fit(&said, out.width.saturating_sub(LABELS)));
         }
-        out.add(
-            is_focused,
-            Part {
-                lines: vec![line],
-                cursor: None,
-            },
-        );
+        out.add(is_focused, line);
         if is_open {
-            fold.entries()
-                .iter()
-                .for_each(|entry| self.entry_lines(out, cx, *entry, width));
+            for entry in fold.entries() {
+                self.entry_lines(out, cx, *entry);
+            }
         }
     }
 
@@ -462,12 +373,9 @@ fn example(placeholder: &str) -> String {
 fn choice(label: Line, options: &[(&str, &str)], value: &str, width: usize) -> Vec<Line> {
     let is_known = value.is_empty() || options.iter().any(|(word, _)| *word == value);
     let other = (!is_known).then_some((value, value));
-    let all = options.iter().copied().chain(other).map(|(word, name)| {
-        let mut line = Line::new();
-        option(&mut line, word == value, name);
-        line
-    });
-    flow(label, LABELS, all.collect(), width.min(NOTES))
+    let all = options.iter().copied().chain(other);
+    let all = all.map(|(word, name)| (word == value, name));
+    choices(label, LABELS, all, width.min(NOTES))
 }
 
 /// Returns a text with a small first letter, unless it begins with an abbreviation.

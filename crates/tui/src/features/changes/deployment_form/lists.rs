@@ -121,15 +121,10 @@ impl DeploymentForm {
                 requests.push(Effect::Browse(number, self.profile.clone(), of));
             }
         }
-        let unchecked: Vec<String> = self
-            .values
-            .secrets
-            .iter()
-            .map(|(_, reference)| reference.clone())
-            .collect();
-        let unchecked: Vec<String> = unchecked
-            .into_iter()
-            .filter(|one| !self.references.contains_key(one))
+        let given = self.values.secrets.iter().map(|(_, reference)| reference);
+        let unchecked: Vec<String> = given
+            .filter(|one| !self.references.contains_key(*one))
+            .cloned()
             .collect();
         if !unchecked.is_empty() {
             requests.push(Effect::CheckSecrets(unchecked));
@@ -149,12 +144,14 @@ impl DeploymentForm {
                 Ok(listing) => rows_of(listing.clone(), integration),
                 Err(error) => failure("integrations", error, "id"),
             };
-            // There is nothing to choose from.
+            // There is nothing to choose from. A document that is shown instead of the form may have changed meanwhile.
             if let [only] = self.integrations.all()
+                && self.is_shown
                 && self.values.get(INTEGRATION).is_empty()
             {
                 let only = only.value.clone();
                 self.values.set(INTEGRATION, only);
+                self.is_changed = true;
                 self.load_input();
             }
         } else if self.repositories == Choices::Loading(number) {
@@ -211,31 +208,25 @@ impl DeploymentForm {
         }
     }
 
-    /// Completes the focused field. Returns whether there was something to complete.
-    pub(super) fn complete(&mut self) -> bool {
-        let found = match self.focus {
+    /// Returns what completes the focused field, and its path.
+    pub(super) fn completion(&self) -> Option<(&'static str, String)> {
+        let (path, value) = match self.focus {
             Stop::Field(REPOSITORY) => {
                 let url = self.values.get(REPOSITORY);
                 let is_listed = self.repositories.all().iter().any(|one| one.value == url);
-                self.matches()
-                    .first()
-                    .filter(|_| !is_listed && !url.is_empty())
-                    .map(|one| one.value.clone())
+                let first = *self.matches().first()?;
+                (
+                    REPOSITORY,
+                    Some(&*first.value).filter(|_| !is_listed && !url.is_empty()),
+                )
             }
             Stop::Field(BRANCH) => {
                 let typed = self.values.get(BRANCH);
-                let branch = self
-                    .default_branch()
-                    .filter(|branch| branch.starts_with(typed) && *branch != typed);
-                branch.map(str::to_string)
+                let fits = |branch: &&str| branch.starts_with(typed) && *branch != typed;
+                (BRANCH, self.default_branch().filter(fits))
             }
-            _ => None,
+            _ => return None,
         };
-        let (Some(value), Stop::Field(path)) = (found, self.focus) else {
-            return false;
-        };
-        self.values.set(path, value);
-        self.load_input();
-        true
+        Some((path, value?.to_string()))
     }
 }

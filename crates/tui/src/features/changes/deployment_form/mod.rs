@@ -7,11 +7,12 @@ mod lines;
 mod lists;
 mod secrets;
 
+use crate::session::form::FormKeys;
 use crate::session::subject::Subject;
-use crate::session::{Cx, Requests};
-use crate::widgets::form_lines::FormLines;
+use crate::session::{Cx, Session};
+use crate::widgets::form::FormScroll;
 use crate::widgets::text_input::TextInput;
-use fields::Fold;
+use fields::{Entry, Fold};
 use lists::Choices;
 use runtail_core::model::SpecForm;
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,17 +58,17 @@ pub struct DeploymentForm {
     pub(super) references: BTreeMap<String, Option<String>>,
     /// Why the document can't be shown as a form.
     pub why_document: Option<String>,
-    /// The first visible line, and where it was last adjusted.
-    pub(super) top: usize,
-    last_clamp: Option<(usize, Stop)>,
+    scroll: FormScroll<Stop>,
+    /// The profiles on which a deployment can be created.
+    profiles: Vec<Arc<str>>,
+    /// Whether a field or the profile changed since the document was written.
+    pub(super) is_changed: bool,
 }
 
-/// What a key did in the form.
-#[derive(Debug, Default)]
-pub struct Done {
-    pub requests: Requests,
-    /// Whether a field or the profile changed.
-    pub is_changed: bool,
+impl Stop {
+    fn of(entry: Entry) -> Stop {
+        Stop::Field(entry.path)
+    }
 }
 
 impl DeploymentForm {
@@ -98,8 +99,9 @@ impl DeploymentForm {
             repositories: Choices::default(),
             references: BTreeMap::new(),
             why_document: None,
-            top: 0,
-            last_clamp: None,
+            scroll: FormScroll::new(false),
+            profiles: Vec::new(),
+            is_changed: false,
         };
         form.show(document);
         if is_new {
@@ -135,23 +137,6 @@ impl DeploymentForm {
         }
     }
 
-    /// Returns everything that can have the focus, from top to bottom.
-    pub fn stops(&self) -> Vec<Stop> {
-        let mut stops = Vec::new();
-        if self.is_new {
-            stops.push(Stop::Profile);
-        }
-        stops.extend(self.entries().iter().map(|entry| Stop::Field(entry.path)));
-        stops.extend((0..=self.secret_rows().len()).map(Stop::Secret));
-        for fold in self.folds() {
-            stops.push(Stop::Fold(*fold));
-            if self.open.contains(fold) {
-                stops.extend(fold.entries().iter().map(|entry| Stop::Field(entry.path)));
-            }
-        }
-        stops
-    }
-
     /// Loads the text of the focused field.
     pub(super) fn load_input(&mut self) {
         let text = match self.focus {
@@ -164,16 +149,12 @@ impl DeploymentForm {
     /// Returns the first problem in the order of the fields.
     pub fn first_problem(&self, cx: &Cx<'_>) -> Option<(Stop, String)> {
         // Fields in a closed fold are checked too.
-        let mut stops = self.stops();
-        stops.extend(
-            self.folds()
-                .iter()
-                .flat_map(|fold| fold.entries())
-                .map(|entry| Stop::Field(entry.path)),
-        );
-        stops
+        let folded = self.folds().iter().flat_map(|fold| fold.entries());
+        let mut stops = self
+            .stops()
             .into_iter()
-            .find_map(|stop| Some((stop, self.problem(cx, stop)?)))
+            .chain(folded.copied().map(Stop::of));
+        stops.find_map(|stop| Some((stop, self.problem(cx, stop)?)))
     }
 
     /// Names the required fields of a new deployment that are empty. A document that has no form is left to the server.
@@ -181,9 +162,8 @@ impl DeploymentForm {
         if !self.is_new || !self.is_shown {
             return Vec::new();
         }
-        let is_missing = |entry: &fields::Entry| {
-            entry.is_required && self.values.get(entry.path).trim().is_empty()
-        };
+        let is_missing =
+            |entry: &Entry| entry.is_required && self.values.get(entry.path).trim().is_empty();
         let fields = self
             .entries()
             .into_iter()
@@ -201,11 +181,7 @@ impl DeploymentForm {
     pub fn go_to_problem(&mut self, stop: Stop) {
         self.left.extend(self.stops());
         for fold in [Fold::Resources, Fold::Build] {
-            if fold
-                .entries()
-                .iter()
-                .any(|entry| Stop::Field(entry.path) == stop)
-            {
+            if fold.entries().iter().any(|entry| Stop::of(*entry) == stop) {
                 self.open.insert(fold);
             }
         }
@@ -215,21 +191,17 @@ impl DeploymentForm {
         self.load_input();
     }
 
-    /// Adjusts the scroll position to the focus.
-    pub fn clamp(&mut self, cx: &Cx<'_>, subject: &Subject, problem: Option<&str>) {
-        let height = usize::from(cx.session.overlay_area().h);
-        let FormLines {
-            lines,
-            focus: (from, to),
-            ..
-        } = self.lines(cx, subject, problem);
-        if self.last_clamp != Some((self.top, self.focus)) {
-            if to > self.top + height {
-                self.top = to - height;
-            }
-            self.top = if to <= height { 0 } else { self.top.min(from) };
-        }
-        self.top = self.top.min(lines.len().saturating_sub(height));
-        self.last_clamp = Some((self.top, self.focus));
+    /// Adjusts the form to the profiles, and the scroll position to the focus.
+    pub fn relayout(&mut self, cx: &Cx<'_>, problem: Option<&str>) {
+        self.profiles = profiles(cx.session);
+        let (drawn, height) = (self.lines(cx, problem), cx.session.overlay_area().h);
+        self.scroll.clamp(&drawn, self.focus, height.into());
     }
+}
+
+/// Returns the profiles on which a deployment can be created.
+fn profiles(session: &Session) -> Vec<Arc<str>> {
+    let profiles = session.profiles.iter();
+    let all = profiles.filter(|profile| profile.control_plane);
+    all.map(|profile| profile.name.clone()).collect()
 }

@@ -1,6 +1,6 @@
 //! The secrets of the form: each has a name and a reference, never a value.
 
-use super::{DeploymentForm, Done, Stop};
+use super::{DeploymentForm, Stop};
 use crate::input::key::{Code, Key};
 use crate::widgets::text_input::TextInput;
 use runtail_core::config::{SecretRef, looks_like_key};
@@ -71,11 +71,11 @@ impl DeploymentForm {
         }
     }
 
-    /// Handles a key on the secrets while none is typed. Returns `None` for keys that do something else.
-    pub(super) fn secret_key(&mut self, key: Key) -> Option<Done> {
-        let Stop::Secret(row) = self.focus else {
-            return None;
-        };
+    /// Handles a key on the secrets. Returns `None` for keys that do something else.
+    pub(super) fn secret_key(&mut self, row: usize, key: Key) -> Option<()> {
+        if self.typed_secret.is_some() {
+            return self.key_in_secret(key);
+        }
         let rows = self.secret_rows();
         match key.code {
             Code::Char('a') if key.text().is_some() => self.begin_secret(rows.len(), ""),
@@ -99,14 +99,33 @@ impl DeploymentForm {
                         self.values.secrets.retain(|(other, _)| *other != name)
                     }
                 }
-                return Some(Done {
-                    is_changed: true,
-                    ..Done::default()
-                });
+                self.is_changed = true;
             }
             _ => return None,
         }
-        Some(Done::default())
+        Some(())
+    }
+
+    /// Handles a key in the secret that is typed. Returns `None` for keys that are typed, or that move the focus.
+    fn key_in_secret(&mut self, key: Key) -> Option<()> {
+        let is_refused = self.is_secret_refused();
+        match key.code {
+            _ if is_refused && key.text().is_some() => {}
+            Code::Up | Code::Down => return None,
+            Code::Enter => {
+                if self.end_secret() {
+                    self.load_input();
+                }
+            }
+            _ => {
+                // It is about the text before this key.
+                if let Some((_, why)) = &mut self.typed_secret {
+                    *why = None;
+                }
+                return is_refused.then_some(());
+            }
+        }
+        Some(())
     }
 
     /// Returns whether a key was typed or pasted. The field takes no text until another key is pressed: it may be the rest.
@@ -114,10 +133,8 @@ impl DeploymentForm {
         matches!(&self.typed_secret, Some((_, Some(why))) if why == REFUSED)
     }
 
-    /// Changes the text of the secret being typed. A key is erased, since it would be shown; the name before it stays.
-    pub(super) fn change_secret(&mut self, change: impl FnOnce(&mut TextInput)) {
-        let before = self.input.text();
-        change(&mut self.input);
+    /// Checks the text of the secret being typed. A key is erased, since it would be shown; the name before it stays.
+    pub(super) fn check_secret(&mut self, before: &str) {
         let is_refused = looks_like_key(&self.input.text());
         if is_refused {
             let end = before
@@ -138,18 +155,18 @@ impl DeploymentForm {
     }
 
     /// Ends typing a secret: `NAME`, or `NAME env:VARIABLE`, or `NAME file:PATH`. Invalid text stays in the field, with the reason.
-    /// Returns whether typing ended, and whether the secrets changed.
-    pub fn end_secret(&mut self) -> (bool, bool) {
+    /// Returns whether typing ended.
+    pub fn end_secret(&mut self) -> bool {
         if self.is_secret_refused() {
-            return (false, false);
+            return false;
         }
         let Some((row, _)) = self.typed_secret.take() else {
-            return (true, false);
+            return true;
         };
         let typed = self.input.text();
         let before = self.secret_rows().get(row).cloned();
         match parse_secret(&typed) {
-            Ok(None) => (true, false),
+            Ok(None) => true,
             Ok(Some((name, reference))) => {
                 self.values.removed_secrets.retain(|other| *other != name);
                 if let Some(old) = before.filter(|old| old.name != name) {
@@ -166,11 +183,12 @@ impl DeploymentForm {
                 }
                 let at = self.secret_rows().iter().position(|one| one.name == name);
                 self.focus = Stop::Secret(at.unwrap_or(row));
-                (true, true)
+                self.is_changed = true;
+                true
             }
             Err(why) => {
                 self.typed_secret = Some((row, Some(why)));
-                (false, false)
+                false
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The draft of an answer to one question, and its conversion to a reply.
 
-use crate::widgets::form::{FieldDraft, entries};
+use super::keys::At;
+use crate::widgets::form::{FieldInput, FormDraft};
 use crate::widgets::text_input::TextInput;
 use runtail_core::exact_json::{self, Unreadable};
 use runtail_core::model::{
@@ -26,7 +27,7 @@ pub enum Draft {
     /// A decision for each action.
     Actions(Vec<ActionDraft>),
     /// The fields of the question's schema.
-    Fields(Form, Vec<FieldDraft>),
+    Fields(FormDraft),
     /// A free-form answer.
     Plain(PlainDraft),
 }
@@ -39,9 +40,7 @@ pub struct ActionDraft {
     inexact: Option<String>,
     pub decision: Option<DecisionKind>,
     /// The form of its arguments, for an edit.
-    pub form: Form,
-    /// The values of those fields.
-    pub fields: Vec<FieldDraft>,
+    pub args: FormDraft,
     /// The reason for a rejection.
     pub reason: TextInput,
     /// The text of a response.
@@ -85,8 +84,7 @@ impl QuestionDraft {
                     .collect(),
             )
         } else if let Some(form) = question.response_schema.as_ref().and_then(Form::of_schema) {
-            let fields = form.fields.iter().map(FieldDraft::of).collect();
-            Draft::Fields(form, fields)
+            Draft::Fields(FormDraft::of(form))
         } else {
             let only_json = question.response_schema.is_some() || question.unsupported().is_some();
             Draft::Plain(PlainDraft {
@@ -117,21 +115,19 @@ impl QuestionDraft {
             std::mem::swap(empty, typed);
             empty.set_text(&text);
         };
-        let keep_all = |empty: &mut [FieldDraft], typed: &mut [FieldDraft]| {
-            empty
-                .iter_mut()
-                .zip(typed)
-                .for_each(|(empty, typed)| keep(&mut empty.text, &mut typed.text));
+        let keep_all = |empty: &mut FormDraft, typed: &mut FormDraft| {
+            let fields = empty.fields.iter_mut().zip(&mut typed.fields);
+            fields.for_each(|(empty, typed)| keep(&mut empty.text, &mut typed.text));
         };
         match (&mut empty.draft, &mut self.draft) {
             (Draft::Plain(empty), Draft::Plain(typed)) => {
                 keep(&mut empty.text, &mut typed.text);
                 keep(&mut empty.json, &mut typed.json);
             }
-            (Draft::Fields(_, empty), Draft::Fields(_, typed)) => keep_all(empty, typed),
+            (Draft::Fields(empty), Draft::Fields(typed)) => keep_all(empty, typed),
             (Draft::Actions(empty), Draft::Actions(typed)) => {
                 for (empty, typed) in empty.iter_mut().zip(typed) {
-                    keep_all(&mut empty.fields, &mut typed.fields);
+                    keep_all(&mut empty.args, &mut typed.args);
                     keep(&mut empty.reason, &mut typed.reason);
                     keep(&mut empty.response, &mut typed.response);
                 }
@@ -143,6 +139,43 @@ impl QuestionDraft {
             empty.json = Some(json);
         }
         *self = empty;
+    }
+
+    /// Returns the part that keys change.
+    pub(super) fn input(&mut self, at: At) -> FieldInput<'_> {
+        if let Some(json) = self.json.as_mut().filter(|_| self.as_json) {
+            return FieldInput::Text(json, true);
+        }
+        match (&mut self.draft, at) {
+            (Draft::Plain(plain), At::Text) => FieldInput::Text(&mut plain.text, true),
+            (Draft::Plain(plain), At::Json) => FieldInput::Text(&mut plain.json, true),
+            (Draft::Fields(form), At::Field(n)) => form.input((n, None)),
+            (Draft::Actions(actions), At::Argument(n, field)) => match actions.get_mut(n) {
+                Some(action) => action.args.input((field, None)),
+                None => FieldInput::Other,
+            },
+            (Draft::Actions(actions), At::Message(n)) => match actions.get_mut(n) {
+                Some(action) if action.decision == Some(DecisionKind::Respond) => {
+                    FieldInput::Text(&mut action.response, false)
+                }
+                Some(action) => FieldInput::Text(&mut action.reason, false),
+                None => FieldInput::Other,
+            },
+            _ => FieldInput::Other,
+        }
+    }
+
+    /// Notes that an element lost the focus.
+    pub(super) fn leave(&mut self, at: At) {
+        match (&mut self.draft, at) {
+            (Draft::Fields(form), At::Field(n)) => form.leave((n, None)),
+            (Draft::Actions(actions), At::Argument(n, field)) => {
+                if let Some(action) = actions.get_mut(n) {
+                    action.args.leave((field, None));
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Returns whether anything was typed or chosen.
@@ -182,15 +215,15 @@ impl QuestionDraft {
                 (plain.kind, plain.yes) = (PlainKind::YesNo, Some(true));
                 self.touched = true;
             }
-            Draft::Fields(form, fields) if question.is_yes_or_no() && !self.touched => {
-                if let ([field], [draft]) = (form.fields.as_slice(), fields.as_mut_slice())
+            Draft::Fields(form) if question.is_yes_or_no() && !self.touched => {
+                if let (1, Some((field, draft))) = (form.fields.len(), form.field_mut((0, None)))
                     && field.kind == FieldKind::Boolean
                 {
                     draft.choice = Some(0);
                     self.touched = true;
                 }
             }
-            Draft::Plain(_) | Draft::Fields(..) => {}
+            Draft::Plain(_) | Draft::Fields(_) => {}
         }
     }
 
@@ -221,14 +254,13 @@ impl QuestionDraft {
                     Err(broken)
                 }
             }
-            Draft::Fields(form, fields) => {
-                let (entries, broken) =
-                    checked(form, fields, |name| AnswerPart::Field(name.to_string()));
+            Draft::Fields(form) => {
+                let (value, broken) = checked(form, AnswerPart::Field);
                 if broken.is_empty() {
-                    return Ok(Some(Reply::Value(form.value(entries))));
+                    return Ok(Some(Reply::Value(value)));
                 }
                 // The other fields are checked too, so that all problems are reported at once.
-                let others = question.check(&form.value(entries)).into_iter();
+                let others = question.check(&value).into_iter();
                 let is_new = |(spot, _): &(AnswerPart, String)| {
                     !broken.iter().any(|(known, _)| known == spot)
                 };
@@ -256,7 +288,7 @@ impl QuestionDraft {
                     .unfinished(&decided.collect::<Vec<_>>())
                     .unwrap_or_default()
             }
-            Draft::Fields(form, fields) => form.value(entries(form, fields).0),
+            Draft::Fields(form) => form.value().0,
             Draft::Plain(_) => Value::Null,
         });
         serde_json::to_string_pretty(&value).unwrap_or_default()
@@ -267,15 +299,13 @@ impl ActionDraft {
     fn of(action: Action, inexact: Option<String>) -> ActionDraft {
         let empty = Map::new();
         let args = action.args.as_object().unwrap_or(&empty);
-        let form = Form::of_arguments(args, action.args_schema.as_ref());
-        let fields = form.fields.iter().map(FieldDraft::of).collect();
+        let args = FormDraft::of(Form::of_arguments(args, action.args_schema.as_ref()));
         let (reason, response) = (TextInput::new(""), TextInput::new(""));
         ActionDraft {
             action,
             inexact,
             decision: None,
-            form,
-            fields,
+            args,
             reason,
             response,
         }
@@ -285,7 +315,7 @@ impl ActionDraft {
     pub fn is_editable(&self) -> bool {
         self.inexact.is_none()
             && match self.action.args.as_object() {
-                Some(args) => self.form.covers(args),
+                Some(args) => self.args.form.covers(args),
                 None => self.action.args.is_null(),
             }
     }
@@ -311,17 +341,11 @@ impl ActionDraft {
                 )]);
             }
             Some(DecisionKind::Edit) => {
-                let (entries, broken) = checked(&self.form, &self.fields, |name| {
-                    AnswerPart::Argument(at, name.to_string())
-                });
+                let part = |name| AnswerPart::Argument(at, name);
+                let (args, broken) = checked(&self.args, part);
                 if !broken.is_empty() {
                     return Err(broken);
                 }
-                let args = if self.form.fields.is_empty() {
-                    Value::Object(Map::new())
-                } else {
-                    self.form.value(entries)
-                };
                 Some(Decision::Edit(
                     self.action.name.clone(),
                     args.as_object().cloned().unwrap_or_default(),
@@ -361,22 +385,12 @@ fn read_json(text: &str) -> Result<Option<Reply>, Broken> {
     }
 }
 
-/// Returns the values of a form's fields, and their problems.
-fn checked(
-    form: &Form,
-    fields: &[FieldDraft],
-    spot: impl Fn(&str) -> AnswerPart,
-) -> (Vec<Option<Value>>, Broken) {
-    let (values, problems) = entries(form, fields);
-    let part = |(path, rule): (String, String)| {
-        (
-            if path.is_empty() {
-                AnswerPart::Answer
-            } else {
-                spot(&path)
-            },
-            rule,
-        )
+/// Returns the value of a form, and the problems of its fields.
+fn checked(form: &FormDraft, spot: impl Fn(String) -> AnswerPart) -> (Value, Broken) {
+    let (value, problems) = form.value();
+    let part = |(path, rule): (String, String)| match path.as_str() {
+        "" => (AnswerPart::Answer, rule),
+        _ => (spot(path), rule),
     };
-    (values, problems.into_iter().map(part).collect())
+    (value, problems.into_iter().map(part).collect())
 }

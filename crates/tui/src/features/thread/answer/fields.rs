@@ -1,11 +1,11 @@
 //! The lines of one question: its actions with their decisions, its fields, or a text box.
 
 use super::draft::{ActionDraft, Draft, PlainDraft, PlainKind, QuestionDraft};
-use super::keys::{At, Stop};
+use super::keys::At;
 use super::sentence;
-use crate::widgets::form::FieldDraft;
+use crate::widgets::form::{FieldDraft, is_at};
 use crate::widgets::form_lines::{
-    FieldLook, FormLines, Part, flow, mark, option, padded, problem_lines, text_box,
+    FieldNotes, FormLines, FormLook, Part, fitted, flow, mark, option, problem_lines, text_box,
 };
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::text_input::TextInput;
@@ -21,8 +21,8 @@ const VALUE_LINES: usize = 100;
 
 /// The context for the lines of a question.
 pub(crate) struct Question<'a> {
-    pub width: usize,
-    pub focus: Option<Stop>,
+    /// What of the question has the focus.
+    pub focus: Option<At>,
     pub question: usize,
     /// How many actions are listed before those of this question, with a question of their own.
     pub before: usize,
@@ -32,31 +32,21 @@ pub(crate) struct Question<'a> {
 }
 
 impl Question<'_> {
-    fn is_focused(&self, at: At) -> bool {
-        self.focus
-            == Some(Stop {
-                question: self.question,
-                at,
-            })
-    }
-
     fn mark(&self, at: At) -> Line {
-        mark(self.is_focused(at))
+        mark(self.focus == Some(at))
     }
 
-    fn add(&self, out: &mut FormLines, at: At, part: Part) {
-        out.add(self.is_focused(at), part);
+    fn add(&self, out: &mut FormLines, at: At, part: impl Into<Part>) {
+        out.add(self.focus == Some(at), part);
     }
 
     fn problem(&self, spot: &AnswerPart) -> Option<&str> {
         let is_it = |problem: &&Problem| {
             problem.question == self.question
                 && match (&problem.spot, spot) {
-                    (AnswerPart::Field(path), AnswerPart::Field(name)) => {
-                        path == name || path.starts_with(&format!("{name}."))
-                    }
+                    (AnswerPart::Field(path), AnswerPart::Field(name)) => is_at(path, name),
                     (AnswerPart::Argument(at, path), AnswerPart::Argument(n, name)) => {
-                        at == n && (path == name || path.starts_with(&format!("{name}.")))
+                        at == n && is_at(path, name)
                     }
                     (known, wanted) => known == wanted,
                 }
@@ -75,31 +65,20 @@ impl Question<'_> {
         }
         match &draft.draft {
             Draft::Plain(plain) => self.plain(out, plain, draft.is_touched()),
-            Draft::Fields(form, fields) => {
-                for (n, (field, typed)) in form.fields.iter().zip(fields).enumerate() {
-                    let spot = if field.name.is_empty() {
-                        AnswerPart::Answer
-                    } else {
-                        AnswerPart::Field(field.name.clone())
+            Draft::Fields(form) => {
+                let focus = match self.focus {
+                    Some(At::Field(n)) => Some((n, None)),
+                    _ => None,
+                };
+                out.form(form, &look(NAMES - 2, ""), focus, |_, field, typed| {
+                    let spot = match field.name.as_str() {
+                        "" => AnswerPart::Answer,
+                        name => AnswerPart::Field(name.to_string()),
                     };
-                    let problem = self
-                        .problem(&spot)
-                        .filter(|_| self.shows_all || typed.was_left);
-                    self.field(
-                        out,
-                        (At::Field(n), ""),
-                        field,
-                        typed,
-                        Notes {
-                            problem,
-                            changed: None,
-                        },
-                    );
-                }
-                if let Some(problem) = self.problem(&AnswerPart::Answer).filter(|_| {
-                    self.shows_all && form.fields.iter().any(|field| !field.name.is_empty())
-                }) {
-                    out.lines.extend(problem_lines("  ", problem, self.width));
+                    self.notes(&spot, typed)
+                });
+                if form.form.fields.iter().any(|field| !field.name.is_empty()) {
+                    self.answer_problem(out);
                 }
             }
             Draft::Actions(actions) => {
@@ -109,11 +88,25 @@ impl Question<'_> {
                     }
                     self.action(out, n, action);
                 }
-                if let Some(problem) = self.problem(&AnswerPart::Answer).filter(|_| self.shows_all)
-                {
-                    out.lines.extend(problem_lines("  ", problem, self.width));
-                }
+                self.answer_problem(out);
             }
+        }
+    }
+
+    /// Adds the problem of the whole answer.
+    fn answer_problem(&self, out: &mut FormLines) {
+        if let Some(problem) = self.problem(&AnswerPart::Answer).filter(|_| self.shows_all) {
+            out.lines.extend(problem_lines(2, problem, out.width));
+        }
+    }
+
+    /// Returns what is said about a field.
+    fn notes(&self, spot: &AnswerPart, typed: &FieldDraft) -> FieldNotes {
+        let problem = self.problem(spot);
+        let problem = problem.filter(|_| self.shows_all || typed.was_left);
+        FieldNotes {
+            problem: problem.map(str::to_string),
+            ..FieldNotes::default()
         }
     }
 
@@ -133,14 +126,7 @@ impl Question<'_> {
             ] {
                 option(&mut line, plain.kind == kind, label);
             }
-            self.add(
-                out,
-                At::Kind,
-                Part {
-                    lines: vec![line],
-                    cursor: None,
-                },
-            );
+            self.add(out, At::Kind, line);
         }
         match plain.kind {
             PlainKind::Text => self.boxed(out, At::Text, &plain.text, None),
@@ -153,14 +139,7 @@ impl Question<'_> {
                 option(&mut line, plain.yes == Some(true), "yes");
                 option(&mut line, plain.yes == Some(false), "no");
                 line.push_dim("  y or n, Space toggles");
-                self.add(
-                    out,
-                    At::YesNo,
-                    Part {
-                        lines: vec![line],
-                        cursor: None,
-                    },
-                );
+                self.add(out, At::YesNo, line);
             }
         }
     }
@@ -171,18 +150,15 @@ impl Question<'_> {
         let mut left = self
             .mark(At::Decision(n))
             .with_dim(&format!("{}  ", self.before + n + 1));
-        left.push_strong(&padded(&text::fit(&name, NAMES), NAMES));
-        let mut choices = Vec::new();
-        for kind in &action.allowed {
+        left.push_strong(&fitted(&name, NAMES));
+        let choices = action.allowed.iter().map(|kind| {
+            let label = format!("{} {}", kind.digit(), kind.word());
             let mut choice = Line::new();
-            option(
-                &mut choice,
-                draft.decision == Some(*kind),
-                &format!("{} {}", kind.digit(), kind.word()),
-            );
-            choices.push(choice);
-        }
-        if action.allowed.is_empty() {
+            option(&mut choice, draft.decision == Some(*kind), &label);
+            choice
+        });
+        let mut choices: Vec<Line> = choices.collect();
+        if choices.is_empty() {
             choices.push(Line::of(
                 Tone::Waiting,
                 "no supported decision is allowed; answer as JSON",
@@ -197,49 +173,35 @@ impl Question<'_> {
             .map(|text| format!(" {}", text::clean(text)))
             .unwrap_or_default();
         let taken = left.width() + text::width(&description);
+        let is_beside = taken <= out.width;
         let mut lines = Vec::new();
-        if taken + options + 2 < self.width {
+        if taken + options + 2 < out.width {
             left.push_plain(&description);
-            left.push_plain(&" ".repeat(self.width.saturating_sub(taken + options)));
+            left.push_plain(&" ".repeat(out.width.saturating_sub(taken + options)));
             left.left
                 .extend(choices.into_iter().flat_map(|choice| choice.left));
             lines.push(left);
         } else {
-            let is_beside = taken <= self.width;
             left.push_plain(if is_beside { &description } else { "" });
             lines.push(left);
-            lines.extend(flow(Line::plain("     "), 5, choices, self.width));
-            let below = if is_beside {
-                Vec::new()
-            } else {
-                some_lines(description.trim(), self.width.saturating_sub(5))
-            };
-            lines.extend(
-                below
-                    .iter()
-                    .map(|part| Line::plain(&format!("     {part}"))),
-            );
+            lines.extend(flow(Line::plain("     "), 5, choices, out.width));
+            if !is_beside {
+                let below = some_lines(description.trim(), out.width.saturating_sub(5));
+                lines.extend(
+                    below
+                        .iter()
+                        .map(|part| Line::plain(&format!("     {part}"))),
+                );
+            }
         }
-        if let Some(problem) = self
-            .problem(&AnswerPart::Action(n))
-            .filter(|_| self.shows_all)
-        {
-            lines.extend(problem_lines(
-                "     ",
-                &sentence(&format!("action {} {problem}", self.before + n + 1)),
-                self.width,
-            ));
+        let problem = self.problem(&AnswerPart::Action(n));
+        if let Some(problem) = problem.filter(|_| self.shows_all) {
+            let said = sentence(&format!("action {} {problem}", self.before + n + 1));
+            lines.extend(problem_lines(5, &said, out.width));
         }
-        self.add(
-            out,
-            At::Decision(n),
-            Part {
-                lines,
-                cursor: None,
-            },
-        );
+        self.add(out, At::Decision(n), lines);
         self.details(out, n, draft);
-        if self.is_focused(At::Decision(n)) {
+        if self.focus == Some(At::Decision(n)) {
             // The arguments scroll into view with the decision about them.
             out.focus.1 = out.lines.len();
         }
@@ -247,54 +209,38 @@ impl Question<'_> {
 
     /// Adds the arguments of an action, or the inputs that replace them.
     fn details(&self, out: &mut FormLines, n: usize, draft: &ActionDraft) {
+        let look = look(NAMES, "   ");
         let message = |out: &mut FormLines, label: &str, text: &TextInput, hint: &str| {
-            let shown = FormField {
-                name: label.into(),
-                description: None,
-                kind: FieldKind::Text,
-                is_required: false,
-                is_nullable: false,
-                initial: None,
-                keeps_empty: false,
-                rule: hint.into(),
-            };
             let typed = FieldDraft {
                 text: text.clone(),
                 ..FieldDraft::default()
             };
-            self.field(
-                out,
-                (At::Message(n), "   "),
-                &shown,
-                &typed,
-                Notes::default(),
-            );
+            let field = FormField::new(label, FieldKind::Text, hint);
+            let is_focused = self.focus == Some(At::Message(n));
+            out.field(&look, is_focused, (&field, &typed), &FieldNotes::default());
         };
         match draft.decision {
             Some(DecisionKind::Edit) if draft.is_editable() => {
-                for (i, (field, typed)) in draft.form.fields.iter().zip(&draft.fields).enumerate() {
-                    let problem = self.problem(&AnswerPart::Argument(n, field.name.clone()));
-                    let problem = problem.filter(|_| self.shows_all || typed.was_left);
-                    let changed = typed.is_changed(field).then(|| changed(field, typed));
-                    let notes = Notes {
-                        problem,
-                        changed: changed.as_deref(),
-                    };
-                    self.field(out, (At::Argument(n, i), "   "), field, typed, notes);
-                }
+                let focus = match self.focus {
+                    Some(At::Argument(at, field)) if at == n => Some((field, None)),
+                    _ => None,
+                };
+                out.form(&draft.args, &look, focus, |_, field, typed| FieldNotes {
+                    changed: typed.is_changed(field).then(|| changed(field, typed)),
+                    ..self.notes(&AnswerPart::Argument(n, field.name.clone()), typed)
+                });
             }
             _ => {
                 match &draft.action.args {
                     Value::Object(args) => {
                         for (name, value) in args {
-                            out.lines
-                                .extend(value_lines("     ", name, value, self.width));
+                            out.lines.extend(value_lines(name, value, 5, out.width));
                         }
                     }
                     Value::Null => {}
                     other => out
                         .lines
-                        .extend(value_lines("     ", "arguments", other, self.width)),
+                        .extend(value_lines("arguments", other, 5, out.width)),
                 }
                 match draft.decision {
                     Some(DecisionKind::Reject) => {
@@ -309,46 +255,24 @@ impl Question<'_> {
         }
     }
 
-    /// Adds a field.
-    fn field(
-        &self,
-        out: &mut FormLines,
-        (at, indent): (At, &str),
-        field: &FormField,
-        typed: &FieldDraft,
-        notes: Notes<'_>,
-    ) {
-        let look = FieldLook {
-            width: self.width,
-            names: if indent.is_empty() { NAMES - 2 } else { NAMES },
-            indent,
-            is_focused: self.is_focused(at),
-            problem: notes.problem,
-            changed: notes.changed,
-            is_kept: false,
-            has_hints: true,
-        };
-        self.add(out, at, look.field(field, typed));
-    }
-
     /// Adds a framed box for multi-line text.
     fn boxed(&self, out: &mut FormLines, at: At, typed: &TextInput, problem: Option<String>) {
-        let mut part = text_box(Line::plain("  "), self.width, typed, self.is_focused(at));
-        part.lines.extend(
-            problem
-                .iter()
-                .flat_map(|problem| problem_lines("  ", problem, self.width)),
-        );
+        let is_focused = self.focus == Some(at);
+        let mut part = text_box(Line::plain("  "), out.width, typed, is_focused);
+        if let Some(problem) = problem {
+            part.lines.extend(problem_lines(2, &problem, out.width));
+        }
         self.add(out, at, part);
     }
 }
 
-/// What is said about a field.
-#[derive(Clone, Copy, Default)]
-struct Notes<'a> {
-    problem: Option<&'a str>,
-    /// Its original value, if it was changed.
-    changed: Option<&'a str>,
+/// Returns how fields are drawn.
+fn look(names: usize, indent: &str) -> FormLook<'_> {
+    FormLook {
+        names,
+        indent,
+        has_hints: true,
+    }
 }
 
 /// Returns the original value of a changed argument.
@@ -366,22 +290,17 @@ fn changed(field: &FormField, typed: &FieldDraft) -> String {
     }
 }
 
-/// Formats a name and a value.
-pub(crate) fn value_lines(indent: &str, name: &str, value: &Value, width: usize) -> Vec<Line> {
+/// Formats a name and a value behind blanks.
+pub(crate) fn value_lines(name: &str, value: &Value, indent: usize, width: usize) -> Vec<Line> {
     let shown = match value {
         Value::String(text) => text.trim_end().to_string(),
         other => other.to_string(),
     };
-    let left = text::width(indent) + NAMES + 1;
-    let all = some_lines(&shown, width.saturating_sub(left));
-    let name = text::clean(name);
+    let all = some_lines(&shown, width.saturating_sub(indent + NAMES + 1));
+    let (margin, name) = (" ".repeat(indent), text::clean(name));
     let lines = all.iter().enumerate().map(|(i, line)| {
-        let name = if i == 0 {
-            padded(&text::fit(&name, NAMES), NAMES)
-        } else {
-            " ".repeat(NAMES)
-        };
-        Line::dim(&format!("{indent}{name} ")).with_plain(line)
+        let name = if i == 0 { &*name } else { "" };
+        Line::dim(&format!("{margin}{} ", fitted(name, NAMES))).with_plain(line)
     });
     lines.collect()
 }
@@ -389,7 +308,7 @@ pub(crate) fn value_lines(indent: &str, name: &str, value: &Value, width: usize)
 /// Wraps a text, and says where the rest of a very long one is shown.
 pub(crate) fn some_lines(text: &str, width: usize) -> Vec<String> {
     let shown = text::head(text, VALUE_BYTES);
-    let mut lines = wrap(shown, width.max(8));
+    let mut lines = wrap(shown, width);
     if lines.len() > VALUE_LINES || shown.len() < text.len() {
         lines.truncate(VALUE_LINES);
         lines.push("… cut here; :state on the thread's page shows the rest".to_string());

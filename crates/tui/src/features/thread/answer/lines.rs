@@ -3,14 +3,13 @@
 use super::draft::{ActionDraft, Draft, QuestionDraft};
 use super::fields;
 use super::fields::{some_lines, value_lines};
-use super::keys::At;
 use super::{AnswerCard, AnswerStage, sentence};
 use crate::session::thread::with_draft;
 use crate::widgets::form_lines::FormLines;
-use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::line::{Line, Tone};
 use crate::widgets::status::since;
 use jiff::Timestamp;
-use runtail_core::model::{DecisionKind, MIXED_DECISIONS, Problem, Question, Resume};
+use runtail_core::model::{MIXED_DECISIONS, Problem, Question, Resume};
 use runtail_core::text;
 use serde_json::Value;
 
@@ -18,23 +17,8 @@ use serde_json::Value;
 const REQUEST_LINES: usize = 12;
 
 impl AnswerCard {
-    /// Returns the title: the place, and which node asked when.
-    pub fn title(&self, now: Timestamp, place: &str) -> String {
-        let id = text::tail(&self.thread.id, 4);
-        let thread = match &self.graph {
-            Some(graph) => format!("{graph} {id}"),
-            None => format!("thread {}", text::short_id(&self.thread.id)),
-        };
-        let asked = match &self.watch.closed {
-            // The line that says why may be scrolled out of view.
-            Some(closed) => format!(" · {}", closed.label),
-            None => self.asked(now),
-        };
-        text::clean(&format!("Answer · {place} › {thread}{asked}")).into_owned()
-    }
-
     /// Returns when the questions were asked, and by which node.
-    fn asked(&self, now: Timestamp) -> String {
+    pub(super) fn asked(&self, now: Timestamp) -> String {
         let age = self
             .since
             .map(|at| format!(" · asked {} ago", since(now, at)))
@@ -51,95 +35,30 @@ impl AnswerCard {
         format!("{age}{by}")
     }
 
-    /// Returns the key ids of the card with their labels. Keys without an id are typed.
-    pub fn keys(&self) -> Vec<(&'static str, String)> {
-        if !self.is_editable() {
-            return vec![("answer.back", "close".into())];
-        }
-        let stop = self.focused();
-        let draft = stop.map(|stop| &self.drafts[stop.question]);
-        let mut keys = vec![("answer.send", "send".to_string())];
-        match (stop.map(|stop| stop.at), draft.map(|draft| &draft.draft)) {
-            (Some(At::Decision(n)), Some(Draft::Actions(actions))) => {
-                let allowed = actions
-                    .get(n)
-                    .map(|action| action.action.allowed.as_slice())
-                    .unwrap_or_default();
-                let digits: Vec<String> = allowed
-                    .iter()
-                    .copied()
-                    .map(DecisionKind::digit)
-                    .map(String::from)
-                    .collect();
-                keys.extend([
-                    ("", "↑↓ action".to_string()),
-                    ("", format!("{} decide", digits.join(" "))),
-                ]);
-            }
-            (Some(At::Text | At::Json), _) => keys.push(("", "⏎ new line".into())),
-            _ => keys.push(("answer.next", "next field".into())),
-        }
-        let other = match draft {
-            Some(QuestionDraft { as_json: true, .. }) => Some("as form"),
-            Some(QuestionDraft {
-                draft: Draft::Plain(plain),
-                ..
-            }) if plain.only_json => None,
-            Some(QuestionDraft {
-                draft: Draft::Plain(_),
-                ..
-            }) => Some("change type"),
-            _ => Some("as JSON"),
-        };
-        keys.extend(other.map(|label| ("answer.form", label.to_string())));
-        let more = [
-            ("answer.outside", "$EDITOR"),
-            ("answer.request", "request"),
-            ("answer.back", "close, keeps the draft"),
-        ];
-        keys.extend(more.map(|(id, label)| (id, label.to_string())));
-        keys
-    }
-
     /// Returns the lines for a width.
     pub fn lines(&self, width: usize) -> FormLines {
-        let mut out = FormLines::default();
+        let mut out = FormLines::new(width);
         match &self.stage {
             AnswerStage::Loading => {
-                out.lines.push(Line::dim("Loading the thread's questions…"));
+                out.say(Tone::Dim, "Loading the thread's questions…");
                 return out;
             }
             AnswerStage::NotLoaded(error) => {
-                out.lines.push(Line::bad(
-                    "Couldn't load the thread's questions. Nothing was sent.",
-                ));
-                out.lines.extend(
-                    wrap(&error.story(), width)
-                        .iter()
-                        .map(|line| Line::plain(line)),
-                );
+                let said = "Couldn't load the thread's questions. Nothing was sent.";
+                out.lines.push(Line::bad(said));
+                out.say(Tone::Plain, &error.story());
                 return out;
             }
             AnswerStage::Refused(failed) => {
-                out.lines.extend(
-                    wrap(&with_draft(failed.failure, "do anything again"), width)
-                        .iter()
-                        .map(|line| Line::bad(line)),
-                );
-                let story = failed.error.story();
-                out.lines
-                    .extend(wrap(&story, width).iter().map(|line| Line::dim(line)));
-                out.lines.push(Line::new());
+                out.say(Tone::Bad, &with_draft(failed.failure, "do anything again"));
+                out.say(Tone::Dim, &failed.error.story());
+                out.blank();
             }
             AnswerStage::Editing | AnswerStage::Sending => {}
         }
         if let (Some(closed), AnswerStage::Editing) = (&self.watch.closed, &self.stage) {
-            out.lines.extend(
-                wrap(&closed.sentence, width)
-                    .iter()
-                    .map(|line| Line::bad(line)),
-            );
-            out.lines.push(Line::new());
+            out.say(Tone::Bad, &closed.sentence);
+            out.blank();
         }
         let answer = self.answer();
         let problems = answer.as_ref().err().map(Vec::as_slice).unwrap_or_default();
@@ -147,11 +66,10 @@ impl AnswerCard {
         let calls = |to: usize| is_call[..to].iter().filter(|is_call| **is_call).count();
         for (at, (question, draft)) in self.questions.iter().zip(&self.drafts).enumerate() {
             if at > 0 {
-                out.lines.push(Line::new());
+                out.blank();
             }
             let lines = fields::Question {
-                width,
-                focus: self.focused(),
+                focus: Some(self.focus.at).filter(|_| self.focus.question == at),
                 question: at,
                 before: if is_call[at] { calls(at) } else { 0 },
                 problems,
@@ -163,23 +81,19 @@ impl AnswerCard {
                 out.lines
                     .extend(self.heading(at, question, draft, actions, width));
                 if matches!(draft.draft, Draft::Actions(_)) && !draft.as_json {
-                    out.lines.push(Line::new());
+                    out.blank();
                 }
             } else if self.is_left_out(at) {
                 out.lines.push(Line::dim("     no longer open"));
             }
             lines.draft(&mut out, draft);
         }
-        out.lines.push(Line::new());
-        out.lines.extend(self.request_lines(width));
+        out.blank();
+        self.request_lines(&mut out);
         if answer.as_ref().is_ok_and(Resume::is_doubtful) {
-            out.lines.extend(
-                wrap(MIXED_DECISIONS, width)
-                    .iter()
-                    .map(|line| Line::of(Tone::Waiting, line)),
-            );
+            out.say(Tone::Waiting, MIXED_DECISIONS);
         }
-        out.lines.extend(self.summary(&answer, width));
+        self.summary(&mut out, &answer);
         out
     }
 
@@ -199,7 +113,8 @@ impl AnswerCard {
             String::new()
         };
         let right = match (&draft.draft, question.node.as_deref().filter(|_| count > 1)) {
-            (Draft::Fields(form, _), None) => form
+            (Draft::Fields(form), None) => form
+                .form
                 .title
                 .as_ref()
                 .map(|title| format!("form from the question's schema: {title}")),
@@ -246,21 +161,22 @@ impl AnswerCard {
         lines
     }
 
-    /// Returns the lines of the request, or why there is none yet.
-    fn request_lines(&self, width: usize) -> Vec<Line> {
+    /// Adds the request, or why there is none yet.
+    fn request_lines(&self, out: &mut FormLines) {
         let fold = if self.shows_request { "▾" } else { "▸" };
-        let mut lines = vec![Line::dim(&format!("{fold} Request"))];
+        out.lines.push(Line::dim(&format!("{fold} Request")));
         if !self.shows_request {
-            return lines;
+            return;
         }
         let Some(body) = self.request() else {
-            let why = if self.run.is_none() {
-                "The thread's assistant is unknown."
-            } else {
-                "The answer is not complete."
-            };
-            lines.push(Line::dim(&format!("  {why}")));
-            return lines;
+            return out.say(
+                Tone::Dim,
+                if self.run.is_none() {
+                    "  The thread's assistant is unknown."
+                } else {
+                    "  The answer is not complete."
+                },
+            );
         };
         let thread = text::short_id(&self.thread.id);
         let graph = self
@@ -270,24 +186,24 @@ impl AnswerCard {
         let about = format!(
             "  POST /threads/{thread}/runs · assistant {graph} (the thread's) · rejected if another run is active"
         );
-        lines.extend(wrap(&about, width).iter().map(|line| Line::dim(line)));
+        out.say(Tone::Dim, &about);
         // What is sent also has a random id, by which the run is found if the reply is lost.
         let mut json = serde_json::to_value(&body).unwrap_or_default();
         json["metadata"]["runtail"] = "(random id)".into();
         let json = json.to_string();
-        let all = Line::dim(&format!("  {json}")).broken(width, 2, usize::MAX);
+        let all = Line::dim(&format!("  {json}")).broken(out.width, 2, usize::MAX);
         let more = all.len().saturating_sub(REQUEST_LINES);
-        lines.extend(all.into_iter().take(REQUEST_LINES));
+        out.lines.extend(all.into_iter().take(REQUEST_LINES));
         if more > 0 {
-            lines.push(Line::dim(&format!("  … {more} more lines")));
+            out.say(Tone::Dim, &format!("  … {more} more lines"));
         }
-        lines
     }
 
-    /// Returns the lines about decisions made and problems left.
-    fn summary(&self, answer: &Result<Resume, Vec<Problem>>, width: usize) -> Vec<Line> {
+    /// Says which decisions are made, and which problems are left.
+    fn summary(&self, out: &mut FormLines, answer: &Result<Resume, Vec<Problem>>) {
         if self.stage == AnswerStage::Sending {
-            return vec![Line::moving("◐ ").with_plain("Checking the thread, then sending…")];
+            let line = Line::moving("◐ ").with_plain("Checking the thread, then sending…");
+            return out.lines.push(line);
         }
         let count = self.questions.len();
         let actions: Vec<&ActionDraft> = self
@@ -337,10 +253,7 @@ impl AnswerCard {
         } else {
             Tone::Plain
         };
-        let mut lines: Vec<Line> = wrap(&parts.join(" "), width)
-            .iter()
-            .map(|line| Line::of(tone, line))
-            .collect();
+        out.say(tone, &parts.join(" "));
         let caution = match self.questions.iter().find_map(Question::caution) {
             Some(caution) => caution,
             None if self
@@ -348,20 +261,13 @@ impl AnswerCard {
                 .iter()
                 .all(|question| question.response_schema.is_some()) =>
             {
-                String::new()
+                return;
             }
             None => "The server keeps only the first answer. Check it before sending.".into(),
         };
-        let room = lines
-            .last()
-            .map_or(0, |line| width.saturating_sub(line.width() + 2));
-        match lines.last_mut() {
-            Some(last) if text::width(&caution) <= room => {
-                *last = std::mem::take(last).right(Tone::Dim, &caution)
-            }
-            _ => lines.extend(wrap(&caution, width).iter().map(|line| Line::dim(line))),
+        if !out.beside(&caution) {
+            out.say(Tone::Dim, &caution);
         }
-        lines
     }
 
     /// Describes what is sent as the answer to the only question.
@@ -428,6 +334,6 @@ fn question_lines(question: &Question, width: usize) -> (Vec<String>, Vec<Line>)
         ),
     };
     let rows = others.into_iter().filter(|(_, value)| !value.is_null());
-    let rows = rows.flat_map(|(name, value)| value_lines("  ", name, value, width));
+    let rows = rows.flat_map(|(name, value)| value_lines(name, value, 2, width));
     (some_lines(title.trim_end(), width), rows.collect())
 }

@@ -12,13 +12,11 @@ mod watch;
 pub use draft::{ActionDraft, Draft, PlainDraft, PlainKind, QuestionDraft};
 pub use keys::{At, Stop};
 
-use super::{Threads, answer_view};
-use crate::input::action::{Action, Context};
-use crate::input::key::Key;
+use super::Threads;
+use crate::session::form::FormKeys;
 use crate::session::msg::{Effect, ThreadRef};
-use crate::session::{Component, Cx, HELD_KEY, Request, Requests, Session, card};
-use crate::widgets::canvas::Canvas;
-use crate::widgets::form_lines::FormLines;
+use crate::session::{Cx, HELD_KEY, Request, Requests, Session};
+use crate::widgets::form::FormScroll;
 use jiff::Timestamp;
 use runtail_api::{ApiError, LoadedThread, RunStart, StartError, StartGuard};
 use runtail_core::model::{
@@ -46,12 +44,9 @@ pub struct AnswerCard {
     run: Option<Rerun>,
     /// Whether the user chose "approve all".
     approve: bool,
-    /// The index of the stop with the focus.
-    focus: usize,
-    /// The first visible line.
-    pub top: usize,
-    /// The window and the focus at the last [`AnswerCard::clamp`].
-    last_clamp: Option<(usize, usize)>,
+    /// What has the focus.
+    focus: Stop,
+    pub scroll: FormScroll<Stop>,
     /// Whether the request is shown.
     shows_request: bool,
     /// When the send key was pressed before there was anything to send.
@@ -94,9 +89,8 @@ impl AnswerCard {
             drafts: Vec::new(),
             run: None,
             approve: false,
-            focus: 0,
-            top: 0,
-            last_clamp: None,
+            focus: Stop::NONE,
+            scroll: FormScroll::new(true),
             shows_request: true,
             held: None,
             was_tried: false,
@@ -158,7 +152,7 @@ impl AnswerCard {
     /// Records that the answer was rejected; the draft is kept.
     pub(crate) fn refused(&mut self, failed: StartError) {
         self.stage = AnswerStage::Refused(failed);
-        self.top = 0;
+        self.scroll.top = 0;
     }
 
     /// Approves every undecided action that allows it.
@@ -166,34 +160,6 @@ impl AnswerCard {
         for (question, draft) in self.questions.iter().zip(&mut self.drafts) {
             draft.approve(question);
         }
-    }
-
-    /// Scrolls the focus into view.
-    pub(crate) fn clamp(&mut self, width: usize, height: usize) {
-        let FormLines {
-            lines,
-            focus: (from, to),
-            ..
-        } = self.lines(width);
-        let last = lines.len().saturating_sub(height);
-        let shows_focus = (self.top, self.focus);
-        if self.last_clamp != Some(shows_focus) {
-            // Scrolling by pages must not jump back, so only a change of the focus moves the window.
-            if self.last_clamp.is_none_or(|(_, focus)| focus != self.focus) {
-                if to > self.top + height {
-                    self.top = to - height;
-                }
-                // The heading stays visible with the first question, even if its arguments have no room.
-                let has_room = to <= height || to - from > height;
-                self.top = if from <= height / 2 && has_room {
-                    0
-                } else {
-                    self.top.min(from)
-                };
-            }
-        }
-        self.top = self.top.min(last);
-        self.last_clamp = Some((self.top, self.focus));
     }
 
     /// Returns how many questions the answer leaves open.
@@ -263,10 +229,6 @@ impl AnswerCard {
             .get(question)
             .copied()
             .unwrap_or_default()
-    }
-
-    pub fn is_editable(&self) -> bool {
-        matches!(self.stage, AnswerStage::Editing | AnswerStage::Refused(_))
     }
 }
 
@@ -415,50 +377,6 @@ impl Threads {
                     .any(|at| card.questions[*at] == kept.question)
         };
         self.answer_drafts.retain(|kept| !is_answered(kept));
-    }
-}
-
-impl Component for AnswerCard {
-    fn framed_keys(&self, cx: &Cx<'_>) -> Vec<&'static str> {
-        card::framed_keys(cx, &self.keys(), true)
-    }
-
-    fn context(&self) -> Context {
-        Context::Answer
-    }
-
-    fn action(&mut self, _cx: &Cx<'_>, _action: Action) -> Requests {
-        Requests::none()
-    }
-
-    fn key(&mut self, cx: &Cx<'_>, key: Key) -> Option<Requests> {
-        Some(self.on_key(cx, key))
-    }
-
-    fn paste(&mut self, _cx: &Cx<'_>, text: &str) {
-        AnswerCard::paste(self, text);
-    }
-
-    fn on_edited(&mut self, text: &str) {
-        self.set_text(text);
-    }
-
-    fn on_drawn(&mut self) -> bool {
-        self.is_editable()
-    }
-
-    fn relayout(&mut self, cx: &Cx<'_>) {
-        self.watch(cx);
-        let framed = cx.session.overlay_area();
-        self.clamp(framed.w.into(), framed.h.into());
-    }
-
-    fn profile(&self) -> Option<&str> {
-        Some(&self.thread.server.profile)
-    }
-
-    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
-        answer_view::answer(self, cx, canvas)
     }
 }
 

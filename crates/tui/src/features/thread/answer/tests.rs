@@ -47,8 +47,8 @@ fn card(name: &str) -> AnswerCard {
 fn press(card: &mut AnswerCard, keys: &str) {
     for key in parse_keys(keys).unwrap() {
         match key.code {
-            Code::Tab => card.step(1),
-            _ => card.key(key),
+            Code::Tab => drop(card.move_focus(1)),
+            _ => drop(card.type_key(key)),
         }
     }
 }
@@ -174,7 +174,7 @@ fn every_action_needs_a_decision_that_it_allows() {
 fn an_edit_sends_changed_arguments_and_keeps_the_rest() {
     let mut card = card("question-hitl");
     press(&mut card, "2");
-    assert_eq!(card.focused().map(|stop| stop.at), Some(At::Argument(0, 0)));
+    assert_eq!(card.focus.at, At::Argument(0, 0));
     card.set_text("bob@example.com");
     press(&mut card, "<Down><Down>1<Down>4x");
     let decisions = only(sent(&card))["decisions"].clone();
@@ -290,8 +290,8 @@ proptest! {
             if turns.contains(&at) {
                 card.turn();
             }
-            card.key(key);
-            prop_assert!(card.focused().is_some());
+            drop(card.type_key(key));
+            prop_assert!(card.stops().contains(&card.focus));
         }
         let drawn = card.lines(width);
         prop_assert!(drawn.focus.1 <= drawn.lines.len() && drawn.focus.0 < drawn.focus.1);

@@ -2,6 +2,7 @@
 
 use super::AnswerCard;
 use crate::session::Cx;
+use crate::session::form::FormKeys;
 use runtail_core::model::{Question, ThreadStatus};
 
 /// What is known of the thread since the card shows its questions.
