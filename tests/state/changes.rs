@@ -293,7 +293,7 @@ fn deletion_target_is_fixed_when_the_dialog_opens() {
     dash.keys("support-bot");
     let confirm = dash.preview().expect("a preview");
     assert_eq!(
-        (&confirm.profile, &confirm.proposal),
+        (&confirm.profile, &confirm.one().proposal),
         (&profile, &Proposal::Service(intent))
     );
     assert!(confirm.may_be_sent());
@@ -442,7 +442,7 @@ fn expired_key_is_reported_and_nothing_is_resent() {
     dash.done(EffectResult::Sent(number, Err(error)));
     let confirm = dash.preview().expect("a preview");
     assert!(matches!(
-        &confirm.stage,
+        &confirm.one().stage,
         Stage::Failed(
             _,
             ApiError {

@@ -77,7 +77,10 @@ impl App {
         result: Result<Acted, StartError>,
     ) -> Vec<Effect> {
         self.thread.on_result(number);
-        if self.bulk_of(number).is_some() {
+        if self
+            .preview_of(number)
+            .is_some_and(|confirm| confirm.is_of_several())
+        {
             return self.on_bulk_acted(number, &thread, &result);
         }
         match result {
@@ -107,18 +110,16 @@ impl App {
             failed.and_then(|target| Some((target, target.error.clone()?)))
         {
             let run = self.run_name(&thread, &target.run_id);
-            let is_rollback = self.confirm_of(number).is_some_and(|confirm| {
-                matches!(
-                    confirm.proposal,
-                    Proposal::Thread(
-                        _,
-                        ThreadIntent::Cancel {
-                            action: CancelAction::Rollback,
-                            ..
-                        }
-                    )
-                )
-            });
+            let is_rollback = matches!(
+                self.proposal_of(number),
+                Some(Proposal::Thread(
+                    _,
+                    ThreadIntent::Cancel {
+                        action: CancelAction::Rollback,
+                        ..
+                    }
+                ))
+            );
             let cancel = self.session.key("stream.cancel");
             let sentence = match is_rollback {
                 _ if target.state == CancelState::Unknown => format!(
@@ -135,7 +136,7 @@ impl App {
             self.refresh_thread(&thread);
             return self.fail_confirm(number, with_sentence(&sentence, error));
         }
-        self.close_confirm(number);
+        self.close_preview(number);
         self.refresh_thread(&thread);
         let stopping: Vec<&CancelTarget> = targets
             .iter()
@@ -246,7 +247,7 @@ impl App {
         if let Some(at) = self.composer_at(number, &thread) {
             self.close_composer(at);
         }
-        self.close_confirm(number);
+        self.close_preview(number);
         self.show_thread_page(&thread);
         self.stream
             .pages_of(&thread)
@@ -258,12 +259,10 @@ impl App {
 
     /// Returns the composer whose run was started with this number: by itself, or after its preview.
     fn composer_at(&mut self, number: u64, thread: &ThreadRef) -> Option<usize> {
-        let is_previewed = self.confirm_of(number).is_some_and(|confirm| {
-            matches!(
-                confirm.proposal,
-                Proposal::Thread(_, ThreadIntent::Start { .. })
-            )
-        });
+        let is_previewed = matches!(
+            self.proposal_of(number),
+            Some(Proposal::Thread(_, ThreadIntent::Start { .. }))
+        );
         self.overlays.iter().position(|overlay| match overlay {
             Overlay::Compose(composer) => {
                 composer.number == number
@@ -293,7 +292,7 @@ impl App {
     }
 
     fn on_written(&mut self, number: u64, thread: &ThreadRef, written: &Written) -> Vec<Effect> {
-        self.close_confirm(number);
+        self.close_preview(number);
         self.close_state_editor(thread);
         self.refresh_thread(thread);
         let (is_error, message) = written_message(written, &self.session.key("stream.new_run"));
@@ -318,27 +317,20 @@ impl App {
         if let (Ok(_), Some(server)) = (result, &mut self.agent.server) {
             server.marked.remove(&thread.id);
         }
-        let Some((is_finished, requests)) = self
-            .bulk_of(number)
-            .map(|bulk| bulk.on_acted(number, result))
-        else {
+        let Some(confirm) = self.preview_of(number) else {
             return Vec::new();
         };
-        // The edit was made, so its editor is not needed any more.
-        if is_finished
-            && self
-                .bulk_of(number)
-                .is_some_and(|bulk| bulk.edit().is_some() && bulk.has_changed_something())
-        {
-            let is_retry = |overlay: &Overlay| match overlay {
-                Overlay::Edit(editor) => matches!(editor.subject, Subject::Retry { .. }),
-                _ => false,
-            };
-            self.overlays.retain(|overlay| !is_retry(overlay));
-        }
-        if is_finished
-            && let Some((is_error, summary)) = self.bulk_of(number).map(|bulk| bulk.summary())
-        {
+        let (is_finished, requests) = confirm.on_acted(number, result);
+        let (has_edited, summary) = (confirm.has_edited(), confirm.summary());
+        if let Some((is_error, summary)) = summary.filter(|_| is_finished) {
+            // The edit was made, so its editor is not needed any more.
+            if has_edited {
+                let is_retry = |overlay: &Overlay| match overlay {
+                    Overlay::Edit(editor) => matches!(editor.subject, Subject::Retry { .. }),
+                    _ => false,
+                };
+                self.overlays.retain(|overlay| !is_retry(overlay));
+            }
             self.notify(is_error, summary);
             self.session.restart_polls();
         }
@@ -346,7 +338,7 @@ impl App {
     }
 
     fn on_thread_deleted(&mut self, number: u64, thread: &ThreadRef) -> Vec<Effect> {
-        self.close_confirm(number);
+        self.close_preview(number);
         self.forget_deleted(thread);
         self.session.restart_polls();
         self.notify(
@@ -379,7 +371,7 @@ impl App {
     }
 
     fn on_labeled(&mut self, number: u64, thread: &ThreadRef) -> Vec<Effect> {
-        self.close_confirm(number);
+        self.close_preview(number);
         self.refresh_thread(thread);
         self.notify(
             false,
@@ -429,7 +421,7 @@ impl App {
 
     /// Shows why an action failed in its dialog, else as a notice.
     fn fail_confirm(&mut self, number: u64, error: ApiError) -> Vec<Effect> {
-        match self.confirm_of(number) {
+        match self.preview_of(number) {
             Some(confirm) => confirm.fail(error),
             None => self.notify(true, error.story()),
         }
