@@ -10,7 +10,7 @@ use runtail_testkit::made;
 use runtail_testkit::says::Says;
 
 use runtail_tui::session::msg::{
-    Effect, EffectResult, Msg, ServerRef, SubscriptionEvent, SubscriptionId, ThreadsRead,
+    Effect, EffectResult, Msg, Sent, ServerRef, SubscriptionEvent, SubscriptionId, ThreadsRead,
     ThreadsWanted,
 };
 use serde_json::json;
@@ -344,7 +344,7 @@ fn acts(effects: &[Effect]) -> Vec<u64> {
     effects
         .iter()
         .filter_map(|effect| {
-            if let Effect::Act(number, _) = effect {
+            if let Effect::Send(number, ..) = effect {
                 Some(*number)
             } else {
                 None
@@ -364,7 +364,7 @@ fn acted(
         server,
         id: thread.into(),
     };
-    dash.done(EffectResult::Acted(number, thread, result))
+    dash.done(EffectResult::Sent(number, Sent::Thread(thread, result)))
 }
 
 #[test]

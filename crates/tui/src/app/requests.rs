@@ -62,7 +62,9 @@ impl App {
     fn apply_one(&mut self, request: Request) -> Vec<Effect> {
         match request {
             Request::Effect(effect) => {
-                if let Effect::Act(number, thread) | Effect::StartRun(number, thread, _) = &effect {
+                if let Effect::Send(number, _, Some(thread)) | Effect::StartRun(number, thread, _) =
+                    &effect
+                {
                     self.thread
                         .on_sent(*number, thread.clone(), self.session.now);
                 }

@@ -90,9 +90,22 @@ impl App {
                 self.close_state_editor(&thread);
                 self.on_started(number, thread, &started)
             }
-            Ok(Acted::Written(written)) => self.on_written(number, &thread, &written),
-            Ok(Acted::Deleted) => self.on_thread_deleted(number, &thread),
-            Ok(_) => self.on_labeled(number, &thread),
+            Ok(Acted::Written(written)) => {
+                self.close_state_editor(&thread);
+                let (is_error, message) =
+                    written_message(&written, &self.session.key("stream.new_run"));
+                self.on_done(number, &thread, is_error, message)
+            }
+            Ok(Acted::Deleted) => {
+                self.forget_deleted(&thread);
+                let message = format!("Thread {} was deleted.", short_id(&thread.id));
+                self.on_done(number, &thread, false, message)
+            }
+            Ok(_) => {
+                let id = short_id(&thread.id);
+                let message = format!("The name and star of thread {id} were saved.");
+                self.on_done(number, &thread, false, message)
+            }
             Err(failed) => self.on_act_failed(number, thread, failed),
         }
     }
@@ -291,11 +304,16 @@ impl App {
         self.overlays.retain(|overlay| !is_of_thread(overlay));
     }
 
-    fn on_written(&mut self, number: u64, thread: &ThreadRef, written: &Written) -> Vec<Effect> {
+    /// Closes the preview of an action that is done, and says so.
+    fn on_done(
+        &mut self,
+        number: u64,
+        thread: &ThreadRef,
+        is_error: bool,
+        message: String,
+    ) -> Vec<Effect> {
         self.close_preview(number);
-        self.close_state_editor(thread);
         self.refresh_thread(thread);
-        let (is_error, message) = written_message(written, &self.session.key("stream.new_run"));
         self.notify(is_error, message);
         Vec::new()
     }
@@ -337,17 +355,6 @@ impl App {
         self.apply(requests)
     }
 
-    fn on_thread_deleted(&mut self, number: u64, thread: &ThreadRef) -> Vec<Effect> {
-        self.close_preview(number);
-        self.forget_deleted(thread);
-        self.session.restart_polls();
-        self.notify(
-            false,
-            format!("Thread {} was deleted.", short_id(&thread.id)),
-        );
-        Vec::new()
-    }
-
     /// Removes a deleted thread from the lists, and closes its pages.
     fn forget_deleted(&mut self, thread: &ThreadRef) {
         self.stream
@@ -368,19 +375,6 @@ impl App {
         if self.agent.server.is_none() && self.viewer().is_none() && self.logs.is_none() {
             self.focus = Pane::Deployments;
         }
-    }
-
-    fn on_labeled(&mut self, number: u64, thread: &ThreadRef) -> Vec<Effect> {
-        self.close_preview(number);
-        self.refresh_thread(thread);
-        self.notify(
-            false,
-            format!(
-                "The name and star of thread {} were saved.",
-                short_id(&thread.id)
-            ),
-        );
-        Vec::new()
     }
 
     fn on_act_failed(&mut self, number: u64, thread: ThreadRef, failed: StartError) -> Vec<Effect> {

@@ -1,7 +1,7 @@
-//! What a person wants to change.
+//! What a person wants to change, and what became of it.
 
-use super::refs::{ServerRef, ThreadRef};
-use runtail_api::{ResourceIntent, ThreadIntent};
+use super::refs::{Applied, ServerRef, ThreadRef};
+use runtail_api::{Acted, ApiError, ResourceIntent, StartError, ThreadIntent};
 use runtail_core::model::Intent;
 
 /// A change that is planned, previewed, and sent after a confirmation.
@@ -42,5 +42,34 @@ impl Proposal {
             }),
             Proposal::Service(_) | Proposal::Resource(..) => None,
         }
+    }
+}
+
+/// What became of a change that was sent.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Sent {
+    /// A change of a record.
+    Record(Result<Applied, ApiError>),
+    /// An action on a thread.
+    Thread(ThreadRef, Result<Acted, StartError>),
+}
+
+impl Sent {
+    /// Returns why it failed.
+    pub fn error(&self) -> Option<&ApiError> {
+        match self {
+            Sent::Record(result) => result.as_ref().err(),
+            Sent::Thread(_, result) => result.as_ref().err().map(|failed| &failed.error),
+        }
+    }
+
+    /// Returns the profile whose server is watched from now on, if one is.
+    pub fn profile(&self) -> Option<&str> {
+        let Sent::Record(Ok(made)) = self else {
+            return None;
+        };
+        let deleting = || made.deleting.as_ref().map(|(profile, ..)| &**profile);
+        let revision = made.revision.as_ref();
+        revision.map(|of| &*of.profile).or_else(deleting)
     }
 }

@@ -469,10 +469,8 @@ impl Confirm {
                 if is_one {
                     out.extend(note_cancelling(&target.proposal));
                 }
-                out.push(match target.proposal.thread() {
-                    None => Effect::Send(target.number, self.profile.clone()),
-                    Some(thread) => Effect::Act(target.number, thread),
-                });
+                let thread = target.proposal.thread();
+                out.push(Effect::Send(target.number, self.profile.clone(), thread));
             }
         }
         out
