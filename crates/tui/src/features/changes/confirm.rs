@@ -18,8 +18,7 @@ use crate::widgets::scroll::{Flat, Place};
 use crate::widgets::text_input::TextInput;
 use jiff::Timestamp;
 use runtail_api::{
-    Acted, ApiError, BULK_CONCURRENCY, BulkAction, BulkOutcome, Choice, Kind, PlanError,
-    StartError, ThreadIntent,
+    ApiError, BULK_CONCURRENCY, BulkAction, BulkOutcome, Choice, Kind, PlanError, ThreadIntent,
 };
 use runtail_core::model::Preview;
 use runtail_core::text;
@@ -40,11 +39,11 @@ pub struct Confirm {
     /// The option that can still be toggled.
     pub choice: Option<Choice>,
     /// Whether they were confirmed, so that requests are sent.
-    is_sent: bool,
+    pub(super) is_sent: bool,
     /// Whether no further request is sent.
-    is_stopped: bool,
+    pub(super) is_stopped: bool,
     /// Whether the send key may send.
-    send_key: SendKey,
+    pub(super) send_key: SendKey,
     /// What reading the target again has shown.
     pub(super) check: TargetCheck,
     /// Whether each request is one line.
@@ -198,7 +197,7 @@ impl Confirm {
 
     /// Returns whether it shows no result, and none is expected.
     pub fn is_pending(&self) -> bool {
-        !self.is_active() && !(self.is_of_several() && self.is_sent)
+        !(self.is_active() || self.is_of_several() && self.is_sent)
     }
 
     /// Returns whether requests are in flight.
@@ -274,11 +273,10 @@ impl Confirm {
         planned: Result<(Box<Preview>, Option<Choice>), PlanError>,
     ) -> Requests {
         let mut out = Requests::none();
-        let Some(target) = self
-            .targets
-            .iter_mut()
-            .find(|target| target.number == number)
-        else {
+        let mut targets = self.targets.iter_mut();
+        let target = targets.find(|target| target.number == number);
+        // A result that is repeated after the request was sent makes nothing ready again.
+        let Some(target) = target.filter(|_| !self.is_sent) else {
             return out;
         };
         let choice = match planned {
@@ -400,7 +398,7 @@ impl Confirm {
     }
 
     /// Plans the request with the typed recursion limit.
-    fn change_limit(&mut self, cx: &Cx<'_>) -> Requests {
+    pub(super) fn change_limit(&mut self, cx: &Cx<'_>) -> Requests {
         let Some(limit) = self.typed_limit() else {
             return Requests::none();
         };
@@ -414,113 +412,6 @@ impl Confirm {
             }
             _ => Requests::none(),
         }
-    }
-
-    /// Sends the changes. No other function begins to.
-    fn send(&mut self, cx: &Cx<'_>) -> Requests {
-        if self.is_sent {
-            return Requests::none();
-        }
-        let is_ready = self.is_planned().then(|| self.is_ready());
-        if let Some(requests) = self.send_key.refuses(cx, is_ready) {
-            return requests;
-        }
-        if !self.is_ready() {
-            let nothing = || Requests::info("There is nothing to send.");
-            return self.several.as_ref().map(|_| nothing()).unwrap_or_default();
-        }
-        if self.typed_limit().is_some() {
-            let mut out = Requests::info(
-                "Nothing was sent: the number of steps changed. Review the new request.",
-            );
-            out.extend(self.change_limit(cx));
-            return out;
-        }
-        if !self.may_be_sent() {
-            let wanted = self.wants_name().unwrap_or_default();
-            return Requests::info(format!(
-                "Type {} exactly to continue. Nothing was sent.",
-                text::clean(&wanted)
-            ));
-        }
-        // The profile can become read-only while the dialog is open.
-        if cx.session.is_read_only(&self.profile) {
-            return Requests::error(cx.session.read_only_text(&self.profile));
-        }
-        self.is_sent = true;
-        self.send_next()
-    }
-
-    /// Sends the next requests, a few at a time.
-    fn send_next(&mut self) -> Requests {
-        let mut out = Requests::none();
-        let is_one = self.several.is_none();
-        let mut active = self.count(|stage| matches!(stage, Stage::Sending(_)));
-        for target in &mut self.targets {
-            let Stage::Ready(preview) = &mut target.stage else {
-                continue;
-            };
-            if self.is_stopped {
-                target.stage = Stage::Done(BulkOutcome::NotSent, None);
-                out.push(Effect::Forget(target.number));
-            } else if active < BULK_CONCURRENCY {
-                active += 1;
-                target.stage = Stage::Sending(std::mem::take(preview));
-                if is_one {
-                    out.extend(note_cancelling(&target.proposal));
-                }
-                let thread = target.proposal.thread();
-                out.push(Effect::Send(target.number, self.profile.clone(), thread));
-            }
-        }
-        out
-    }
-
-    /// Applies the result for one of several threads. Returns whether the action is finished.
-    pub fn on_acted(
-        &mut self,
-        number: u64,
-        result: &Result<Acted, StartError>,
-    ) -> (bool, Requests) {
-        let (outcome, error) = BulkOutcome::of(result);
-        for target in &mut self.targets {
-            if target.number == number {
-                target.stage = Stage::Done(outcome, error.as_ref().map(ToString::to_string));
-            }
-        }
-        let out = self.send_next();
-        (!self.is_active(), out)
-    }
-
-    /// Shows that the sent change failed.
-    pub fn fail(&mut self, error: ApiError) {
-        for target in &mut self.targets {
-            if let Stage::Sending(preview) = &mut target.stage {
-                target.stage = Stage::Failed(std::mem::take(preview), error.clone());
-            }
-        }
-    }
-
-    /// Leaves the dialog; of several, it stops before the next request first. What was sent stays sent, and its result is shown
-    /// when it is known.
-    fn leave(&mut self) -> Requests {
-        if self.is_of_several() && self.is_active() && !self.is_stopped {
-            self.is_stopped = true;
-            let mut out = self.send_next();
-            out.notify(
-                false,
-                "Stopped. Requests that were sent already are finished.",
-            );
-            return out;
-        }
-        let mut out: Requests = Request::Close.into();
-        if self.is_ready() || self.is_of_several() && self.is_open() {
-            out.notify(false, "Nothing was sent.");
-            self.forget().for_each(|effect| out.push(effect));
-        } else if self.is_active() && !self.is_of_several() {
-            out.notify(false, "Already sent; the result will be reported.");
-        }
-        out
     }
 
     /// Returns whether a name or a number is being typed.
@@ -575,22 +466,6 @@ pub fn confirm_area(area: Area) -> Area {
     Area {
         h: area.h.saturating_sub(2),
         ..area
-    }
-}
-
-/// Marks the runs that a change cancels as being cancelled.
-fn note_cancelling(proposal: &Proposal) -> Requests {
-    match (proposal, proposal.thread()) {
-        (
-            Proposal::Thread(
-                _,
-                ThreadIntent::Cancel {
-                    run, with_queue, ..
-                },
-            ),
-            Some(thread),
-        ) => Request::NoteCancelling(thread, run.clone().filter(|_| !with_queue)).into(),
-        _ => Requests::none(),
     }
 }
 

@@ -9,6 +9,7 @@ mod one;
 mod preview_lines;
 mod resource_documents;
 mod send_key;
+mod sending;
 mod several;
 mod target_check;
 mod view;
