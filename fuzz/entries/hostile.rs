@@ -27,8 +27,8 @@ use runtail_tui::session::checkpoints::{
 use runtail_tui::session::compare::{SideContents, SideRef};
 use runtail_tui::session::effect::DeploymentDocument;
 use runtail_tui::session::msg::{
-    Applied, Effect, EffectResult, Msg, NextPoll, Subscription, SubscriptionEvent, SubscriptionId,
-    SubscriptionKind, ThreadsRead,
+    Applied, Effect, EffectResult, Msg, NextPoll, Sent, Subscription, SubscriptionEvent,
+    SubscriptionId, SubscriptionKind, ThreadsRead,
 };
 use runtail_tui::session::msg::{Chunk, FileStep};
 use serde_json::{Value, json};
@@ -681,12 +681,15 @@ pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<Ef
                 },
             )
         }
-        Effect::Send(number, _) => {
+        Effect::Send(number, ..) => {
             let made = Applied {
                 said: text.into(),
                 ..Applied::default()
             };
-            EffectResult::Sent(*number, if well { Ok(made) } else { Err(fail()) })
+            EffectResult::Sent(
+                *number,
+                Sent::Record(if well { Ok(made) } else { Err(fail()) }),
+            )
         }
         Effect::ReadJournal => {
             let outcome = Outcome::NoAnswer(text.into());

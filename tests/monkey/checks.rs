@@ -68,7 +68,7 @@ impl ActionChecks {
     pub fn on_effect(&mut self, shown: Shown<'_>, msg: &Msg, effect: &Effect) {
         match effect {
             // The next one of several requests, which were previewed and confirmed together.
-            Effect::Act(number, thread) if shown.is_one_of_several(*number) => {
+            Effect::Send(number, _, Some(thread)) if shown.is_one_of_several(*number) => {
                 assert!(
                     self.drawn.contains(number),
                     "{effect:?} was sent before its preview was on the screen"
@@ -77,7 +77,7 @@ impl ActionChecks {
                     .push(("*".into(), format!("/threads/{}", thread.id)));
                 self.sent += 1;
             }
-            Effect::Send(number, _) | Effect::Act(number, _) => {
+            Effect::Send(number, ..) => {
                 assert!(
                     matches!(msg, Msg::Key(_)),
                     "{effect:?} was caused by {msg:?}, not by a key"

@@ -10,7 +10,8 @@ use runtail_testkit::says::Says;
 use runtail_tui::features::changes::confirm::Stage;
 use runtail_tui::session::msg::Proposal;
 use runtail_tui::session::msg::{
-    Applied, Effect, EffectResult, Msg, NextPoll, RevisionRef, SubscriptionEvent, SubscriptionId,
+    Applied, Effect, EffectResult, Msg, NextPoll, RevisionRef, Sent, SubscriptionEvent,
+    SubscriptionId,
 };
 use serde_json::json;
 
@@ -81,7 +82,7 @@ fn sent(effects: &[Effect]) -> Vec<u64> {
     effects
         .iter()
         .filter_map(|e| {
-            if let Effect::Send(number, _) = e {
+            if let Effect::Send(number, ..) = e {
                 Some(*number)
             } else {
                 None
@@ -204,7 +205,7 @@ fn changed_target_is_previewed_again() {
     assert!(sent(&dash.keys("ot<ctrl-s>")).is_empty());
     dash.keys("<Backspace><Backspace>support-bot");
     assert_eq!(sent(&dash.keys("<ctrl-s>")), [second]);
-    let effects = dash.done(EffectResult::Sent(second, Err(stale)));
+    let effects = dash.done(EffectResult::Sent(second, Sent::Record(Err(stale))));
     planned(&mut dash, &effects);
     dash.shows([
         "noticed 0s ago. Review the new preview.",
@@ -293,7 +294,7 @@ fn deletion_target_is_fixed_when_the_dialog_opens() {
     dash.keys("support-bot");
     let confirm = dash.preview().expect("a preview");
     assert_eq!(
-        (&confirm.profile, &confirm.proposal),
+        (&confirm.profile, &confirm.one().proposal),
         (&profile, &Proposal::Service(intent))
     );
     assert!(confirm.may_be_sent());
@@ -386,7 +387,7 @@ fn new_revision_of_a_change_is_watched() {
         revision: Some(of.clone()),
         ..Applied::default()
     };
-    dash.done(EffectResult::Sent(number, Ok(made)));
+    dash.done(EffectResult::Sent(number, Sent::Record(Ok(made))));
     assert!(dash.dialog().is_none());
     assert!(dash.watches().contains(&&of));
     dash.shows("Watching revision");
@@ -416,7 +417,7 @@ fn deletion_is_tracked_until_finished() {
         revision: None,
         deleting: Some((key.0.clone(), key.1.clone(), "support-bot".into())),
     };
-    dash.done(EffectResult::Sent(9, Ok(made)));
+    dash.done(EffectResult::Sent(9, Sent::Record(Ok(made))));
     let is = |k: &SubscriptionId| *k == SubscriptionId::Deletion(key.0.clone(), key.1.clone());
     let record =
         serde_json::from_value(json!({"id": id, "status": "AWAITING_FINAL_DELETE"})).unwrap();
@@ -439,10 +440,10 @@ fn expired_key_is_reported_and_nothing_is_resent() {
     let number = planned(&mut dash, &effects);
     assert_eq!(sent(&dash.keys("support-bot<ctrl-s>")), [number]);
     let error = dash.error("prod-eu", Kind::Unauthorized);
-    dash.done(EffectResult::Sent(number, Err(error)));
+    dash.done(EffectResult::Sent(number, Sent::Record(Err(error))));
     let confirm = dash.preview().expect("a preview");
     assert!(matches!(
-        &confirm.stage,
+        &confirm.one().stage,
         Stage::Failed(
             _,
             ApiError {

@@ -8,7 +8,7 @@ use runtail_api::{
 use runtail_testkit::dash::{Dash, Dialog, demo_server, thread_plan};
 use runtail_testkit::made;
 use runtail_testkit::says::Says;
-use runtail_tui::session::msg::{Effect, EffectResult, Msg, ThreadRef};
+use runtail_tui::session::msg::{Effect, EffectResult, Msg, Sent, ThreadRef};
 use serde_json::{Value, json};
 
 const AGENT: &str = "fe096781-5601-53d2-b2f6-0d3403f7e9ca";
@@ -207,7 +207,10 @@ fn a_refused_run_keeps_the_draft() {
         failure: StartFailure::Refused,
         error,
     };
-    dash.done(EffectResult::Acted(number, thread.clone(), Err(failed)));
+    dash.done(EffectResult::Sent(
+        number,
+        Sent::Thread(thread.clone(), Err(failed)),
+    ));
     dash.shows("The server refused. Nothing was done. Your draft is kept.");
     dash.shows(["its assistant was probably deleted", "Hello"]);
     dash.keys("<Esc>n");
@@ -219,7 +222,10 @@ fn a_refused_run_keeps_the_draft() {
         run_id: "01a1fbb5-1743-72b0-bac9-4236eccc288a".into(),
         was_found: false,
     };
-    dash.done(EffectResult::Acted(number, thread, Ok(Acted::Started(run))));
+    dash.done(EffectResult::Sent(
+        number,
+        Sent::Thread(thread, Ok(Acted::Started(run))),
+    ));
     assert!(!dash.dialogs().contains(&Dialog::Compose));
 }
 
@@ -262,7 +268,10 @@ fn a_refused_option_is_marked() {
             failure: StartFailure::Refused,
             error,
         };
-        dash.done(EffectResult::Acted(number, thread, Err(failed)));
+        dash.done(EffectResult::Sent(
+            number,
+            Sent::Thread(thread, Err(failed)),
+        ));
         dash.shows(option);
         dash.shows(rule);
         dash.keys("<ctrl-o>");

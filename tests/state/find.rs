@@ -4,16 +4,18 @@ use runtail_api::{
     Acted, ApiError, BulkAction, Choice, FoundThread, Kind, Place, PlanError, StartError,
     StartFailure, Started, ThreadIntent, ThreadPage, Writer,
 };
+use runtail_core::config::Config;
 use runtail_core::model::{Consent, Note, Preview, ServerFilter, Thread, ThreadSort};
 use runtail_testkit::dash::{Dash, forgotten, thread_plan};
 use runtail_testkit::made;
 use runtail_testkit::says::Says;
 
 use runtail_tui::session::msg::{
-    Effect, EffectResult, Msg, ServerRef, SubscriptionEvent, SubscriptionId, ThreadsRead,
+    Effect, EffectResult, Msg, Sent, ServerRef, SubscriptionEvent, SubscriptionId, ThreadsRead,
     ThreadsWanted,
 };
 use serde_json::json;
+use std::path::Path;
 use std::sync::Arc;
 
 const CONFIG: &str = "[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n[searches]\nstale = \"status:error age>1h\"\n";
@@ -344,7 +346,7 @@ fn acts(effects: &[Effect]) -> Vec<u64> {
     effects
         .iter()
         .filter_map(|effect| {
-            if let Effect::Act(number, _) = effect {
+            if let Effect::Send(number, ..) = effect {
                 Some(*number)
             } else {
                 None
@@ -364,7 +366,7 @@ fn acted(
         server,
         id: thread.into(),
     };
-    dash.done(EffectResult::Acted(number, thread, result))
+    dash.done(EffectResult::Sent(number, Sent::Thread(thread, result)))
 }
 
 #[test]
@@ -658,6 +660,45 @@ fn an_edit_that_is_not_sent_is_kept_in_its_editor() {
         effects.contains(&Effect::Forget(planned[0].0)),
         "{effects:?}"
     );
+}
+
+#[test]
+fn a_preview_of_several_threads_closes_when_its_profile_changes() {
+    let mut dash = opened((140, 40), page(0..12, 0, true));
+    dash.keys("<Space><Space>");
+    let effects = dash.keys("D");
+    assert_eq!(plan_all(&mut dash, effects, &[]).len(), 2);
+    let moved = CONFIG.replace("2024", "2025");
+    let read = Config::parse(&moved, Some(Path::new("config.toml"))).map(Box::new);
+    let effects = dash.feed(Msg::Configured(read));
+    let tried = effects.iter().find_map(|effect| match effect {
+        Effect::Try(number, _) => Some(*number),
+        _ => None,
+    });
+    let effects = dash.done(EffectResult::Tried(tried.expect("a test"), Ok(())));
+    assert_eq!(forgotten(&effects), 2, "two plans are dropped");
+    assert!(dash.dialog().is_none());
+    dash.told("the pending change (nothing was sent)");
+}
+
+#[test]
+fn a_repeated_plan_sends_no_request_twice() {
+    let mut dash = opened((140, 40), page(0..12, 0, true));
+    dash.keys("<Space><Space>");
+    let effects = dash.keys("x");
+    let planned = plan_all(&mut dash, effects, &[]);
+    dash.screen();
+    assert_eq!(acts(&dash.keys("<ctrl-s>")).len(), 2);
+    let (number, thread) = &planned[0];
+    dash.done(EffectResult::Planned(*number, Ok((preview(thread), None))));
+    let (number, thread) = &planned[1];
+    let effects = acted(
+        &mut dash,
+        *number,
+        thread,
+        Ok(Acted::Cancelling(Vec::new())),
+    );
+    assert!(acts(&effects).is_empty(), "{effects:?}");
 }
 
 /// A page of threads with these numbers and statuses, in this order.

@@ -157,7 +157,7 @@ fn the_key_that_opens_the_preview_does_not_send_while_it_is_held() {
     assert!(
         dash.keys("<ctrl-s>")
             .iter()
-            .any(|effect| matches!(effect, Effect::Send(sent, _) if *sent == number))
+            .any(|effect| matches!(effect, Effect::Send(sent, ..) if *sent == number))
     );
 }
 

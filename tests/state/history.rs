@@ -17,7 +17,7 @@ use runtail_tui::session::checkpoints::{
     CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest,
 };
 use runtail_tui::session::msg::{
-    EffectResult, Msg, SubscriptionEvent, SubscriptionId, SubscriptionKind, ThreadRef,
+    EffectResult, Msg, Sent, SubscriptionEvent, SubscriptionId, SubscriptionKind, ThreadRef,
 };
 use serde_json::{Value, json};
 
@@ -374,10 +374,9 @@ fn keys_open_previews_and_send_nothing() {
                 checkpoint: None,
                 status: None,
             };
-            dash.done(EffectResult::Acted(
+            dash.done(EffectResult::Sent(
                 number,
-                thread,
-                Ok(Acted::Written(written)),
+                Sent::Thread(thread, Ok(Acted::Written(written))),
             ));
             assert!(dash.dialog().is_none());
         } else {

@@ -152,7 +152,7 @@ fn a_thread_is_ended_from_the_inbox_after_a_preview() {
     assert!(
         !effects
             .iter()
-            .any(|effect| matches!(effect, Effect::Act(..)))
+            .any(|effect| matches!(effect, Effect::Send(..)))
     );
     // The row above the last one is stuck.
     dash.keys("<Esc><End><Up>");

@@ -5,7 +5,7 @@ use runtail_core::model::{Consent, Note, Preview};
 use runtail_testkit::dash::{Dash, listing};
 use runtail_testkit::made;
 use runtail_testkit::says::Says;
-use runtail_tui::session::msg::{Applied, Described, Effect, EffectResult, Proposal};
+use runtail_tui::session::msg::{Applied, Described, Effect, EffectResult, Proposal, Sent};
 use runtail_tui::session::record_list::RecordQuery;
 use serde_json::{Value, json};
 
@@ -192,7 +192,7 @@ fn a_version_is_restored_after_a_preview() {
     assert_eq!(dash.keys("<Enter>"), [], "only Ctrl-S sends");
     let effects = dash.keys("<ctrl-s>");
     assert!(
-        matches!(effects.as_slice(), [Effect::Send(sent, _)] if *sent == number),
+        matches!(effects.as_slice(), [Effect::Send(sent, ..)] if *sent == number),
         "{effects:?}"
     );
     assert_eq!(dash.keys("<ctrl-s>"), [], "it is sent once");
@@ -200,10 +200,10 @@ fn a_version_is_restored_after_a_preview() {
         "Restore version 1 of deep research: done. But not restored: context is {}.".to_string();
     let effects = dash.done(EffectResult::Sent(
         number,
-        Ok(Applied {
+        Sent::Record(Ok(Applied {
             said,
             ..Applied::default()
-        }),
+        })),
     ));
     dash.shows("But not restored: context");
     assert!(

@@ -4,7 +4,7 @@ use runtail_api::{ApiError, AuthWaited, Kind, Listing, Place};
 use runtail_core::model::{AuthAnswer, Collection, GithubApp, Intent, Service};
 use runtail_testkit::dash::{Dash, demo_like, listing};
 use runtail_tui::session::msg::{
-    Applied, Effect, EffectResult, Proposal, SubscriptionEvent, SubscriptionId,
+    Applied, Effect, EffectResult, Proposal, Sent, SubscriptionEvent, SubscriptionId,
 };
 use serde_json::{Value, json};
 
@@ -402,7 +402,7 @@ fn lists_reload_after_a_change() {
         said: "Delete the listener k8s-prod: done.".into(),
         ..Applied::default()
     };
-    let again = browse_number(&dash.done(EffectResult::Sent(number, Ok(made))));
+    let again = browse_number(&dash.done(EffectResult::Sent(number, Sent::Record(Ok(made)))));
     dash.shows("loading…");
     answer(&mut dash, again, json!([]));
     dash.shows("No listeners.");

@@ -15,7 +15,9 @@ use runtail_stream::{Item, Loaded, Record, SnapshotPart, ThreadSnapshot};
 use runtail_testkit::dash::{Dash, demo_server, demo_thread, thread_plan};
 use runtail_testkit::made;
 use runtail_testkit::says::Says;
-use runtail_tui::session::msg::{Effect, EffectResult, Msg, ServerRef, StreamTarget, ThreadRef};
+use runtail_tui::session::msg::{
+    Effect, EffectResult, Msg, Sent, ServerRef, StreamTarget, ThreadRef,
+};
 use serde_json::{Value, json};
 
 const THREAD: &str = "01a1fbb5-173d-77d7-b93d-09bf6dcc9775";
@@ -169,7 +171,7 @@ fn run_started(was_found: bool) -> Acted {
 
 /// Sends the result of an action.
 fn acted(dash: &mut Dash, number: u64, result: Result<Acted, StartError>) -> Vec<Effect> {
-    dash.done(EffectResult::Acted(number, thread(), result))
+    dash.done(EffectResult::Sent(number, Sent::Thread(thread(), result)))
 }
 
 /// Sends the preview of an action that has one key.
@@ -776,7 +778,14 @@ fn cancel_is_previewed_tracked_and_reported() {
         Ok((preview("Cancel run 01a1fbb5…288a", Consent::Key), choice)),
     ));
     let effects = dash.keys("<ctrl-s>");
-    assert_eq!(effects, [Effect::Act(number, thread())]);
+    assert_eq!(
+        effects,
+        [Effect::Send(
+            number,
+            thread().server.profile,
+            Some(thread())
+        )]
+    );
     let mut target = CancelTarget {
         run_id: RUN.into(),
         state: CancelState::Stopping,
@@ -842,10 +851,9 @@ fn cancel_outcomes_are_reported() {
             was_active: true,
             error: None,
         };
-        dash.done(EffectResult::Acted(
+        dash.done(EffectResult::Sent(
             1,
-            thread(),
-            Ok(Acted::Cancelling(vec![target])),
+            Sent::Thread(thread(), Ok(Acted::Cancelling(vec![target]))),
         ));
         assert_eq!(dash.newest_notice(), message);
     }
@@ -909,7 +917,14 @@ fn deleting_a_thread_requires_its_id() {
         dash.screen()
     });
     assert!(dash.keys("<ctrl-s>01a1fb<ctrl-s><Enter>").is_empty());
-    assert_eq!(dash.keys("b5<ctrl-s>"), [Effect::Act(number, thread())]);
+    assert_eq!(
+        dash.keys("b5<ctrl-s>"),
+        [Effect::Send(
+            number,
+            thread().server.profile,
+            Some(thread())
+        )]
+    );
     dash.resize(140, 40);
     acted(&mut dash, number, Ok(Acted::Deleted));
     assert!(!dash.has_stream(), "its tab is closed");
@@ -948,7 +963,7 @@ fn retry_after_the_recursion_limit_offers_a_higher_limit() {
     assert!(
         !effects
             .iter()
-            .any(|effect| matches!(effect, Effect::Act(..)))
+            .any(|effect| matches!(effect, Effect::Send(..)))
     );
     let (number, intent) = planned(&effects).expect("a new plan");
     assert_eq!(
@@ -962,7 +977,14 @@ fn retry_after_the_recursion_limit_offers_a_higher_limit() {
         number,
         plan("Retry thread 01a1fbb5…9775", 100),
     ));
-    assert_eq!(dash.keys("<ctrl-s>"), [Effect::Act(number, thread())]);
+    assert_eq!(
+        dash.keys("<ctrl-s>"),
+        [Effect::Send(
+            number,
+            thread().server.profile,
+            Some(thread())
+        )]
+    );
     acted(
         &mut dash,
         number,

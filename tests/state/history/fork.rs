@@ -261,7 +261,7 @@ fn the_checkpoint_is_shown_on_the_graph() {
 #[test]
 fn a_long_body_can_be_read_to_its_end() {
     let (mut dash, _) = forking((80, 24));
-    let number = dash.preview().expect("a preview").number;
+    let number = dash.preview().expect("a preview").one().number;
     let mut long = preview(None);
     long.request.body =
         Some(json!({"values": {"text": "word ".repeat(5_000), "last": "the-last-key"}}));

@@ -41,7 +41,7 @@ fn on_card(dash: &mut Dash, key: &str) -> Vec<Effect> {
 fn sends(effects: &[Effect]) -> bool {
     effects
         .iter()
-        .any(|effect| matches!(effect, Effect::Act(..) | Effect::StartRun(..)))
+        .any(|effect| matches!(effect, Effect::Send(..) | Effect::StartRun(..)))
 }
 
 #[test]
@@ -61,7 +61,14 @@ fn a_stuck_thread_is_released_after_a_preview() {
         dash.later(2000);
         preview_of(&mut dash, number, "Release thread 01a1fbb5…9775");
         assert!(!sends(&dash.keys("<Enter>y")));
-        assert_eq!(dash.keys("<ctrl-s>"), [Effect::Act(number, thread())]);
+        assert_eq!(
+            dash.keys("<ctrl-s>"),
+            [Effect::Send(
+                number,
+                thread().server.profile,
+                Some(thread())
+            )]
+        );
         assert!(!sends(&dash.keys("<ctrl-s>")), "it is sent once");
         let written = |status: &str| {
             Acted::Written(Written {
@@ -95,7 +102,14 @@ fn the_key_that_cancels_a_run_ends_a_thread_that_stopped() {
             "{case}"
         );
         preview_of(&mut dash, number, "End thread 01a1fbb5…9775");
-        assert_eq!(dash.keys("<ctrl-s>"), [Effect::Act(number, thread())]);
+        assert_eq!(
+            dash.keys("<ctrl-s>"),
+            [Effect::Send(
+                number,
+                thread().server.profile,
+                Some(thread())
+            )]
+        );
         let ended = Written {
             kind: WriteKind::End,
             checkpoint: None,

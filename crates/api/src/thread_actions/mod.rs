@@ -135,6 +135,32 @@ pub struct StateEdit {
 }
 
 impl ThreadIntent {
+    /// Returns the verb of its title.
+    pub fn verb(&self) -> &'static str {
+        match self {
+            ThreadIntent::Cancel {
+                action: CancelAction::Interrupt,
+                ..
+            } => "Cancel",
+            ThreadIntent::Cancel {
+                action: CancelAction::Rollback,
+                ..
+            } => "Cancel and roll back",
+            ThreadIntent::Continue { .. } => "Continue",
+            ThreadIntent::Again { .. } | ThreadIntent::Rerun { .. } => "Run again",
+            ThreadIntent::Retry { .. } => "Retry",
+            ThreadIntent::Answer { .. } => "Answer",
+            ThreadIntent::Fork { .. } | ThreadIntent::RestoreAssistant { .. } => "Run",
+            ThreadIntent::EditState { .. } => "Edit",
+            ThreadIntent::RunOnNew { .. } | ThreadIntent::Start { .. } => "Start",
+            ThreadIntent::Release { .. } => "Release",
+            ThreadIntent::End { .. } => "End",
+            ThreadIntent::Delete { .. } => "Delete",
+            ThreadIntent::Prune { .. } => "Prune",
+            ThreadIntent::Label { .. } => "Label",
+        }
+    }
+
     pub fn thread(&self) -> &str {
         match self {
             ThreadIntent::Cancel { thread, .. }

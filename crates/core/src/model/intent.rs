@@ -44,6 +44,19 @@ pub enum Intent {
 }
 
 impl Intent {
+    /// Returns the verb of its title.
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Intent::CreateDeployment(_) => "Create",
+            Intent::UpdateDeployment { .. } => "Update",
+            Intent::DeleteDeployment { .. } => "Delete",
+            Intent::Redeploy { .. } => "Redeploy",
+            Intent::Rollback { .. } => "Roll back",
+            Intent::Service(change) => change.what.verb(),
+            Intent::Interrupt { .. } => "Interrupt",
+        }
+    }
+
     /// Returns the deployment that it is about; none for a new one and for other records.
     pub fn deployment(&self) -> Option<&str> {
         match self {

@@ -7,7 +7,7 @@ use serde_json::Value;
 /// The preview of a change. Contains no secrets, so it may be shown, printed and kept.
 ///
 /// The command line prints it for `--dry-run`; the dashboard shows it before anything is sent.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Preview {
     /// The title: `Update support-bot`.
     pub title: String,

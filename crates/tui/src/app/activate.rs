@@ -1,7 +1,6 @@
 //! Switches profiles and reloads the configuration without a restart.
 
 use super::{App, Overlay, Pane};
-use crate::features::changes::confirm::Stage;
 use crate::features::deployments::list::Row;
 use crate::features::profiles::first_run::FirstRun;
 use crate::input::keymap::Keymap;
@@ -348,11 +347,10 @@ impl App {
                 Overlay::FirstRun(_) if !self.session.profiles.is_empty() => {}
                 // The result of a change that is being sent is reported even if its dialog closes.
                 Overlay::Confirm(confirm)
-                    if !is_unchanged(&confirm.profile)
-                        && !matches!(confirm.stage, Stage::Sending(_)) =>
+                    if !is_unchanged(&confirm.profile) && confirm.is_pending() =>
                 {
                     closed.push("the pending change (nothing was sent)".into());
-                    forget_effects.push(Effect::Forget(confirm.number));
+                    forget_effects.extend(confirm.forget());
                 }
                 overlay if overlay.profile().is_none_or(&keeps_target) => {
                     self.overlays.push(overlay)

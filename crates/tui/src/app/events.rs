@@ -6,7 +6,9 @@ use crate::features::diagnostics::explain::Explained;
 use crate::features::profiles::file::Save;
 use crate::features::resources::sign_in;
 use crate::features::stream::bisect::BisectPage;
-use crate::session::msg::{Described, Effect, EffectResult, SubscriptionEvent, SubscriptionId};
+use crate::session::msg::{
+    Described, Effect, EffectResult, Sent, SubscriptionEvent, SubscriptionId,
+};
 use crate::session::{Component, Requests};
 use crate::widgets::jobs::JobProgress;
 use runtail_api::{ApiError, AuthWaited, Kind, Listing};
@@ -493,8 +495,8 @@ impl App {
                 return self.on_document((profile, id, name), document);
             }
             EffectResult::Planned(number, planned) => return self.on_planned(number, planned),
-            EffectResult::Sent(number, sent) => return self.on_sent(number, sent),
-            EffectResult::Acted(number, thread, result) => {
+            EffectResult::Sent(number, Sent::Record(sent)) => return self.on_sent(number, sent),
+            EffectResult::Sent(number, Sent::Thread(thread, result)) => {
                 return self.on_acted(number, thread, result);
             }
             EffectResult::CancelFollowed(thread, targets) => {

@@ -2,7 +2,6 @@
 
 use super::layout::WIDE;
 use super::{App, Overlay, Pane};
-use crate::features::changes::confirm::Stage;
 use crate::features::stream::viewer::{View, Viewer};
 use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
@@ -121,15 +120,11 @@ fn label(app: &App, id: &str) -> Option<&'static str> {
 
 /// Returns what the key that leaves a preview does, where it cancels nothing.
 fn way_back(top: &Overlay) -> Option<&'static str> {
-    let (is_open, is_sending) = match top {
-        Overlay::Confirm(confirm) => (
-            matches!(confirm.stage, Stage::Planning | Stage::Ready(_)),
-            false,
-        ),
-        Overlay::Bulk(bulk) => (bulk.is_open(), bulk.is_active()),
-        _ => return None,
+    let Overlay::Confirm(confirm) = top else {
+        return None;
     };
-    match (is_open, is_sending) {
+    let is_stopping = confirm.is_of_several() && confirm.is_active();
+    match (confirm.is_open(), is_stopping) {
         (true, _) => None,
         (false, true) => Some("stop before the next one"),
         (false, false) => Some("back"),

@@ -1,7 +1,6 @@
 //! Opens what features request: overlays, panes and streams.
 
 use super::{App, Overlay, Pane};
-use crate::features::changes::bulk::Bulk;
 use crate::features::changes::confirm::Confirm;
 use crate::features::changes::journal::{Entry, JournalView};
 use crate::features::compare::ComparePage;
@@ -25,13 +24,12 @@ use crate::features::thread::answer::AnswerCard;
 use crate::features::thread::why::WhyPage;
 use crate::session::compare::SideRef;
 use crate::session::msg::{Described, Effect, LogRef, ServerRef, StreamTarget, ThreadRef};
-use crate::session::proposal::Proposal;
 use crate::session::run::Origin;
 use crate::session::subject::Subject;
 use crate::session::thread::AnswerFrom;
 use crate::session::{Lookup, Paged, Requests, Route};
 use jiff::Timestamp;
-use runtail_api::{BulkAction, LogKind};
+use runtail_api::LogKind;
 use runtail_core::config::Profile;
 use runtail_core::model::{Collection, Revision, SpecForm};
 use runtail_core::text::clean;
@@ -50,15 +48,13 @@ impl App {
             }
             Route::List(of, profile, owner) => return self.open_list(of, profile, &owner),
             Route::Edit(subject, text) => return self.edit(subject, &text, None),
-            Route::Change(profile, intent) => {
-                return self.confirm(profile, Proposal::Service(*intent));
+            Route::Change(profile, proposal) => {
+                let confirm = Confirm::of_one(&self.session, profile, *proposal);
+                return self.preview(confirm);
             }
-            Route::ThreadAction(server, intent) => {
-                return self.confirm(server.profile.clone(), Proposal::Thread(server, *intent));
-            }
-            Route::Bulk(server, action, threads) => return self.open_bulk(server, action, threads),
-            Route::ResourceChange(server, intent) => {
-                return self.confirm(server.profile.clone(), Proposal::Resource(server, *intent));
+            Route::Bulk(server, action, threads) => {
+                let confirm = Confirm::of_threads(&self.session, server, action, threads);
+                return self.preview(confirm);
             }
             Route::Records(server, of) => {
                 let mut page = Records::new(server, of);
@@ -466,43 +462,21 @@ impl App {
         self.apply(requests)
     }
 
-    /// Plans a change and opens its preview. For a read-only profile it only shows a notice.
-    fn confirm(&mut self, profile: Arc<str>, proposal: Proposal) -> Vec<Effect> {
-        if self.is_read_only(&profile) {
-            let text = self.session.read_only_text(&profile);
+    /// Plans changes and opens their preview. For a read-only profile it only shows a notice.
+    fn preview(&mut self, mut confirm: Confirm) -> Vec<Effect> {
+        if self.is_read_only(&confirm.profile) {
+            let text = self.session.read_only_text(&confirm.profile);
             self.notify(true, text);
             return Vec::new();
         }
-        if let Proposal::Thread(server, intent) = &proposal {
-            let thread = ThreadRef {
-                server: server.clone(),
-                id: intent.thread().to_string(),
-            };
-            if self.refuses_second(&thread) {
-                return Vec::new();
-            }
+        if !confirm.is_of_several()
+            && let Some(thread) = confirm.one().proposal.thread()
+            && self.refuses_second(&thread)
+        {
+            return Vec::new();
         }
-        let confirm = Confirm::new(self.session.next_change.take(), profile, proposal);
-        let plan = confirm.plan();
+        let requests = confirm.plan_next();
         self.push(confirm);
-        vec![plan]
-    }
-
-    /// Plans an action on several threads and opens its preview. For a read-only profile it only shows a notice.
-    fn open_bulk(
-        &mut self,
-        server: ServerRef,
-        action: BulkAction,
-        threads: Vec<(String, String)>,
-    ) -> Vec<Effect> {
-        if self.is_read_only(&server.profile) {
-            let text = self.session.read_only_text(&server.profile);
-            self.notify(true, text);
-            return Vec::new();
-        }
-        let mut bulk = Bulk::new(&self.session, server, action, threads);
-        let requests = bulk.plan();
-        self.push(bulk);
         self.apply(requests)
     }
 

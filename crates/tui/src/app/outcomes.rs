@@ -1,39 +1,46 @@
 //! Applies the results of control-plane changes to the dialog, the lists and the watches.
 
 use super::{App, Overlay};
-use crate::features::changes::bulk::Bulk;
-use crate::features::changes::confirm::{Confirm, Stage};
+use crate::features::changes::confirm::Confirm;
 use crate::features::thread::why::can_end;
-use crate::session::Lookup;
 use crate::session::effect::DeploymentDocument;
 use crate::session::msg::{Applied, Described, Effect};
 use crate::session::proposal::Proposal;
 use crate::session::subject::Subject;
+use crate::session::{Lookup, Session};
 use runtail_api::{ApiError, Choice, Kind, PlanError, ThreadIntent};
 use runtail_core::model::Preview;
 use runtail_core::text;
 use std::sync::Arc;
 
 impl App {
-    pub(super) fn confirm_of(&mut self, number: u64) -> Option<&mut Confirm> {
-        self.overlays.iter_mut().find_map(|overlay| match overlay {
-            Overlay::Confirm(confirm) if confirm.number == number => Some(&mut **confirm),
-            _ => None,
-        })
+    /// Returns the open preview that has a plan with this number.
+    pub(super) fn preview_of(&mut self, number: u64) -> Option<&mut Confirm> {
+        self.with_preview(number, |confirm, _| confirm)
     }
 
-    /// Returns the open action on several threads that has a plan with this number.
-    pub(super) fn bulk_of(&mut self, number: u64) -> Option<&mut Bulk> {
-        self.overlays.iter_mut().find_map(|overlay| match overlay {
-            Overlay::Bulk(bulk) if bulk.owns(number) => Some(&mut **bulk),
+    /// Calls the open preview that has a plan with this number.
+    fn with_preview<'a, R>(
+        &'a mut self,
+        number: u64,
+        call: impl FnOnce(&'a mut Confirm, &'a Session) -> R,
+    ) -> Option<R> {
+        let confirm = self.overlays.iter_mut().find_map(|overlay| match overlay {
+            Overlay::Confirm(confirm) if confirm.owns(number) => Some(&mut **confirm),
             _ => None,
-        })
+        });
+        Some(call(confirm?, &self.session))
     }
 
-    pub(super) fn close_confirm(&mut self, number: u64) {
-        self.overlays.retain(
-            |overlay| !matches!(overlay, Overlay::Confirm(confirm) if confirm.number == number),
-        );
+    pub(super) fn close_preview(&mut self, number: u64) {
+        self.overlays
+            .retain(|overlay| !matches!(overlay, Overlay::Confirm(one) if one.owns(number)));
+    }
+
+    /// Returns the change that an open preview has with this number, if it is no action on several threads.
+    pub(super) fn proposal_of(&mut self, number: u64) -> Option<&Proposal> {
+        let confirm = self.preview_of(number)?;
+        (!confirm.is_of_several()).then(|| &confirm.one().proposal)
     }
 
     /// Applies the preview of a change, or shows why planning failed.
@@ -42,49 +49,35 @@ impl App {
         number: u64,
         planned: Result<(Box<Preview>, Option<Choice>), PlanError>,
     ) -> Vec<Effect> {
-        if let Some(bulk) = self.bulk_of(number) {
-            let requests = bulk.on_planned(number, planned);
-            return self.apply(requests);
+        // There is nothing to do on the thread, so a notice replaces the dialog.
+        if let Err(PlanError::Nothing(why)) = &planned
+            && let Some(Proposal::Thread(..)) = self.proposal_of(number)
+        {
+            let why = self.where_to_end(number).unwrap_or_else(|| why.clone());
+            self.close_preview(number);
+            self.notify(false, why);
+            return Vec::new();
         }
-        let now = self.session.now;
-        let Some(confirm) = self.confirm_of(number) else {
+        let is_plan = planned.is_ok();
+        let requests = self.with_preview(number, |confirm, session| {
+            confirm.on_planned(session.now, number, planned)
+        });
+        match requests {
+            Some(requests) => self.apply(requests),
             // The dialog was closed meanwhile.
-            return match planned {
-                Ok(_) => vec![Effect::Forget(number)],
-                Err(_) => Vec::new(),
-            };
-        };
-        let is_of_thread = matches!(confirm.proposal, Proposal::Thread(..));
-        match planned {
-            Ok((preview, choice)) => {
-                confirm.on_planned(preview, now);
-                confirm.choice = choice;
-            }
-            // There is nothing to do, so a notice replaces the dialog.
-            Err(PlanError::Nothing(why)) if is_of_thread => {
-                let why = self.where_to_end(number).unwrap_or(why);
-                self.close_confirm(number);
-                self.notify(false, why);
-            }
-            Err(error) => {
-                confirm.stage = Stage::Refused(error.clone());
-                if let Some(error) = error.request() {
-                    self.report_error(error);
-                }
-            }
+            None if is_plan => vec![Effect::Forget(number)],
+            None => Vec::new(),
         }
-        Vec::new()
     }
 
     /// Returns where a thread without an active run is ended, if the user wanted to cancel that run.
     fn where_to_end(&mut self, number: u64) -> Option<String> {
-        let confirm = self.confirm_of(number)?;
         let Proposal::Thread(
             server,
             ThreadIntent::Cancel {
                 thread, run: None, ..
             },
-        ) = &confirm.proposal
+        ) = self.proposal_of(number)?
         else {
             return None;
         };
@@ -107,52 +100,34 @@ impl App {
         number: u64,
         result: Result<Option<Vec<String>>, ApiError>,
     ) -> Vec<Effect> {
-        let requests = self.overlays.iter_mut().find_map(|overlay| match overlay {
-            Overlay::Confirm(confirm) if confirm.number == number => {
-                Some(confirm.on_checked(&self.session, result.clone()))
-            }
-            _ => None,
+        let requests = self.with_preview(number, |confirm, session| {
+            confirm.on_checked(session, result)
         });
-        requests
-            .map(|requests| self.apply(requests))
-            .unwrap_or_default()
-    }
-
-    /// Returns whether the dialog of a change shows a new preview where the target has changed.
-    fn reviews_again(&mut self, number: u64) -> bool {
-        self.confirm_of(number)
-            .is_some_and(|confirm| matches!(confirm.proposal, Proposal::Service(_)))
-    }
-
-    /// Plans a change again whose target had changed when it was to be sent, if its dialog is still open.
-    fn review_again(&mut self, number: u64) -> Vec<Effect> {
-        let requests = self.overlays.iter_mut().find_map(|overlay| match overlay {
-            Overlay::Confirm(confirm) if confirm.number == number => {
-                Some(confirm.review_again(&self.session))
-            }
-            _ => None,
-        });
-        requests
-            .map(|requests| self.apply(requests))
-            .unwrap_or_default()
+        self.apply(requests.unwrap_or_default())
     }
 
     /// Applies the result of a sent change, and reports it even if its dialog was closed.
     pub(super) fn on_sent(&mut self, number: u64, sent: Result<Applied, ApiError>) -> Vec<Effect> {
         match sent {
             Ok(made) => self.on_applied(number, made),
-            Err(error) if error.kind == Kind::Stale && self.reviews_again(number) => {
+            // The target had changed when the change was to be sent, so it is planned again.
+            Err(error)
+                if error.kind == Kind::Stale
+                    && matches!(self.proposal_of(number), Some(Proposal::Service(_))) =>
+            {
                 self.session.restart_polls();
                 self.notify(true, format!("{}.", text::capitalized(&error.detail)));
-                self.review_again(number)
+                let requests =
+                    self.with_preview(number, |confirm, session| confirm.review_again(session));
+                self.apply(requests.unwrap_or_default())
             }
             Err(error) => {
-                match self.confirm_of(number) {
-                    Some(_) => self.report_error(&error),
+                match self.preview_of(number) {
+                    Some(confirm) => {
+                        confirm.fail(error.clone());
+                        self.report_error(&error);
+                    }
                     None => self.notify(true, error.story()),
-                }
-                if let Some(confirm) = self.confirm_of(number) {
-                    confirm.fail(error.clone());
                 }
                 if matches!(error.kind, Kind::NotFound | Kind::Stale) {
                     self.session.restart_polls();
@@ -174,7 +149,7 @@ impl App {
         let at = self
             .overlays
             .iter()
-            .position(|o| matches!(o, Overlay::Confirm(c) if c.number == number));
+            .position(|o| matches!(o, Overlay::Confirm(c) if c.owns(number)));
         if let Some(at) = at {
             self.overlays.remove(at);
             // The edited document was sent, so close its editor too.

@@ -53,7 +53,6 @@ overlays! {
     Compose(composer::Composer);
     Edit(changes::editor::Editor);
     Confirm(changes::confirm::Confirm);
-    Bulk(changes::bulk::Bulk);
     Journal(changes::journal::JournalView);
     Entry(Paged<changes::journal::Entry>);
     Explain(Paged<diagnostics::explain::Explained>);

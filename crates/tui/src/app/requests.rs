@@ -2,7 +2,6 @@
 
 use super::{App, Overlay, Pane};
 use crate::features::agent::state::Tab;
-use crate::features::changes::confirm::Stage;
 use crate::session::msg::{Effect, ThreadRef};
 use crate::session::request::{Pref, StreamCommand};
 use crate::session::{Lookup, Request, Requests, Route};
@@ -31,9 +30,9 @@ impl App {
             name: Some(name),
             starred: None,
         };
-        self.open(Route::ThreadAction(
+        self.open(Route::on_thread(
             server,
-            Box::new(ThreadIntent::Label { thread, label }),
+            ThreadIntent::Label { thread, label },
         ))
     }
 
@@ -63,7 +62,9 @@ impl App {
     fn apply_one(&mut self, request: Request) -> Vec<Effect> {
         match request {
             Request::Effect(effect) => {
-                if let Effect::Act(number, thread) | Effect::StartRun(number, thread, _) = &effect {
+                if let Effect::Send(number, _, Some(thread)) | Effect::StartRun(number, thread, _) =
+                    &effect
+                {
                     self.thread
                         .on_sent(*number, thread.clone(), self.session.now);
                 }
@@ -250,10 +251,7 @@ impl App {
         let mut effects = Vec::new();
         for overlay in std::mem::take(&mut self.overlays) {
             match overlay {
-                Overlay::Confirm(confirm) if matches!(confirm.stage, Stage::Ready(_)) => {
-                    effects.push(Effect::Forget(confirm.number));
-                }
-                Overlay::Bulk(page) => effects.extend(page.forget()),
+                Overlay::Confirm(confirm) => effects.extend(confirm.forget()),
                 // The first-run screen stays open: without profiles there is nothing else to show.
                 Overlay::FirstRun(screen) => self.overlays.push(Overlay::FirstRun(screen)),
                 overlay => self.keep_draft(overlay),

@@ -77,7 +77,10 @@ impl App {
         result: Result<Acted, StartError>,
     ) -> Vec<Effect> {
         self.thread.on_result(number);
-        if self.bulk_of(number).is_some() {
+        if self
+            .preview_of(number)
+            .is_some_and(|confirm| confirm.is_of_several())
+        {
             return self.on_bulk_acted(number, &thread, &result);
         }
         match result {
@@ -87,9 +90,22 @@ impl App {
                 self.close_state_editor(&thread);
                 self.on_started(number, thread, &started)
             }
-            Ok(Acted::Written(written)) => self.on_written(number, &thread, &written),
-            Ok(Acted::Deleted) => self.on_thread_deleted(number, &thread),
-            Ok(_) => self.on_labeled(number, &thread),
+            Ok(Acted::Written(written)) => {
+                self.close_state_editor(&thread);
+                let (is_error, message) =
+                    written_message(&written, &self.session.key("stream.new_run"));
+                self.on_done(number, &thread, is_error, message)
+            }
+            Ok(Acted::Deleted) => {
+                self.forget_deleted(&thread);
+                let message = format!("Thread {} was deleted.", short_id(&thread.id));
+                self.on_done(number, &thread, false, message)
+            }
+            Ok(_) => {
+                let id = short_id(&thread.id);
+                let message = format!("The name and star of thread {id} were saved.");
+                self.on_done(number, &thread, false, message)
+            }
             Err(failed) => self.on_act_failed(number, thread, failed),
         }
     }
@@ -107,18 +123,16 @@ impl App {
             failed.and_then(|target| Some((target, target.error.clone()?)))
         {
             let run = self.run_name(&thread, &target.run_id);
-            let is_rollback = self.confirm_of(number).is_some_and(|confirm| {
-                matches!(
-                    confirm.proposal,
-                    Proposal::Thread(
-                        _,
-                        ThreadIntent::Cancel {
-                            action: CancelAction::Rollback,
-                            ..
-                        }
-                    )
-                )
-            });
+            let is_rollback = matches!(
+                self.proposal_of(number),
+                Some(Proposal::Thread(
+                    _,
+                    ThreadIntent::Cancel {
+                        action: CancelAction::Rollback,
+                        ..
+                    }
+                ))
+            );
             let cancel = self.session.key("stream.cancel");
             let sentence = match is_rollback {
                 _ if target.state == CancelState::Unknown => format!(
@@ -135,7 +149,7 @@ impl App {
             self.refresh_thread(&thread);
             return self.fail_confirm(number, with_sentence(&sentence, error));
         }
-        self.close_confirm(number);
+        self.close_preview(number);
         self.refresh_thread(&thread);
         let stopping: Vec<&CancelTarget> = targets
             .iter()
@@ -246,7 +260,7 @@ impl App {
         if let Some(at) = self.composer_at(number, &thread) {
             self.close_composer(at);
         }
-        self.close_confirm(number);
+        self.close_preview(number);
         self.show_thread_page(&thread);
         self.stream
             .pages_of(&thread)
@@ -258,12 +272,10 @@ impl App {
 
     /// Returns the composer whose run was started with this number: by itself, or after its preview.
     fn composer_at(&mut self, number: u64, thread: &ThreadRef) -> Option<usize> {
-        let is_previewed = self.confirm_of(number).is_some_and(|confirm| {
-            matches!(
-                confirm.proposal,
-                Proposal::Thread(_, ThreadIntent::Start { .. })
-            )
-        });
+        let is_previewed = matches!(
+            self.proposal_of(number),
+            Some(Proposal::Thread(_, ThreadIntent::Start { .. }))
+        );
         self.overlays.iter().position(|overlay| match overlay {
             Overlay::Compose(composer) => {
                 composer.number == number
@@ -292,11 +304,16 @@ impl App {
         self.overlays.retain(|overlay| !is_of_thread(overlay));
     }
 
-    fn on_written(&mut self, number: u64, thread: &ThreadRef, written: &Written) -> Vec<Effect> {
-        self.close_confirm(number);
-        self.close_state_editor(thread);
+    /// Closes the preview of an action that is done, and says so.
+    fn on_done(
+        &mut self,
+        number: u64,
+        thread: &ThreadRef,
+        is_error: bool,
+        message: String,
+    ) -> Vec<Effect> {
+        self.close_preview(number);
         self.refresh_thread(thread);
-        let (is_error, message) = written_message(written, &self.session.key("stream.new_run"));
         self.notify(is_error, message);
         Vec::new()
     }
@@ -318,42 +335,24 @@ impl App {
         if let (Ok(_), Some(server)) = (result, &mut self.agent.server) {
             server.marked.remove(&thread.id);
         }
-        let Some((is_finished, requests)) = self
-            .bulk_of(number)
-            .map(|bulk| bulk.on_acted(number, result))
-        else {
+        let Some(confirm) = self.preview_of(number) else {
             return Vec::new();
         };
-        // The edit was made, so its editor is not needed any more.
-        if is_finished
-            && self
-                .bulk_of(number)
-                .is_some_and(|bulk| bulk.edit().is_some() && bulk.has_changed_something())
-        {
-            let is_retry = |overlay: &Overlay| match overlay {
-                Overlay::Edit(editor) => matches!(editor.subject, Subject::Retry { .. }),
-                _ => false,
-            };
-            self.overlays.retain(|overlay| !is_retry(overlay));
-        }
-        if is_finished
-            && let Some((is_error, summary)) = self.bulk_of(number).map(|bulk| bulk.summary())
-        {
+        let (is_finished, requests) = confirm.on_acted(number, result);
+        let (has_edited, summary) = (confirm.has_edited(), confirm.summary());
+        if let Some((is_error, summary)) = summary.filter(|_| is_finished) {
+            // The edit was made, so its editor is not needed any more.
+            if has_edited {
+                let is_retry = |overlay: &Overlay| match overlay {
+                    Overlay::Edit(editor) => matches!(editor.subject, Subject::Retry { .. }),
+                    _ => false,
+                };
+                self.overlays.retain(|overlay| !is_retry(overlay));
+            }
             self.notify(is_error, summary);
             self.session.restart_polls();
         }
         self.apply(requests)
-    }
-
-    fn on_thread_deleted(&mut self, number: u64, thread: &ThreadRef) -> Vec<Effect> {
-        self.close_confirm(number);
-        self.forget_deleted(thread);
-        self.session.restart_polls();
-        self.notify(
-            false,
-            format!("Thread {} was deleted.", short_id(&thread.id)),
-        );
-        Vec::new()
     }
 
     /// Removes a deleted thread from the lists, and closes its pages.
@@ -376,19 +375,6 @@ impl App {
         if self.agent.server.is_none() && self.viewer().is_none() && self.logs.is_none() {
             self.focus = Pane::Deployments;
         }
-    }
-
-    fn on_labeled(&mut self, number: u64, thread: &ThreadRef) -> Vec<Effect> {
-        self.close_confirm(number);
-        self.refresh_thread(thread);
-        self.notify(
-            false,
-            format!(
-                "The name and star of thread {} were saved.",
-                short_id(&thread.id)
-            ),
-        );
-        Vec::new()
     }
 
     fn on_act_failed(&mut self, number: u64, thread: ThreadRef, failed: StartError) -> Vec<Effect> {
@@ -429,7 +415,7 @@ impl App {
 
     /// Shows why an action failed in its dialog, else as a notice.
     fn fail_confirm(&mut self, number: u64, error: ApiError) -> Vec<Effect> {
-        match self.confirm_of(number) {
+        match self.preview_of(number) {
             Some(confirm) => confirm.fail(error),
             None => self.notify(true, error.story()),
         }

@@ -3,7 +3,7 @@
 use super::App;
 use super::mouse::{click, drag, wheel};
 use crate::input::action::Context;
-use crate::session::msg::{Effect, EffectResult, Msg};
+use crate::session::msg::{Effect, EffectResult, Msg, Sent};
 
 /// Applies a message. Returns the effects to run.
 ///
@@ -104,7 +104,7 @@ fn route(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
         }
         // The change is reported, but can no longer be tracked.
         Msg::Effect {
-            result: EffectResult::Sent(_, Ok(made)),
+            result: EffectResult::Sent(_, Sent::Record(Ok(made))),
             ..
         } => {
             app.notify(

@@ -10,7 +10,7 @@ use super::plans;
 use super::services::Services;
 use super::{resources, row_detail};
 use crate::boxed;
-use crate::session::msg::{Described, Effect, EffectResult, RevisionRef, ServerRef};
+use crate::session::msg::{Described, Effect, EffectResult, RevisionRef, Sent, ServerRef};
 use runtail_api::{ApiError, CardOf, PlanError};
 use runtail_core::config::import::{Import, Places};
 use runtail_core::config::{ConfigError, Draft, SecretRef};
@@ -79,8 +79,9 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             services.apply_error(&profile, error);
             EffectResult::Planned(number, planned)
         }
-        Effect::Send(number, profile) => {
-            let sent = services.noted(&profile, plans::send(services, number, &profile).await);
+        Effect::Send(number, profile, thread) => {
+            let sent = plans::send(services, number, &profile, thread).await;
+            services.apply_error(&profile, sent.error());
             EffectResult::Sent(number, sent)
         }
         Effect::CheckTarget(number, profile) => {
@@ -88,21 +89,12 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             services.apply_error(&profile, checked.as_ref().err());
             EffectResult::TargetChecked(number, checked)
         }
-        Effect::Act(number, thread) => {
-            let acted = plans::act(services, number, &thread.server.profile).await;
-            services.apply_error(
-                &thread.server.profile,
-                acted.as_ref().err().map(|failed| &failed.error),
-            );
-            EffectResult::Acted(number, thread, acted)
-        }
         Effect::StartRun(number, thread, start) => {
+            let profile = thread.server.profile.clone();
             let acted = actions::start(services, &thread, &start).await;
-            services.apply_error(
-                &thread.server.profile,
-                acted.as_ref().err().map(|failed| &failed.error),
-            );
-            EffectResult::Acted(number, thread, acted)
+            let sent = Sent::Thread(thread, acted);
+            services.apply_error(&profile, sent.error());
+            EffectResult::Sent(number, sent)
         }
         Effect::FollowCancel(thread, targets) => {
             let targets = actions::follow_cancel(services, &thread, targets).await;

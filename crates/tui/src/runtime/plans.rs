@@ -3,9 +3,9 @@
 
 use super::services::Services;
 use crate::boxed;
-use crate::session::msg::{Applied, RevisionRef};
-use crate::session::proposal::Proposal;
-use runtail_api::{Acted, ApiError, Choice, Plan, PlanError, StartError, StartFailure};
+use crate::session::msg::{Applied, RevisionRef, ThreadRef};
+use crate::session::proposal::{Proposal, Sent};
+use runtail_api::{ApiError, Choice, Plan, PlanError, StartError, StartFailure};
 use runtail_core::model::{Intent, Preview};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -60,34 +60,36 @@ pub async fn check(
     Some(plan.check().await)
 }
 
-/// Applies a planned action on a thread.
+/// Sends a planned change, once. `thread`: the thread that it is an action on.
 #[boxed]
-pub async fn act(services: &Services, number: u64, profile: &str) -> Result<Acted, StartError> {
-    match taken(services, number, profile) {
-        Ok((plan, _)) => plan.apply().await,
-        Err(error) => Err(StartError {
-            failure: StartFailure::Unchecked,
-            error,
-        }),
+pub async fn send(
+    services: &Services,
+    number: u64,
+    profile: &str,
+    thread: Option<ThreadRef>,
+) -> Sent {
+    let gone = || services.refused(profile, "already sent or cancelled; nothing was sent");
+    let taken = services.plans.take(number).ok_or_else(gone);
+    match (taken, thread) {
+        (Ok((plan, _)), Some(thread)) => Sent::Thread(thread, plan.apply().await),
+        (Ok((plan, proposal)), None) => Sent::Record(apply(&plan, &proposal, profile).await),
+        (Err(error), Some(thread)) => {
+            let failure = StartFailure::Unchecked;
+            Sent::Thread(thread, Err(StartError { failure, error }))
+        }
+        (Err(error), None) => Sent::Record(Err(error)),
     }
 }
 
-fn taken(services: &Services, number: u64, profile: &str) -> Result<(Plan, Proposal), ApiError> {
-    let gone = || services.refused(profile, "already sent or cancelled; nothing was sent");
-    services.plans.take(number).ok_or_else(gone)
-}
-
-/// Applies another planned change.
-#[boxed]
-pub async fn send(services: &Services, number: u64, profile: &str) -> Result<Applied, ApiError> {
-    let (plan, proposal) = taken(services, number, profile)?;
+/// Applies a plan, and says what it did.
+async fn apply(plan: &Plan, proposal: &Proposal, profile: &str) -> Result<Applied, ApiError> {
     let made = plan.apply().await?.applied();
     let title = &plan.preview.title;
     let sentence = |text: Option<String>, but: &str| {
         text.map(|text| format!(" {but}{text}."))
             .unwrap_or_default()
     };
-    let service = match &proposal {
+    let service = match proposal {
         Proposal::Service(intent) => Some(intent),
         _ => None,
     };

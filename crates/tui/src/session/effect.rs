@@ -1,14 +1,14 @@
 //! One-time effects and their results.
 
 use super::first_run::LocalServer;
-use super::proposal::Proposal;
+use super::proposal::{Proposal, Sent};
 use super::record_list::RecordQuery;
-use super::refs::{Applied, Described, InboxTarget, RevisionRef, RowDetail, ServerRef, ThreadRef};
+use super::refs::{Described, InboxTarget, RevisionRef, RowDetail, ServerRef, ThreadRef};
 use super::saved_tabs::SavedTabs;
 use super::subscription::Epoch;
 use runtail_api::{
-    Acted, ApiError, CancelTarget, Choice, GraphFacts, Listing, LoadedThread, PastInput, PlanError,
-    RunStart, SentRequest, ServerInfo, StartError,
+    ApiError, CancelTarget, Choice, GraphFacts, Listing, LoadedThread, PastInput, PlanError,
+    RunStart, SentRequest, ServerInfo,
 };
 use runtail_core::config::import::Import;
 use runtail_core::config::{Config, ConfigError, Draft, Profile};
@@ -61,10 +61,8 @@ pub enum EffectResult {
     ),
     /// The preview of a change, by its number, and the option that it offers.
     Planned(u64, Result<(Box<Preview>, Option<Choice>), PlanError>),
-    /// The result of a sent change, by its number.
-    Sent(u64, Result<Applied, ApiError>),
-    /// The result of an action on a thread, by its number.
-    Acted(u64, ThreadRef, Result<Acted, StartError>),
+    /// What became of a sent change, by its number.
+    Sent(u64, Sent),
     /// The outcome of runs that were being cancelled.
     CancelFollowed(ThreadRef, Vec<CancelTarget>),
     /// The current records of a thread, by the number of the request.
@@ -111,30 +109,15 @@ impl EffectResult {
             EffectResult::Card(of, _) => Some(&of.profile),
             EffectResult::RowRead(of, _) => Some(of.profile()),
             EffectResult::Written(profile, ..) => Some(profile),
-            EffectResult::Sent(
-                _,
-                Ok(Applied {
-                    revision: Some(of), ..
-                }),
-            ) => Some(&of.profile),
-            EffectResult::Sent(
-                _,
-                Ok(Applied {
-                    deleting: Some((profile, ..)),
-                    ..
-                }),
-            ) => Some(profile),
+            EffectResult::Sent(_, sent) => sent.profile(),
             EffectResult::CancelFollowed(thread, _) => Some(&thread.server.profile),
-            EffectResult::Acted(..) | EffectResult::ThreadLoaded(..) => None,
+            EffectResult::ThreadLoaded(..) => None,
             EffectResult::Browsed(..)
             | EffectResult::RecordsListed(..)
             | EffectResult::Authenticated(..)
             | EffectResult::LinkNotOpened(..)
             | EffectResult::FileStepped(..) => None,
-            EffectResult::Planned(..)
-            | EffectResult::Sent(..)
-            | EffectResult::Journal(_)
-            | EffectResult::Tried(..) => None,
+            EffectResult::Planned(..) | EffectResult::Journal(_) | EffectResult::Tried(..) => None,
             EffectResult::TargetChecked(..) => None,
             EffectResult::ImportsFound(_) | EffectResult::ImportDrafted(_) => None,
             EffectResult::Drafted(_) | EffectResult::Saved(_) | EffectResult::HookFailed(_) => None,
@@ -178,13 +161,11 @@ pub enum Effect {
     Write(Arc<str>, Arc<str>, String),
     /// Plan a change with this profile, and keep the plan under this number. Sends no write request.
     Plan(u64, Arc<str>, Box<Proposal>),
-    /// Send the planned change with this number, of this profile: the only effect that changes anything on a control plane, an
-    /// assistant, a cron, a store or a second server.
-    Send(u64, Arc<str>),
+    /// Send the planned change with this number, of this profile, and to this thread if it is an action on one. No other effect
+    /// changes anything on a control plane, an assistant, a cron or a store, and only [`Effect::StartRun`] also starts a run.
+    Send(u64, Arc<str>, Option<ThreadRef>),
     /// Fetch records of an agent server; the number identifies the request.
     ListRecords(u64, ServerRef, RecordQuery),
-    /// Apply the planned action with this number to its thread.
-    Act(u64, ThreadRef),
     /// Start a run on a thread in the background.
     StartRun(u64, ThreadRef, Box<RunStart>),
     /// Poll runs that are being cancelled until they have stopped.

@@ -4,6 +4,7 @@ use super::catalog::AfterTest;
 use super::compare::SideRef;
 use super::destination::Destination;
 use super::msg::{Described, Effect, LogRef, RevisionRef, ServerRef, StreamTarget, ThreadRef};
+use super::proposal::Proposal;
 use super::record_list::RecordList;
 use super::run::Origin;
 use super::subject::Subject;
@@ -169,14 +170,10 @@ pub enum Route {
     Entry(Box<SentRequest>),
     /// A document to edit, with its initial text. An unfinished draft on the same subject is restored.
     Edit(Subject, String),
-    /// The preview of a change on a profile's control plane.
-    Change(Arc<str>, Box<Intent>),
-    /// The preview of an action on a thread.
-    ThreadAction(ServerRef, Box<ThreadIntent>),
+    /// The preview of a change that a profile sends.
+    Change(Arc<str>, Box<Proposal>),
     /// The preview of an action on several threads of a server: their ids and titles.
     Bulk(ServerRef, BulkAction, Vec<(String, String)>),
-    /// The preview of a change of an assistant, a cron or the store of an agent server.
-    ResourceChange(ServerRef, Box<ResourceIntent>),
     /// A page of an agent server's records.
     Records(ServerRef, RecordList),
     /// An authentication, before it is sent.
@@ -306,6 +303,25 @@ impl Requests {
             .into(),
             Err(e) => Requests::error(format!("Can't show this record as JSON: {e}")),
         }
+    }
+}
+
+impl Route {
+    /// Returns the preview of a change on a profile's control plane.
+    pub fn change(profile: Arc<str>, intent: Intent) -> Route {
+        Route::Change(profile, Box::new(Proposal::Service(intent)))
+    }
+
+    /// Returns the preview of an action on a thread.
+    pub fn on_thread(server: ServerRef, intent: ThreadIntent) -> Route {
+        let profile = server.profile.clone();
+        Route::Change(profile, Box::new(Proposal::Thread(server, intent)))
+    }
+
+    /// Returns the preview of a change of an assistant, a cron or the store of an agent server.
+    pub fn on_resource(server: ServerRef, intent: ResourceIntent) -> Route {
+        let profile = server.profile.clone();
+        Route::Change(profile, Box::new(Proposal::Resource(server, intent)))
     }
 }
 

@@ -91,5 +91,5 @@ pub fn act_on_thread(thread: ThreadRef, run: Option<String>, action: Action) -> 
         Action::Delete => ThreadIntent::Delete { thread },
         _ => return Requests::none(),
     };
-    Route::ThreadAction(server, Box::new(intent)).into()
+    Route::on_thread(server, intent).into()
 }

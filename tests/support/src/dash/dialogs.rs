@@ -23,7 +23,7 @@ macro_rules! dialogs {
 }
 
 dialogs! {
-    Help Keys Messages Inspect Compose Edit Confirm Bulk Journal Entry Explain Doctor Answer Why Bisect Modes
+    Help Keys Messages Inspect Compose Edit Confirm Journal Entry Explain Doctor Answer Why Bisect Modes
     Command Profiles Save FirstRun Browse SignIn Records Inbox Graph Compare
 }
 

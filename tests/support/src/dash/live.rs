@@ -1,7 +1,6 @@
 //! What a dashboard with its background tasks shows, for tests that press random keys. Tests read its state only through this.
 
 use runtail_tui::app::{App, Overlay, subscriptions};
-use runtail_tui::features::changes::confirm::Stage;
 use runtail_tui::features::stream::tabs::MAX_TABS;
 use runtail_tui::input::action::Context;
 use runtail_tui::session::SMALLEST;
@@ -70,11 +69,13 @@ impl Shown<'_> {
     /// Returns what has to be typed before Ctrl-S, if a preview is ready. Before, that key counts as held down.
     pub fn consent(self) -> Option<String> {
         match self.0.overlays.last()? {
+            Overlay::Confirm(confirm) if confirm.is_of_several() => confirm
+                .is_ready()
+                .then(|| confirm.wants_name().unwrap_or_default()),
             Overlay::Confirm(confirm) => {
                 confirm.preview()?;
-                Some(confirm.wants_name().unwrap_or_default().to_string())
+                Some(confirm.wants_name().unwrap_or_default())
             }
-            Overlay::Bulk(page) if page.is_ready() => Some(page.wants().unwrap_or_default()),
             _ => None,
         }
     }
@@ -85,12 +86,12 @@ impl Shown<'_> {
         let is_hidden = self.is_frozen() || w < SMALLEST.0 || h < SMALLEST.1;
         match self.0.overlays.last() {
             _ if is_hidden => (Vec::new(), &[]),
-            Some(Overlay::Bulk(page)) if page.is_ready() => {
-                (page.numbers().collect(), &["ctrl-s send", "to confirm"])
-            }
-            Some(Overlay::Confirm(confirm)) if matches!(confirm.stage, Stage::Ready(_)) => (
-                vec![confirm.number],
-                &["ctrl-s send", "ctrl-s run", "to confirm"],
+            Some(Overlay::Confirm(confirm)) if confirm.is_ready() => (
+                confirm.targets.iter().map(|target| target.number).collect(),
+                match confirm.is_of_several() {
+                    true => &["ctrl-s send", "to confirm"],
+                    false => &["ctrl-s send", "ctrl-s run", "to confirm"],
+                },
             ),
             _ => (Vec::new(), &[]),
         }
@@ -99,7 +100,7 @@ impl Shown<'_> {
     /// Returns whether a change is one of several with one preview.
     pub fn is_one_of_several(self, number: u64) -> bool {
         self.0.overlays.iter().any(|overlay| match overlay {
-            Overlay::Bulk(page) => page.owns(number),
+            Overlay::Confirm(confirm) => confirm.is_of_several() && confirm.owns(number),
             _ => false,
         })
     }
@@ -108,12 +109,12 @@ impl Shown<'_> {
     /// action may send several requests for its thread.
     pub fn requests(self, number: u64) -> Vec<(String, String)> {
         let confirm = self.0.overlays.iter().find_map(|overlay| match overlay {
-            Overlay::Confirm(confirm) if confirm.number == number => Some(confirm),
+            Overlay::Confirm(confirm) if confirm.owns(number) => Some(confirm),
             _ => None,
         });
         let confirm = confirm.expect("the dialog is still there when it is sent");
         let preview = confirm.preview().expect("what is sent was planned");
-        let requests = match &confirm.proposal {
+        let requests = match &confirm.one().proposal {
             Proposal::Service(_) | Proposal::Resource(..) => vec![&preview.request],
             Proposal::Thread(_, intent) => {
                 return vec![("*".into(), format!("/threads/{}", intent.thread()))];

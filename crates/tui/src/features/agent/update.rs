@@ -312,7 +312,7 @@ fn star(server: &Server) -> Requests {
         thread: thread.thread_id.clone(),
         label,
     };
-    Route::ThreadAction(server.server.clone(), Box::new(intent)).into()
+    Route::on_thread(server.server.clone(), intent).into()
 }
 
 /// Opens the selected row.
@@ -460,11 +460,9 @@ impl Component for Agent {
             }
             (Again, _) => {
                 return match Self::selected_thread(server) {
-                    Ok((ThreadRef { server, id: thread }, _)) => Route::ThreadAction(
-                        server,
-                        Box::new(ThreadIntent::Retry { thread, edit: None }),
-                    )
-                    .into(),
+                    Ok((ThreadRef { server, id: thread }, _)) => {
+                        Route::on_thread(server, ThreadIntent::Retry { thread, edit: None }).into()
+                    }
                     Err(why) => why,
                 };
             }

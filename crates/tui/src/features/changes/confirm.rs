@@ -1,43 +1,47 @@
-//! The confirmation dialog: a change is planned, previewed, and sent only on request. Its target is fixed when the dialog
+//! The preview dialog of one change, or of an action on several threads. Each target is planned by itself, all are previewed
+//! together, and after one confirmation each is checked again and gets its requests once. The targets are fixed when the dialog
 //! opens, so updates of the lists can't redirect it.
 
-use super::keys::ACTIONS;
-use super::preview_lines::{PreviewStyle, preview_lines, wrapped};
+use super::keys::{ACTIONS, is_of_one_preview};
 use super::send_key::SendKey;
+use super::several::Several;
 use super::target_check::TargetCheck;
 use super::view;
 use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
-use crate::session::card;
-use crate::session::msg::{Effect, Proposal, ThreadRef};
+use crate::session::msg::{Effect, Proposal, ServerRef};
 use crate::session::{Component, Cx, Request, Requests, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
-use crate::widgets::line::{Line, Tone};
+use crate::widgets::line::Line;
 use crate::widgets::scroll::{Flat, Place};
 use crate::widgets::text_input::TextInput;
 use jiff::Timestamp;
-use runtail_api::{ApiError, CancelAction, Choice, Kind, PlanError, ThreadIntent};
-use runtail_core::model::{Intent, Preview};
+use runtail_api::{
+    ApiError, BULK_CONCURRENCY, BulkAction, BulkOutcome, Choice, Kind, PlanError, ThreadIntent,
+};
+use runtail_core::model::Preview;
 use runtail_core::text;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A change that waits for confirmation.
+/// Changes that wait for confirmation.
 #[derive(Debug, Clone)]
 pub struct Confirm {
-    /// Its number in this session.
-    pub number: u64,
-    /// The profile that sends it.
+    /// The profile that sends them.
     pub profile: Arc<str>,
-    /// The requested change.
-    pub proposal: Proposal,
-    /// Its progress.
-    pub stage: Stage,
+    /// The changes. Without an action on several threads there is exactly one.
+    pub targets: Vec<ChangeTarget>,
+    /// The action on several threads. Its preview lists them, and stays open for the results.
+    pub(super) several: Option<Several>,
     /// The typed text: the required name, or another value of the choice.
     pub typed: TextInput,
     /// The option that can still be toggled.
     pub choice: Option<Choice>,
+    /// Whether they were confirmed, so that requests are sent.
+    pub(super) is_sent: bool,
+    /// Whether no further request is sent.
+    pub(super) is_stopped: bool,
     /// Whether the send key may send.
     pub(super) send_key: SendKey,
     /// What reading the target again has shown.
@@ -48,9 +52,24 @@ pub struct Confirm {
     pub place: Place,
 }
 
+/// One of the changes of a preview.
+#[derive(Debug, Clone)]
+pub struct ChangeTarget {
+    /// The number of its plan in this session.
+    pub number: u64,
+    /// The requested change.
+    pub proposal: Proposal,
+    /// Its name in a list of several.
+    pub(super) title: String,
+    /// Its progress.
+    pub stage: Stage,
+}
+
 /// The progress of a change.
 #[derive(Debug, Clone)]
 pub enum Stage {
+    /// It is not planned yet, because others are planned first.
+    Waiting,
     /// The preview is being computed. No write request is sent.
     Planning,
     /// The change is impossible, for this reason. Nothing was sent.
@@ -61,129 +80,161 @@ pub enum Stage {
     Sending(Box<Preview>),
     /// It failed, before or after it was sent.
     Failed(Box<Preview>, ApiError),
+    /// One of several is finished, with this outcome, and why it is not what was wanted.
+    Done(BulkOutcome, Option<String>),
 }
 
-impl Confirm {
-    /// Returns the title: the verb, and the subject once the change is planned.
-    pub fn title(&self) -> String {
-        if let Some(preview) = self.preview() {
-            return preview.title.clone();
-        }
-        let verb = match &self.proposal {
-            Proposal::Service(Intent::CreateDeployment(_)) => "Create",
-            Proposal::Service(Intent::UpdateDeployment { .. }) => "Update",
-            Proposal::Service(Intent::DeleteDeployment { .. }) => "Delete",
-            Proposal::Service(Intent::Redeploy { .. }) => "Redeploy",
-            Proposal::Service(Intent::Service(change)) => change.what.verb(),
-            Proposal::Service(Intent::Interrupt { .. }) => "Interrupt",
-            Proposal::Service(Intent::Rollback { .. }) => "Roll back",
-            Proposal::Resource(_, intent) => intent.verb(),
-            Proposal::Thread(
-                _,
-                ThreadIntent::Cancel {
-                    action: CancelAction::Interrupt,
-                    ..
-                },
-            ) => "Cancel",
-            Proposal::Thread(
-                _,
-                ThreadIntent::Cancel {
-                    action: CancelAction::Rollback,
-                    ..
-                },
-            ) => "Cancel and roll back",
-            Proposal::Thread(_, ThreadIntent::Continue { .. }) => "Continue",
-            Proposal::Thread(_, ThreadIntent::Again { .. }) => "Run again",
-            Proposal::Thread(_, ThreadIntent::Answer { .. }) => "Answer",
-            Proposal::Thread(_, ThreadIntent::Delete { .. }) => "Delete",
-            Proposal::Thread(_, ThreadIntent::Fork { .. }) => "Run",
-            Proposal::Thread(_, ThreadIntent::EditState { .. }) => "Edit",
-            Proposal::Thread(_, ThreadIntent::Rerun { .. }) => "Run again",
-            Proposal::Thread(_, ThreadIntent::Release { .. }) => "Release",
-            Proposal::Thread(_, ThreadIntent::End { .. }) => "End",
-            Proposal::Thread(_, ThreadIntent::RestoreAssistant { .. }) => "Run",
-            Proposal::Thread(_, ThreadIntent::RunOnNew { .. }) => "Start",
-            Proposal::Thread(_, ThreadIntent::Retry { .. }) => "Retry",
-            Proposal::Thread(_, ThreadIntent::Prune { .. }) => "Prune",
-            Proposal::Thread(_, ThreadIntent::Label { .. }) => "Label",
-            Proposal::Thread(_, ThreadIntent::Start { .. }) => "Start",
-        };
-        verb.to_string()
-    }
-
-    /// Returns what is changed, and on which server. `named`: the subject of the planned title.
-    pub(super) fn subject(&self, cx: &Cx<'_>, named: &str) -> String {
-        let (planning, server) = match &self.proposal {
-            Proposal::Thread(server, intent) => {
-                let thread = intent.thread();
-                let thread =
-                    (!thread.is_empty()).then(|| format!("thread {}", text::short_id(thread)));
-                (thread, Some(server))
-            }
-            Proposal::Resource(server, _) => (None, Some(server)),
-            Proposal::Service(intent) => {
-                let all = cx.lookup.deployments();
-                let is_it = |(profile, known, _): &&(Arc<str>, Arc<str>, Arc<str>)| {
-                    *profile == self.profile && Some(&**known) == intent.deployment()
-                };
-                (
-                    all.iter()
-                        .find(is_it)
-                        .map(|(_, _, name)| text::clean(name).into_owned()),
-                    None,
-                )
-            }
-        };
-        let subject = if self.preview().is_some() {
-            Some(named.to_string())
-        } else {
-            planning
-        };
-        let parts = subject
-            .into_iter()
-            .chain(server.map(|server| card::place(cx, server)));
-        parts
-            .filter(|part| !part.is_empty())
-            .collect::<Vec<_>>()
-            .join(" · ")
-    }
-
-    /// Returns the server and the thread of a run from a checkpoint. `thread`: the short id of the thread.
-    pub(super) fn place(&self, cx: &Cx<'_>, thread: &str) -> String {
-        let Proposal::Thread(server, _) = &self.proposal else {
-            return String::new();
-        };
-        let named = self.thread().and_then(|thread| cx.lookup.tab_name(&thread));
-        let thread = named
-            .unwrap_or_else(|| format!("thread {}", thread.split(' ').next().unwrap_or_default()));
-        format!("{} › {thread}", card::place(cx, server))
-    }
-
+impl ChangeTarget {
     /// Returns the preview of a planned change.
-    pub fn preview(&self) -> Option<&Preview> {
+    pub(super) fn preview(&self) -> Option<&Preview> {
         match &self.stage {
             Stage::Ready(preview) | Stage::Sending(preview) | Stage::Failed(preview, _) => {
                 Some(preview)
             }
-            Stage::Planning | Stage::Refused(_) => None,
+            Stage::Waiting | Stage::Planning | Stage::Refused(_) | Stage::Done(..) => None,
         }
     }
 
-    /// Returns the name to type for confirmation, if one is required.
-    pub fn wants_name(&self) -> Option<&str> {
-        match &self.stage {
-            Stage::Ready(preview) => preview.consent.wanted(),
-            _ => None,
+    /// Returns the id of its thread; empty if it has none.
+    pub(super) fn thread(&self) -> &str {
+        match &self.proposal {
+            Proposal::Thread(_, intent) => intent.thread(),
+            Proposal::Service(_) | Proposal::Resource(..) => "",
         }
     }
+}
 
-    /// Returns whether the send key would send the change.
-    pub fn may_be_sent(&self) -> bool {
-        let is_given = |preview: &Preview| {
-            preview.consent.wanted().is_none() || preview.consent.is_given(&self.typed.text())
+impl Confirm {
+    /// Creates the preview of a change, which is not planned yet.
+    pub fn of_one(session: &Session, profile: Arc<str>, proposal: Proposal) -> Confirm {
+        Confirm::new(session, profile, [(proposal, String::new())], None)
+    }
+
+    /// Creates the preview of an action on several threads, each with an id and a title.
+    pub fn of_threads(
+        session: &Session,
+        server: ServerRef,
+        action: BulkAction,
+        threads: Vec<(String, String)>,
+    ) -> Confirm {
+        let proposed = |(thread, title): (String, String)| {
+            let intent = action.intent(&thread);
+            (Proposal::Thread(server.clone(), intent), title)
         };
-        self.typed_limit().is_none()
-            && matches!(&self.stage, Stage::Ready(preview) if is_given(preview))
+        let changes: Vec<_> = threads.into_iter().map(proposed).collect();
+        let profile = server.profile.clone();
+        Confirm::new(session, profile, changes, Some(Several { server, action }))
+    }
+
+    fn new(
+        session: &Session,
+        profile: Arc<str>,
+        changes: impl IntoIterator<Item = (Proposal, String)>,
+        several: Option<Several>,
+    ) -> Confirm {
+        let target = |(proposal, title)| ChangeTarget {
+            number: session.next_change.take(),
+            proposal,
+            title,
+            stage: Stage::Waiting,
+        };
+        Confirm {
+            profile,
+            targets: changes.into_iter().map(target).collect(),
+            several,
+            typed: TextInput::line(""),
+            choice: None,
+            is_sent: false,
+            is_stopped: false,
+            send_key: SendKey::default(),
+            check: TargetCheck::default(),
+            is_folded: false,
+            place: Place::at_start(),
+        }
+    }
+
+    /// Returns the only change, or the first one of several.
+    pub fn one(&self) -> &ChangeTarget {
+        &self.targets[0]
+    }
+
+    /// Returns whether it is an action on several threads.
+    pub fn is_of_several(&self) -> bool {
+        self.several.is_some()
+    }
+
+    /// Returns whether the plan or result with this number belongs to it.
+    pub fn owns(&self, number: u64) -> bool {
+        self.targets.iter().any(|target| target.number == number)
+    }
+
+    pub(super) fn count(&self, is: impl Fn(&Stage) -> bool) -> usize {
+        self.targets
+            .iter()
+            .filter(|target| is(&target.stage))
+            .count()
+    }
+
+    /// Returns how many changes can be sent.
+    pub(super) fn ready(&self) -> usize {
+        self.count(|stage| matches!(stage, Stage::Ready(_)))
+    }
+
+    pub(super) fn is_planned(&self) -> bool {
+        self.count(|stage| matches!(stage, Stage::Waiting | Stage::Planning)) == 0
+    }
+
+    /// Returns whether the preview is complete and can be sent.
+    pub fn is_ready(&self) -> bool {
+        self.is_open() && self.is_planned() && self.ready() > 0
+    }
+
+    /// Returns whether nothing was sent, and something may be.
+    pub fn is_open(&self) -> bool {
+        let is_refused = |target: &ChangeTarget| matches!(target.stage, Stage::Refused(_));
+        !self.is_sent && (self.is_of_several() || !self.targets.iter().all(is_refused))
+    }
+
+    /// Returns whether it shows no result, and none is expected.
+    pub fn is_pending(&self) -> bool {
+        !(self.is_active() || self.is_of_several() && self.is_sent)
+    }
+
+    /// Returns whether requests are in flight.
+    pub fn is_active(&self) -> bool {
+        self.count(|stage| matches!(stage, Stage::Sending(_))) > 0
+    }
+
+    /// Returns the preview of a single planned change.
+    pub fn preview(&self) -> Option<&Preview> {
+        match self.several {
+            None => self.one().preview(),
+            Some(_) => None,
+        }
+    }
+
+    /// Returns the text to type for confirmation, if one is required: a name, or the action and the number of threads.
+    pub fn wants_name(&self) -> Option<String> {
+        if !self.is_ready() {
+            return None;
+        }
+        match &self.several {
+            None => self.preview()?.consent.wanted().map(str::to_string),
+            Some(all) if all.action.is_destructive() => {
+                Some(format!("{} {}", all.action.word(), self.ready()))
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// Returns whether the send key would send the changes.
+    pub fn may_be_sent(&self) -> bool {
+        let typed = self.typed.text();
+        let is_given = match self.preview() {
+            Some(preview) => preview.consent.is_given(&typed),
+            None => self.wants_name().is_none_or(|wanted| wanted == typed),
+        };
+        self.typed_limit().is_none() && self.is_ready() && is_given
     }
 
     /// Returns the typed recursion limit if the preview does not have it yet.
@@ -198,146 +249,66 @@ impl Confirm {
             .filter(|typed| *typed != planned && *typed > 0)
     }
 
-    /// Describes the available option.
-    fn option(&self, key: &str) -> Option<String> {
-        if !matches!(self.stage, Stage::Ready(_)) {
-            return None;
+    /// Plans the next changes. Sends no write request.
+    pub fn plan_next(&mut self) -> Requests {
+        let planning = self.count(|stage| matches!(stage, Stage::Planning));
+        let waiting = self
+            .targets
+            .iter_mut()
+            .filter(|target| matches!(target.stage, Stage::Waiting));
+        let mut out = Requests::none();
+        for target in waiting.take(BULK_CONCURRENCY.saturating_sub(planning)) {
+            target.stage = Stage::Planning;
+            let proposal = Box::new(target.proposal.clone());
+            out.push(Effect::Plan(target.number, self.profile.clone(), proposal));
         }
-        match (&self.proposal, &self.choice) {
-            (
-                Proposal::Service(Intent::DeleteDeployment {
-                    delete_tracing_project: false,
-                    ..
-                }),
-                _,
-            ) => Some(format!(
-                "Tracing project and traces: keep ({key} to delete them too)"
-            )),
-            (Proposal::Service(Intent::DeleteDeployment { .. }), _) => Some(format!(
-                "Tracing project and traces: delete ({key} to keep them)"
-            )),
-            (
-                _,
-                Some(Choice::Queue {
-                    included: false,
-                    queued: 1,
-                }),
-            ) => Some(format!("Other active run: keep ({key} to cancel it too)")),
-            (
-                _,
-                Some(Choice::Queue {
-                    included: false,
-                    queued,
-                }),
-            ) => Some(format!(
-                "{queued} other active runs: keep ({key} to cancel them too)"
-            )),
-            (_, Some(Choice::Queue { included: true, .. })) => {
-                Some(format!("Other active runs: cancel ({key} to keep them)"))
+        out
+    }
+
+    /// Applies the plan of a change.
+    pub fn on_planned(
+        &mut self,
+        now: Timestamp,
+        number: u64,
+        planned: Result<(Box<Preview>, Option<Choice>), PlanError>,
+    ) -> Requests {
+        let mut out = Requests::none();
+        let mut targets = self.targets.iter_mut();
+        let target = targets.find(|target| target.number == number);
+        // A result that is repeated after the request was sent makes nothing ready again.
+        let Some(target) = target.filter(|_| !self.is_sent) else {
+            return out;
+        };
+        let choice = match planned {
+            Ok((preview, choice)) => {
+                // The target of another change is read again just before sending only.
+                let is_read = matches!(target.proposal, Proposal::Service(_));
+                self.check.begin(now, is_read && preview.target.is_some());
+                target.stage = Stage::Ready(preview);
+                choice
             }
-            (_, Some(Choice::RecursionLimit(limit))) => {
-                let typed = if self.typed.is_empty() {
-                    limit.to_string()
-                } else {
-                    self.typed.text()
+            Err(error) => {
+                let nodes = match &error {
+                    PlanError::NeedsNode(_, nodes) if self.several.is_some() => Some(nodes.clone()),
+                    _ => None,
                 };
-                Some(format!(
-                    "Steps allowed: [ {typed} ]   type another number, Enter shows the new request"
-                ))
+                if let Some(error) = error.request().filter(|_| self.several.is_none()) {
+                    out.push(Request::ReportError(error.clone()));
+                }
+                target.stage = Stage::Refused(error);
+                nodes.map(|nodes| Choice::AsNode { node: None, nodes })
             }
-            _ => None,
-        }
-    }
-
-    /// Returns the lines of the preview.
-    pub(super) fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
-        let now = cx.session.now;
-        let target = self.preview().and_then(|preview| preview.target.as_ref());
-        let kind = target.map_or("target", |target| target.kind);
-        let mut lines = self.check.changed_lines(kind, now, width);
-        match &self.stage {
-            Stage::Planning => lines.push(Line::dim("Loading the current state…")),
-            Stage::Refused(error) => {
-                let (tone, heading, why) = match error {
-                    PlanError::Asked(error) => (
-                        Tone::Bad,
-                        "Couldn't read the current state. Nothing was sent.",
-                        error.story(),
-                    ),
-                    PlanError::Nothing(why) => {
-                        (Tone::Plain, "No changes. Nothing was sent.", why.clone())
-                    }
-                    other => (
-                        Tone::Bad,
-                        "Cannot continue. Nothing was sent.",
-                        other.to_string(),
-                    ),
-                };
-                lines.push(Line::of(tone, heading));
-                lines.push(Line::new());
-                lines.extend(wrapped(Tone::Plain, &why, width));
+        };
+        match self.several {
+            None => self.choice = choice,
+            // Of several, only the node of their edit can be chosen.
+            Some(_) if matches!(choice, Some(Choice::AsNode { .. })) && self.choice.is_none() => {
+                self.choice = choice;
             }
-            Stage::Failed(_, error) => {
-                lines.extend(wrapped(Tone::Bad, &error.story(), width));
-                lines.push(Line::new());
-            }
-            Stage::Ready(_) | Stage::Sending(_) => {}
+            Some(_) => {}
         }
-        if let Some(preview) = self.preview() {
-            let style = PreviewStyle {
-                width,
-                clock: &|at| cx.session.clock(at),
-                run: &|run| self.run_name(cx, run),
-                is_folded: self.is_folded,
-                may_edit: self.may_edit(cx),
-            };
-            lines.extend(preview_lines(preview, &style));
-        }
-        lines.extend(self.writer_lines(width));
-        if let Some(option) = self.option("ctrl-t") {
-            lines.push(Line::new());
-            lines.push(Line::dim(&option));
-        }
-        if matches!(self.stage, Stage::Ready(_)) {
-            lines.extend(self.check.lines(kind, now, width));
-        }
-        lines
-    }
-}
-
-/// Returns the area of the preview; the prompt is below it.
-pub fn confirm_area(area: Area) -> Area {
-    Area {
-        h: area.h.saturating_sub(2),
-        ..area
-    }
-}
-
-impl Confirm {
-    /// Creates the dialog of a change that is being planned.
-    pub fn new(number: u64, profile: Arc<str>, proposal: Proposal) -> Confirm {
-        Confirm {
-            number,
-            profile,
-            proposal,
-            stage: Stage::Planning,
-            typed: TextInput::line(""),
-            choice: None,
-            send_key: SendKey::default(),
-            check: TargetCheck::default(),
-            is_folded: false,
-            place: Place::at_start(),
-        }
-    }
-
-    /// Shows the preview of the planned change.
-    pub fn on_planned(&mut self, preview: Box<Preview>, now: Timestamp) {
-        // The target of another change is read again just before sending only.
-        self.check.begin(
-            now,
-            matches!(self.proposal, Proposal::Service(_)) && preview.target.is_some(),
-        );
-        self.stage = Stage::Ready(preview);
+        out.extend(self.plan_next());
+        out
     }
 
     /// Applies what reading the target again has shown. A change of it is planned again.
@@ -347,7 +318,7 @@ impl Confirm {
         result: Result<Option<Vec<String>>, ApiError>,
     ) -> Requests {
         match result {
-            Err(error) if error.kind == Kind::Stale && matches!(self.stage, Stage::Ready(_)) => {
+            Err(error) if error.kind == Kind::Stale && self.is_ready() => {
                 self.review_again(session)
             }
             result => {
@@ -359,27 +330,37 @@ impl Confirm {
 
     /// Plans the change again, because its target has changed.
     pub fn review_again(&mut self, session: &Session) -> Requests {
-        let out = self.replan(session, self.proposal.clone());
+        let out = self.replan(session, self.one().proposal.clone());
         self.check.changed_at = Some(session.now);
         out
     }
 
-    /// Plans the change. Sends no write request.
-    pub fn plan(&self) -> Effect {
-        let proposal = Box::new(self.proposal.clone());
-        Effect::Plan(self.number, self.profile.clone(), proposal)
+    fn replan(&mut self, session: &Session, proposal: Proposal) -> Requests {
+        let other = Confirm::of_one(session, self.profile.clone(), proposal);
+        self.replace(session, other)
     }
 
-    /// Replaces the proposal and plans it.
-    fn replan(&mut self, session: &Session, proposal: Proposal) -> Requests {
-        let forget = Effect::Forget(self.number);
+    /// Plans other changes instead.
+    pub(super) fn replace(&mut self, session: &Session, other: Confirm) -> Requests {
+        let mut out = Requests::none();
+        self.forget().for_each(|effect| out.push(effect));
         if session.is_read_only(&self.profile) {
-            let mut out = Requests::from(Request::Close).and(forget);
+            out.push(Request::Close);
             out.notify(true, session.read_only_text(&self.profile));
             return out;
         }
-        *self = Confirm::new(session.next_change.take(), self.profile.clone(), proposal);
-        Requests::from(forget).and(self.plan())
+        *self = other;
+        out.extend(self.plan_next());
+        out
+    }
+
+    /// Returns the effects that drop the plans that were not sent.
+    pub fn forget(&self) -> impl Iterator<Item = Effect> + '_ {
+        let is_kept = |target: &&ChangeTarget| matches!(target.stage, Stage::Ready(_));
+        self.targets
+            .iter()
+            .filter(is_kept)
+            .map(|target| Effect::Forget(target.number))
     }
 
     /// Handles an action that decides, rather than one that scrolls.
@@ -387,7 +368,7 @@ impl Confirm {
         match action {
             Action::Send => self.send(cx),
             Action::Back | Action::Quit => self.leave(),
-            Action::Option => self.toggle_option(cx),
+            Action::Option => self.toggle_option(cx.session),
             Action::Update if self.may_edit(cx) => self.edit_first(),
             Action::View9 if self.is_of_shown_checkpoint(cx) => self.show_on_graph(),
             Action::Collapse => {
@@ -403,57 +384,25 @@ impl Confirm {
     }
 
     /// Toggles the option of a change. This is another request, so it is planned again.
-    fn toggle_option(&mut self, cx: &Cx<'_>) -> Requests {
-        if let Some(other) = self.as_next_node() {
-            return self.replan(cx.session, other);
+    fn toggle_option(&mut self, session: &Session) -> Requests {
+        if let Some(all) = self.several.clone() {
+            return self.toggle_several(session, all);
         }
-        if !matches!(self.stage, Stage::Ready(_)) {
+        let Some(other) = self.with_other_option() else {
             return Requests::none();
-        }
-        let other = match self.proposal.clone() {
-            Proposal::Service(Intent::DeleteDeployment {
-                id,
-                delete_tracing_project,
-                force,
-            }) => {
-                let delete_tracing_project = !delete_tracing_project;
-                Proposal::Service(Intent::DeleteDeployment {
-                    id,
-                    delete_tracing_project,
-                    force,
-                })
-            }
-            Proposal::Thread(
-                server,
-                ThreadIntent::Cancel {
-                    thread,
-                    run,
-                    action,
-                    with_queue,
-                },
-            ) if matches!(self.choice, Some(Choice::Queue { .. })) => Proposal::Thread(
-                server,
-                ThreadIntent::Cancel {
-                    thread,
-                    run,
-                    action,
-                    with_queue: !with_queue,
-                },
-            ),
-            _ => return Requests::none(),
         };
         let typed = self.typed.clone();
-        let out = self.replan(cx.session, other);
+        let out = self.replan(session, other);
         self.typed = typed;
         out
     }
 
     /// Plans the request with the typed recursion limit.
-    fn change_limit(&mut self, cx: &Cx<'_>) -> Requests {
+    pub(super) fn change_limit(&mut self, cx: &Cx<'_>) -> Requests {
         let Some(limit) = self.typed_limit() else {
             return Requests::none();
         };
-        match self.proposal.clone() {
+        match self.one().proposal.clone() {
             Proposal::Thread(server, ThreadIntent::Again { thread, .. }) => {
                 let intent = ThreadIntent::Again {
                     thread,
@@ -462,84 +411,6 @@ impl Confirm {
                 self.replan(cx.session, Proposal::Thread(server, intent))
             }
             _ => Requests::none(),
-        }
-    }
-
-    /// Sends the change. No other function sends one.
-    fn send(&mut self, cx: &Cx<'_>) -> Requests {
-        let is_ready = match self.stage {
-            Stage::Planning => None,
-            Stage::Ready(_) => Some(true),
-            _ => Some(false),
-        };
-        if let Some(requests) = self.send_key.refuses(cx, is_ready) {
-            return requests;
-        }
-        if self.typed_limit().is_some() {
-            let mut out = Requests::info(
-                "Nothing was sent: the number of steps changed. Review the new request.",
-            );
-            out.extend(self.change_limit(cx));
-            return out;
-        }
-        if !self.may_be_sent() {
-            let Some(name) = self.wants_name() else {
-                return Requests::none();
-            };
-            return Requests::info(format!(
-                "Type {} exactly to continue. Nothing was sent.",
-                text::clean(name)
-            ));
-        }
-        // The profile can become read-only while the dialog is open.
-        if cx.session.is_read_only(&self.profile) {
-            return Requests::error(cx.session.read_only_text(&self.profile));
-        }
-        if let Stage::Ready(preview) = std::mem::replace(&mut self.stage, Stage::Planning) {
-            self.stage = Stage::Sending(preview);
-        }
-        match self.proposal.clone() {
-            Proposal::Service(_) | Proposal::Resource(..) => {
-                Effect::Send(self.number, self.profile.clone()).into()
-            }
-            Proposal::Thread(server, intent) => {
-                let thread = ThreadRef {
-                    server,
-                    id: intent.thread().to_string(),
-                };
-                let mut out = Requests::none();
-                if let ThreadIntent::Cancel {
-                    run, with_queue, ..
-                } = &intent
-                {
-                    out.push(Request::NoteCancelling(
-                        thread.clone(),
-                        run.clone().filter(|_| !with_queue),
-                    ));
-                }
-                out.and(Effect::Act(self.number, thread))
-            }
-        }
-    }
-
-    /// Leaves the dialog. What was sent stays sent, and its result is shown when it is known.
-    fn leave(&mut self) -> Requests {
-        let mut out: Requests = Request::Close.into();
-        match self.stage {
-            Stage::Sending(_) => out.notify(false, "Already sent; the result will be reported."),
-            Stage::Ready(_) => {
-                out.notify(false, "Nothing was sent.");
-                out.push(Effect::Forget(self.number));
-            }
-            Stage::Planning | Stage::Refused(_) | Stage::Failed(..) => {}
-        }
-        out
-    }
-
-    /// Shows that the sent change failed.
-    pub fn fail(&mut self, error: ApiError) {
-        if let Stage::Sending(preview) = std::mem::replace(&mut self.stage, Stage::Planning) {
-            self.stage = Stage::Failed(preview, error);
         }
     }
 
@@ -567,11 +438,18 @@ impl Confirm {
     /// Returns the area of the dialog. Where text is typed, a row stays free below it, which a notice may take.
     pub(super) fn area(&self, cx: &Cx<'_>) -> Area {
         Area {
-            h: cx
-                .area
-                .h
-                .saturating_sub(u16::from(self.wants_name().is_some())),
+            h: cx.area.h.saturating_sub(u16::from(
+                self.several.is_none() && self.wants_name().is_some(),
+            )),
             ..cx.area
+        }
+    }
+
+    /// Returns the lines of the preview or of the result.
+    pub(super) fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
+        match &self.several {
+            None => self.one_lines(cx, width),
+            Some(all) => self.several_lines(cx.session, all, width),
         }
     }
 
@@ -580,6 +458,14 @@ impl Confirm {
             first: 0,
             end: self.lines(cx, area.w.saturating_sub(2) as usize).len() as u64,
         }
+    }
+}
+
+/// Returns the area of the preview; the prompt is below it.
+pub fn confirm_area(area: Area) -> Area {
+    Area {
+        h: area.h.saturating_sub(2),
+        ..area
     }
 }
 
@@ -640,15 +526,26 @@ impl Component for Confirm {
     }
 
     fn hints(&self) -> Option<&'static [&'static str]> {
-        Some(ACTIONS)
+        Some(match &self.several {
+            None => ACTIONS,
+            Some(_) if self.is_ready() => &["confirm.send", "confirm.back"],
+            Some(_) => &["confirm.back"],
+        })
+    }
+
+    fn offers(&self, action: Action) -> bool {
+        self.several.is_none() || !is_of_one_preview(action)
     }
 
     fn can(&self, cx: &Cx<'_>, action: Action) -> bool {
-        self.is_possible(cx, action)
+        self.several.is_some() || self.is_possible(cx, action)
     }
 
     fn framed_keys(&self, cx: &Cx<'_>) -> Vec<&'static str> {
-        self.framed(cx).0
+        match &self.several {
+            None => self.framed(cx).0,
+            Some(_) => Vec::new(),
+        }
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
@@ -658,8 +555,7 @@ impl Component for Confirm {
     }
 
     fn on_drawn(&mut self) -> bool {
-        self.send_key
-            .on_drawn(matches!(self.stage, Stage::Ready(_)));
+        self.send_key.on_drawn(self.is_ready());
         true
     }
 
@@ -669,17 +565,17 @@ impl Component for Confirm {
 
     /// Reads the target again now and then, so that a change by someone else is seen before sending.
     fn on_tick(&mut self, cx: &Cx<'_>) -> Requests {
-        match matches!(self.stage, Stage::Ready(_)) && self.check.is_due(cx.session.now) {
+        match self.is_ready() && self.check.is_due(cx.session.now) {
             true => {
                 self.check.is_running = true;
-                Effect::CheckTarget(self.number, self.profile.clone()).into()
+                Effect::CheckTarget(self.one().number, self.profile.clone()).into()
             }
             false => Requests::none(),
         }
     }
 
     fn next_tick(&self, cx: &Cx<'_>) -> Option<Duration> {
-        matches!(self.stage, Stage::Ready(_))
+        self.is_ready()
             .then(|| self.check.next_tick(cx.session.now))
             .flatten()
     }

@@ -338,7 +338,7 @@ impl Editor {
         }
         let (profile, text) = (self.subject.profile().into(), self.text.text());
         match self.subject.read(&text) {
-            Ok(ParsedDocument::Change(intent)) => Route::Change(profile, Box::new(intent)).into(),
+            Ok(ParsedDocument::Change(intent)) => Route::change(profile, intent).into(),
             Ok(ParsedDocument::Authentication(request)) => {
                 Route::SignIn(profile, Box::new(request)).into()
             }
@@ -357,7 +357,7 @@ impl Editor {
             }
             Ok(ParsedDocument::Resource(intent)) => match &self.subject {
                 Subject::Cron { server, .. } | Subject::Item { server, .. } => {
-                    Route::ResourceChange(server.clone(), Box::new(intent)).into()
+                    Route::on_resource(server.clone(), intent).into()
                 }
                 _ => Requests::none(),
             },
@@ -420,7 +420,7 @@ fn preview_state(subject: &Subject, values: serde_json::Value) -> Requests {
             }
         }
     };
-    Route::ThreadAction(server, Box::new(intent)).into()
+    Route::on_thread(server, intent).into()
 }
 
 impl Component for Editor {

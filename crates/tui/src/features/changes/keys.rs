@@ -1,14 +1,13 @@
 //! The keys of the confirmation dialog, and what they do with a run from a checkpoint.
 
-use super::confirm::{Confirm, Stage};
+use super::confirm::Confirm;
 use crate::input::action::Action;
 use crate::session::card;
 use crate::session::msg::{Effect, ThreadRef};
 use crate::session::proposal::Proposal;
 use crate::session::request::StreamCommand;
 use crate::session::{Cx, Request, Requests};
-use runtail_api::{Choice, ForkChange, ThreadIntent};
-use runtail_core::model::Intent;
+use runtail_api::{ForkChange, ThreadIntent};
 use runtail_core::text;
 
 /// The actions of the dialog, most useful first.
@@ -33,13 +32,8 @@ pub(super) fn is_of_one_preview(action: Action) -> bool {
 impl Confirm {
     /// Returns the thread of an action.
     pub(super) fn thread(&self) -> Option<ThreadRef> {
-        match &self.proposal {
-            Proposal::Thread(server, intent) if !intent.thread().is_empty() => Some(ThreadRef {
-                server: server.clone(),
-                id: intent.thread().to_string(),
-            }),
-            _ => None,
-        }
+        let thread = self.one().proposal.thread();
+        thread.filter(|thread| !thread.id.is_empty())
     }
 
     /// Returns the name of a run: its number, if that is known.
@@ -50,9 +44,15 @@ impl Confirm {
         known.unwrap_or_else(|| format!("run {}", text::short_id(run)))
     }
 
+    /// Returns whether it starts a run from a checkpoint.
+    pub(super) fn is_branch(&self) -> bool {
+        self.preview()
+            .is_some_and(|preview| preview.branch.is_some())
+    }
+
     /// Returns whether it is about a checkpoint of the thread whose page is below the dialog.
     pub(super) fn is_of_shown_checkpoint(&self, cx: &Cx<'_>) -> bool {
-        let is_planned = matches!(&self.stage, Stage::Ready(preview) if preview.branch.is_some());
+        let is_planned = self.is_ready() && self.is_branch();
         let shown = cx.lookup.shown_thread().filter(|shown| !shown.is_recording);
         let is_shown = self.thread().is_some_and(|thread| {
             shown.is_some_and(|shown| {
@@ -64,7 +64,7 @@ impl Confirm {
 
     /// Returns whether the state can be edited before the run.
     pub(super) fn may_edit(&self, cx: &Cx<'_>) -> bool {
-        let Proposal::Thread(_, ThreadIntent::Fork { change, .. }) = &self.proposal else {
+        let Proposal::Thread(_, ThreadIntent::Fork { change, .. }) = &self.one().proposal else {
             return false;
         };
         !matches!(change, ForkChange::Input(_)) && self.is_of_shown_checkpoint(cx)
@@ -72,8 +72,8 @@ impl Confirm {
 
     /// Opens the state editor; of an edited state, returns to it.
     pub(super) fn edit_first(&self) -> Requests {
-        let out = Requests::from(Request::Close).and(Effect::Forget(self.number));
-        match &self.proposal {
+        let out = Requests::from(Request::Close).and(Effect::Forget(self.one().number));
+        match &self.one().proposal {
             Proposal::Thread(
                 _,
                 ThreadIntent::Fork {
@@ -87,7 +87,7 @@ impl Confirm {
 
     /// Shows the checkpoint in the graph, with the nodes that are next.
     pub(super) fn show_on_graph(&self) -> Requests {
-        let out = Requests::from(Request::Close).and(Effect::Forget(self.number));
+        let out = Requests::from(Request::Close).and(Effect::Forget(self.one().number));
         self.with_checkpoint(out, StreamCommand::ShowOnGraph)
     }
 
@@ -105,19 +105,11 @@ impl Confirm {
 
     /// Returns whether an action does something now.
     pub(super) fn is_possible(&self, cx: &Cx<'_>, action: Action) -> bool {
-        let is_ready = matches!(self.stage, Stage::Ready(_));
         // Letters are typed.
         let is_free = self.wants_name().is_none();
         match action {
-            Action::Send => is_ready,
-            Action::Option => {
-                let is_deletion = matches!(
-                    self.proposal,
-                    Proposal::Service(Intent::DeleteDeployment { .. })
-                );
-                let has_queue = matches!(self.choice, Some(Choice::Queue { .. }));
-                self.node_choice().is_some() || is_ready && (is_deletion || has_queue)
-            }
+            Action::Send => self.is_ready(),
+            Action::Option => self.with_other_option().is_some(),
             Action::Update => is_free && self.may_edit(cx),
             Action::View9 => is_free && self.is_of_shown_checkpoint(cx),
             Action::Collapse | Action::Curl => is_free && self.preview().is_some(),
@@ -127,11 +119,7 @@ impl Confirm {
 
     /// Returns the keys in the frame, each with its label.
     pub(super) fn keys(&self, cx: &Cx<'_>) -> Vec<(&'static str, String)> {
-        let is_run = self
-            .preview()
-            .is_some_and(|preview| preview.branch.is_some());
-        let is_ready = matches!(self.stage, Stage::Ready(_));
-        let is_open = is_ready || matches!(self.stage, Stage::Planning);
+        let (is_run, is_ready) = (self.is_branch(), self.is_ready());
         let label = |id: &'static str, action: Action, label: &str| {
             self.is_possible(cx, action)
                 .then(|| (id, label.to_string()))
@@ -167,7 +155,7 @@ impl Confirm {
             label("confirm.fold", Action::Collapse, fold),
             Some((
                 "confirm.back",
-                if is_open { "cancel" } else { "close" }.to_string(),
+                if self.is_open() { "cancel" } else { "close" }.to_string(),
             )),
         ];
         keys.into_iter().flatten().collect()

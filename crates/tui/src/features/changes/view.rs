@@ -1,7 +1,6 @@
 //! Draws the editor, the confirmation dialog and the journal.
 
-use super::bulk::Bulk;
-use super::confirm::{Confirm, Stage, confirm_area};
+use super::confirm::{Confirm, confirm_area};
 use super::editor::Editor;
 use super::journal::{JournalView, outcome};
 use crate::session::Cx;
@@ -70,13 +69,38 @@ pub(super) fn editor(editor: &Editor, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
     text_area(canvas, room, &editor.text, editor.problem.as_ref())
 }
 
-/// Draws the confirmation dialog. Returns the position of the text cursor.
+/// Draws the preview dialog. Returns the position of the text cursor.
 pub(super) fn confirm(
     confirm: &Confirm,
     cx: &Cx<'_>,
     canvas: &mut Canvas<'_>,
 ) -> Option<(u16, u16)> {
     let area = confirm.area(cx);
+    let room = confirm_area(area);
+    let lines = confirm.lines(cx, room.w.saturating_sub(2) as usize);
+    match &confirm.several {
+        None => frame_of_one(confirm, cx, canvas, lines.len()),
+        Some(all) => {
+            let title = text::capitalized(all.action.word());
+            let subject = confirm.threads_subject(cx, all);
+            frame(cx, canvas, &title, &subject, &confirm.profile);
+        }
+    }
+    // The prompt follows the preview.
+    let y = draw_preview(canvas, area, &confirm.place, &lines);
+    if let Some(wanted) = confirm.wants_name() {
+        let (typed, fits) = (&confirm.typed, confirm.may_be_sent());
+        return Some(typed_prompt(canvas, (area, y), (&wanted, typed), fits));
+    }
+    if confirm.is_active() && !confirm.is_of_several() {
+        let line = Line::moving("◐ ").with_plain("Sent, waiting for the response…");
+        canvas.line(area.x, y, area.w, &line);
+    }
+    None
+}
+
+/// Draws the frame of the preview of one change, as high as its lines, with its keys in the lower edge.
+fn frame_of_one(confirm: &Confirm, cx: &Cx<'_>, canvas: &mut Canvas<'_>, lines: usize) {
     let title = confirm.title();
     // The title is the verb; the rest is the subject.
     let phrases = [
@@ -90,29 +114,24 @@ pub(super) fn confirm(
         .find_map(|phrase| Some((*phrase, title.strip_prefix(phrase)?.trim_start())));
     let (word, name) = phrase.unwrap_or_else(|| title.split_once(' ').unwrap_or((&title, "")));
     // A run from a checkpoint is named by its step.
-    let is_run = confirm
-        .preview()
-        .is_some_and(|preview| preview.branch.is_some());
-    let (word, subject) = match title.split_once(" of thread ").filter(|_| is_run) {
+    let step = title.split_once(" of thread ");
+    let (word, subject) = match step.filter(|_| confirm.is_branch()) {
         Some((word, thread)) => (word, confirm.place(cx, thread)),
         None => (word, confirm.subject(cx, name)),
     };
-    let room = confirm_area(area);
-    let lines = confirm.lines(cx, room.w.saturating_sub(2) as usize);
-    let shown = (lines.len() as u16).min(room.h);
-    let has_prompt = confirm.wants_name().is_some() || matches!(confirm.stage, Stage::Sending(_));
+    let room = confirm_area(confirm.area(cx)).h;
     // Of a long preview, the number of lines below is in a row of its own.
-    let more = if has_prompt {
+    let more = if confirm.wants_name().is_some() || confirm.is_active() {
         2
     } else {
-        u16::from(lines.len() > usize::from(room.h))
+        u16::from(lines > usize::from(room))
     };
     let (w, h) = cx.session.page_size();
     let edges = Area {
         x: 0,
         y: 1,
         w,
-        h: (shown + more + 2).min(h.saturating_sub(2)),
+        h: ((lines as u16).min(room) + more + 2).min(h.saturating_sub(2)),
     };
     canvas.pane_frame(
         edges,
@@ -120,41 +139,6 @@ pub(super) fn confirm(
         true,
     );
     canvas.frame_keys(edges, &confirm.framed(cx).1);
-    // The prompt follows the preview.
-    let y = draw_preview(canvas, area, &confirm.place, &lines);
-    match (&confirm.stage, confirm.wants_name()) {
-        (Stage::Ready(_), Some(name)) => {
-            return Some(typed_prompt(
-                canvas,
-                (area, y),
-                (name, &confirm.typed),
-                confirm.may_be_sent(),
-            ));
-        }
-        (Stage::Sending(_), _) => {
-            let line = Line::moving("◐ ").with_plain("Sent, waiting for the response…");
-            canvas.line(area.x, y, area.w, &line);
-        }
-        _ => {}
-    }
-    None
-}
-
-/// Draws an action on several threads. Returns the position of the text cursor.
-pub(super) fn bulk(bulk: &Bulk, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
-    let area = cx.area;
-    let (title, subject) = bulk.title(cx);
-    frame(cx, canvas, &title, &subject, bulk.profile_name());
-    let room = confirm_area(area);
-    let lines = bulk.lines(cx.session, room.w.saturating_sub(2) as usize);
-    let y = draw_preview(canvas, area, bulk.place(), &lines);
-    let wanted = bulk.wants()?;
-    Some(typed_prompt(
-        canvas,
-        (area, y),
-        (&wanted, bulk.typed()),
-        bulk.is_confirmed(),
-    ))
 }
 
 /// Draws the prompt for a text that confirms. Returns the position of the text cursor.

@@ -14,7 +14,7 @@ const MAX_WRITER_LINES: usize = 12;
 impl Confirm {
     /// Returns the node in whose name a state is edited, and those that can be chosen.
     pub(super) fn node_choice(&self) -> Option<(Option<&str>, &[Writer])> {
-        match (&self.stage, &self.choice) {
+        match (&self.one().stage, &self.choice) {
             (Stage::Refused(PlanError::NeedsNode(_, nodes)), _) if !nodes.is_empty() => {
                 Some((None, nodes))
             }
@@ -43,7 +43,7 @@ impl Confirm {
             .min(30);
         let inner = inner(width);
         let mut lines = Vec::new();
-        if !matches!(self.stage, Stage::Refused(_)) {
+        if !matches!(self.one().stage, Stage::Refused(_)) {
             lines.push(writer_line(
                 chosen.is_none(),
                 "the node that wrote last",
@@ -67,20 +67,20 @@ impl Confirm {
     pub(super) fn as_next_node(&self) -> Option<Proposal> {
         let (node, nodes) = self.node_choice()?;
         let next = next_node(node, nodes).map(str::to_string);
-        let Proposal::Thread(server, mut intent) = self.proposal.clone() else {
-            return None;
-        };
-        match &mut intent {
+        let mut other = self.one().proposal.clone();
+        let Proposal::Thread(
+            _,
             ThreadIntent::EditState { edit, .. }
             | ThreadIntent::Fork {
                 change: ForkChange::Edit(edit),
                 ..
-            } => {
-                edit.as_node = next;
-            }
-            _ => return None,
-        }
-        Some(Proposal::Thread(server, intent))
+            },
+        ) = &mut other
+        else {
+            return None;
+        };
+        edit.as_node = next;
+        Some(other)
     }
 }
 

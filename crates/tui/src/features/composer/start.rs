@@ -224,7 +224,7 @@ impl Composer {
                 thread: thread.id,
                 body: Box::new(body),
             };
-            return Route::ThreadAction(thread.server, Box::new(intent)).into();
+            return Route::on_thread(thread.server, intent).into();
         }
         self.is_sending = true;
         let start = RunStart {

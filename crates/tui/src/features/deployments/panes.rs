@@ -361,7 +361,7 @@ impl Deployments {
             delete_tracing_project: false,
             force,
         };
-        Ok(Route::Change(profile, Box::new(intent)).into())
+        Ok(Route::change(profile, intent).into())
     }
 
     fn change_revision(
@@ -374,7 +374,7 @@ impl Deployments {
             return Err(Requests::info("No revision is selected."));
         };
         let intent = intent(of.deployment.to_string(), of.revision.to_string());
-        Ok(Route::Change(of.profile, Box::new(intent)).into())
+        Ok(Route::change(of.profile, intent).into())
     }
 
     /// Starts a change of a deployment or of a revision.
@@ -428,7 +428,7 @@ impl Deployments {
             deployment: id,
             revision: good.id.clone(),
         };
-        Ok(Route::Change(profile, Box::new(intent)).into())
+        Ok(Route::change(profile, intent).into())
     }
 
     /// Sorts by an order, in reverse if it is already the current one.

@@ -168,7 +168,7 @@ impl Explained {
     }
 
     fn change(&self, intent: Intent) -> Requests {
-        Route::Change(self.of.profile.clone(), Box::new(intent)).into()
+        Route::change(self.of.profile.clone(), intent).into()
     }
 
     /// Returns the last good revision, else the serving one.

@@ -202,7 +202,7 @@ impl InboxPage {
                     },
                     false => ThreadIntent::End { thread },
                 };
-                Route::ThreadAction(server, Box::new(intent)).into()
+                Route::on_thread(server, intent).into()
             }
             (Target::Thread(thread), Action::Watch) => Request::WatchThread(thread.clone()).into(),
             (Target::Revision(..), Action::CancelRun) => {

@@ -361,7 +361,7 @@ pub fn change_service(
             what,
             document: Default::default(),
         };
-        return Route::Change(profile, Box::new(Intent::Service(Box::new(change)))).into();
+        return Route::change(profile, Intent::Service(Box::new(change))).into();
     }
     if session.is_read_only(&profile) {
         return Requests::error(session.read_only_text(&profile));

@@ -21,7 +21,7 @@ pub fn answer_by_status(
     );
     if is_stopped {
         let intent = ThreadIntent::Continue { thread: thread.id };
-        return Route::ThreadAction(thread.server, Box::new(intent)).into();
+        return Route::on_thread(thread.server, intent).into();
     }
     let key = |id: &str| session.key(id);
     let (new_run, cancel) = (key("stream.new_run"), key("stream.cancel"));

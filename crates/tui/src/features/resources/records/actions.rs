@@ -102,7 +102,7 @@ impl Records {
     }
 
     fn change(&self, intent: ResourceIntent) -> Requests {
-        Route::ResourceChange(self.server.clone(), Box::new(intent)).into()
+        Route::on_resource(self.server.clone(), intent).into()
     }
 
     /// Returns the version to compare one with: the marked one, else the current one.

@@ -444,7 +444,7 @@ fn run_again(viewer: &Viewer, id: Option<String>) -> Requests {
         checkpoint: Some(id),
         change: ForkChange::Nothing,
     };
-    Route::ThreadAction(viewer.server.clone(), Box::new(intent)).into()
+    Route::on_thread(viewer.server.clone(), intent).into()
 }
 
 /// Opens the values at a checkpoint in the editor.

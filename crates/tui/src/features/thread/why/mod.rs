@@ -97,9 +97,7 @@ impl Page for WhyPage {
             .shown_thread()
             .and_then(|view| repair(&view, action))
         {
-            Some((thread, intent)) => {
-                close.and(Route::ThreadAction(thread.server, Box::new(intent)))
-            }
+            Some((thread, intent)) => close.and(Route::on_thread(thread.server, intent)),
             None if matches!(action, Action::Release | Action::RestoreAssistant) => {
                 Requests::none()
             }

@@ -1,0 +1,183 @@
+//! The preview of one change: its title, its complete requests, and what can still be chosen.
+
+use super::confirm::{Confirm, Stage};
+use super::preview_lines::{PreviewStyle, preview_lines, wrapped};
+use crate::session::proposal::Proposal;
+use crate::session::{Cx, card};
+use crate::widgets::line::{Line, Tone};
+use runtail_api::{Choice, PlanError, ThreadIntent};
+use runtail_core::model::Intent;
+use runtail_core::text;
+use std::sync::Arc;
+
+impl Confirm {
+    /// Returns the title: the verb, and the subject once the change is planned.
+    pub(super) fn title(&self) -> String {
+        self.preview().map_or_else(
+            || self.one().proposal.verb().to_string(),
+            |preview| preview.title.clone(),
+        )
+    }
+
+    /// Returns what is changed, and on which server. `named`: the subject of the planned title.
+    pub(super) fn subject(&self, cx: &Cx<'_>, named: &str) -> String {
+        let proposal = &self.one().proposal;
+        let planning = match proposal {
+            Proposal::Thread(_, intent) => match intent.thread() {
+                "" => None,
+                thread => Some(format!("thread {}", text::short_id(thread))),
+            },
+            Proposal::Resource(..) => None,
+            Proposal::Service(intent) => {
+                let all = cx.lookup.deployments();
+                let is_it = |(profile, known, _): &&(Arc<str>, Arc<str>, Arc<str>)| {
+                    *profile == self.profile && Some(&**known) == intent.deployment()
+                };
+                let found = all.iter().find(is_it);
+                found.map(|(_, _, name)| text::clean(name).into_owned())
+            }
+        };
+        let subject = match self.preview() {
+            Some(_) => Some(named.to_string()),
+            None => planning,
+        };
+        let place = proposal.server().map(|server| card::place(cx, server));
+        let parts = subject.into_iter().chain(place);
+        let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
+        parts.join(" · ")
+    }
+
+    /// Returns the server and the thread of a run from a checkpoint. `thread`: the short id of the thread.
+    pub(super) fn place(&self, cx: &Cx<'_>, thread: &str) -> String {
+        let Some(server) = self.one().proposal.server() else {
+            return String::new();
+        };
+        let named = self.thread().and_then(|thread| cx.lookup.tab_name(&thread));
+        let thread = named
+            .unwrap_or_else(|| format!("thread {}", thread.split(' ').next().unwrap_or_default()));
+        format!("{} › {thread}", card::place(cx, server))
+    }
+
+    /// Describes the available option.
+    fn option(&self, key: &str) -> Option<String> {
+        if !self.is_ready() {
+            return None;
+        }
+        let other_runs;
+        let (now, other) = match (&self.one().proposal, &self.choice) {
+            (
+                Proposal::Service(Intent::DeleteDeployment {
+                    delete_tracing_project: is_deleted,
+                    ..
+                }),
+                _,
+            ) => match is_deleted {
+                false => ("Tracing project and traces: keep", "delete them too"),
+                true => ("Tracing project and traces: delete", "keep them"),
+            },
+            (_, Some(Choice::Queue { included: true, .. })) => {
+                ("Other active runs: cancel", "keep them")
+            }
+            (_, Some(Choice::Queue { queued: 1, .. })) => {
+                ("Other active run: keep", "cancel it too")
+            }
+            (_, Some(Choice::Queue { queued, .. })) => {
+                other_runs = format!("{queued} other active runs: keep");
+                (&*other_runs, "cancel them too")
+            }
+            (_, Some(Choice::RecursionLimit(limit))) => {
+                let typed = if self.typed.is_empty() {
+                    limit.to_string()
+                } else {
+                    self.typed.text()
+                };
+                return Some(format!(
+                    "Steps allowed: [ {typed} ]   type another number, Enter shows the new request"
+                ));
+            }
+            _ => return None,
+        };
+        Some(format!("{now} ({key} to {other})"))
+    }
+
+    /// Returns the lines of the preview.
+    pub(super) fn one_lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
+        let now = cx.session.now;
+        let target = self.preview().and_then(|preview| preview.target.as_ref());
+        let kind = target.map_or("target", |target| target.kind);
+        let mut lines = self.check.changed_lines(kind, now, width);
+        match &self.one().stage {
+            Stage::Waiting | Stage::Planning => lines.push(Line::dim("Loading the current state…")),
+            Stage::Refused(error) => {
+                let (tone, heading, why) = match error {
+                    PlanError::Asked(error) => (
+                        Tone::Bad,
+                        "Couldn't read the current state. Nothing was sent.",
+                        error.story(),
+                    ),
+                    PlanError::Nothing(why) => {
+                        (Tone::Plain, "No changes. Nothing was sent.", why.clone())
+                    }
+                    other => (
+                        Tone::Bad,
+                        "Cannot continue. Nothing was sent.",
+                        other.to_string(),
+                    ),
+                };
+                lines.push(Line::of(tone, heading));
+                lines.push(Line::new());
+                lines.extend(wrapped(Tone::Plain, &why, width));
+            }
+            Stage::Failed(_, error) => {
+                lines.extend(wrapped(Tone::Bad, &error.story(), width));
+                lines.push(Line::new());
+            }
+            Stage::Ready(_) | Stage::Sending(_) | Stage::Done(..) => {}
+        }
+        if let Some(preview) = self.preview() {
+            let style = PreviewStyle {
+                width,
+                clock: &|at| cx.session.clock(at),
+                run: &|run| self.run_name(cx, run),
+                is_folded: self.is_folded,
+                may_edit: self.may_edit(cx),
+            };
+            lines.extend(preview_lines(preview, &style));
+        }
+        lines.extend(self.writer_lines(width));
+        if let Some(option) = self.option("ctrl-t") {
+            lines.push(Line::new());
+            lines.push(Line::dim(&option));
+        }
+        if self.is_ready() {
+            lines.extend(self.check.lines(kind, now, width));
+        }
+        lines
+    }
+
+    /// Returns the change with its option toggled.
+    pub(super) fn with_other_option(&self) -> Option<Proposal> {
+        if let Some(other) = self.as_next_node() {
+            return Some(other);
+        }
+        if !self.is_ready() {
+            return None;
+        }
+        let mut other = self.one().proposal.clone();
+        match &mut other {
+            Proposal::Service(Intent::DeleteDeployment {
+                delete_tracing_project: toggled,
+                ..
+            }) => *toggled = !*toggled,
+            Proposal::Thread(
+                _,
+                ThreadIntent::Cancel {
+                    with_queue: toggled,
+                    ..
+                },
+            ) if matches!(self.choice, Some(Choice::Queue { .. })) => *toggled = !*toggled,
+            _ => return None,
+        }
+        Some(other)
+    }
+}

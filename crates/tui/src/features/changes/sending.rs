@@ -1,0 +1,132 @@
+//! Sends what a preview has shown, once: only after the confirmation, and not for a read-only profile.
+
+use super::confirm::{Confirm, Stage};
+use crate::session::msg::{Effect, Proposal};
+use crate::session::{Cx, Request, Requests};
+use runtail_api::{Acted, ApiError, BULK_CONCURRENCY, BulkOutcome, StartError, ThreadIntent};
+use runtail_core::text;
+
+impl Confirm {
+    /// Sends the changes. No other function begins to.
+    pub(super) fn send(&mut self, cx: &Cx<'_>) -> Requests {
+        if self.is_sent {
+            return Requests::none();
+        }
+        let is_ready = self.is_planned().then(|| self.is_ready());
+        if let Some(requests) = self.send_key.refuses(cx, is_ready) {
+            return requests;
+        }
+        if !self.is_ready() {
+            let nothing = || Requests::info("There is nothing to send.");
+            return self.several.as_ref().map(|_| nothing()).unwrap_or_default();
+        }
+        if self.typed_limit().is_some() {
+            let mut out = Requests::info(
+                "Nothing was sent: the number of steps changed. Review the new request.",
+            );
+            out.extend(self.change_limit(cx));
+            return out;
+        }
+        if !self.may_be_sent() {
+            let wanted = self.wants_name().unwrap_or_default();
+            return Requests::info(format!(
+                "Type {} exactly to continue. Nothing was sent.",
+                text::clean(&wanted)
+            ));
+        }
+        // The profile can become read-only while the dialog is open.
+        if cx.session.is_read_only(&self.profile) {
+            return Requests::error(cx.session.read_only_text(&self.profile));
+        }
+        self.is_sent = true;
+        self.send_next()
+    }
+
+    /// Sends the next requests, a few at a time.
+    fn send_next(&mut self) -> Requests {
+        let mut out = Requests::none();
+        let is_one = self.several.is_none();
+        let mut active = self.count(|stage| matches!(stage, Stage::Sending(_)));
+        for target in &mut self.targets {
+            let Stage::Ready(preview) = &mut target.stage else {
+                continue;
+            };
+            if self.is_stopped {
+                target.stage = Stage::Done(BulkOutcome::NotSent, None);
+                out.push(Effect::Forget(target.number));
+            } else if active < BULK_CONCURRENCY {
+                active += 1;
+                target.stage = Stage::Sending(std::mem::take(preview));
+                if is_one {
+                    out.extend(note_cancelling(&target.proposal));
+                }
+                let thread = target.proposal.thread();
+                out.push(Effect::Send(target.number, self.profile.clone(), thread));
+            }
+        }
+        out
+    }
+
+    /// Applies the result for one of several threads. Returns whether the action is finished.
+    pub fn on_acted(
+        &mut self,
+        number: u64,
+        result: &Result<Acted, StartError>,
+    ) -> (bool, Requests) {
+        let (outcome, error) = BulkOutcome::of(result);
+        for target in &mut self.targets {
+            if target.number == number {
+                target.stage = Stage::Done(outcome, error.as_ref().map(ToString::to_string));
+            }
+        }
+        let out = self.send_next();
+        (!self.is_active(), out)
+    }
+
+    /// Shows that the sent change failed.
+    pub fn fail(&mut self, error: ApiError) {
+        for target in &mut self.targets {
+            if let Stage::Sending(preview) = &mut target.stage {
+                target.stage = Stage::Failed(std::mem::take(preview), error.clone());
+            }
+        }
+    }
+
+    /// Leaves the dialog; of several, it stops before the next request first. What was sent stays sent, and its result is shown
+    /// when it is known.
+    pub(super) fn leave(&mut self) -> Requests {
+        if self.is_of_several() && self.is_active() && !self.is_stopped {
+            self.is_stopped = true;
+            let mut out = self.send_next();
+            out.notify(
+                false,
+                "Stopped. Requests that were sent already are finished.",
+            );
+            return out;
+        }
+        let mut out: Requests = Request::Close.into();
+        if self.is_ready() || self.is_of_several() && self.is_open() {
+            out.notify(false, "Nothing was sent.");
+            self.forget().for_each(|effect| out.push(effect));
+        } else if self.is_active() && !self.is_of_several() {
+            out.notify(false, "Already sent; the result will be reported.");
+        }
+        out
+    }
+}
+
+/// Marks the runs that a change cancels as being cancelled.
+fn note_cancelling(proposal: &Proposal) -> Requests {
+    match (proposal, proposal.thread()) {
+        (
+            Proposal::Thread(
+                _,
+                ThreadIntent::Cancel {
+                    run, with_queue, ..
+                },
+            ),
+            Some(thread),
+        ) => Request::NoteCancelling(thread, run.clone().filter(|_| !with_queue)).into(),
+        _ => Requests::none(),
+    }
+}

@@ -1,0 +1,298 @@
+//! The preview of an action on several threads, and its results: a line for each thread.
+
+use super::confirm::{ChangeTarget, Confirm, Stage};
+use super::writers::next_node;
+use crate::session::card;
+use crate::session::msg::ServerRef;
+use crate::session::subject::Subject;
+use crate::session::{Cx, Request, Requests, Route, Session};
+use crate::widgets::line::{Line, Tone, marked, wrap};
+use runtail_api::{BulkAction, BulkOutcome, Choice, StateEdit, Writer};
+use runtail_core::text::{self, short_id};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Maximum number of different warnings that a preview lists.
+const MAX_WARNINGS: usize = 6;
+/// Maximum number of lines of the edit that a preview shows.
+const MAX_VALUES: usize = 40;
+
+/// An action on several threads of a server.
+#[derive(Debug, Clone)]
+pub(super) struct Several {
+    pub server: ServerRef,
+    pub action: BulkAction,
+}
+
+impl Several {
+    /// Returns the edit that is made before the threads are retried.
+    pub fn edit(&self) -> Option<&StateEdit> {
+        match &self.action {
+            BulkAction::Retry(edit) => edit.as_deref(),
+            BulkAction::Cancel | BulkAction::Delete | BulkAction::Prune => None,
+        }
+    }
+}
+
+impl Confirm {
+    fn outcomes(&self, is: impl Fn(BulkOutcome) -> bool) -> usize {
+        self.count(|stage| matches!(stage, Stage::Done(outcome, _) if is(*outcome)))
+    }
+
+    /// Returns whether an edit of several threads was sent to one of them and not refused.
+    pub fn has_edited(&self) -> bool {
+        let is_sent = |outcome| !matches!(outcome, BulkOutcome::Refused | BulkOutcome::NotSent);
+        self.several
+            .as_ref()
+            .is_some_and(|all| all.edit().is_some())
+            && self.outcomes(is_sent) > 0
+    }
+
+    /// Returns a sentence about the result of an action on several threads, and whether something went wrong.
+    pub fn summary(&self) -> Option<(bool, String)> {
+        let word = self.several.as_ref()?.action.word();
+        let done = count_of(self.outcomes(BulkOutcome::is_done));
+        let mut sentence = format!("{}: {done} done", text::capitalized(word));
+        let mut is_error = false;
+        for (outcome, what) in [
+            (BulkOutcome::Edited, "edited but not started"),
+            (BulkOutcome::Refused, "refused"),
+            (BulkOutcome::Unknown, "with an unknown result"),
+            (BulkOutcome::NotSent, "not sent"),
+        ] {
+            let count = self.outcomes(|one| one == outcome);
+            if count > 0 {
+                sentence.push_str(&format!(", {count} {what}"));
+                is_error |= outcome != BulkOutcome::NotSent;
+            }
+        }
+        Some((is_error, format!("{sentence}.")))
+    }
+
+    /// Returns the nodes in whose name the states can be edited, as far as the plans say.
+    fn nodes(&self) -> &[Writer] {
+        match &self.choice {
+            Some(Choice::AsNode { nodes, .. }) => nodes,
+            _ => &[],
+        }
+    }
+
+    /// Plans the other kind of deletion, or the edit in the name of the next node. A retry gets an edit first.
+    pub(super) fn toggle_several(&mut self, session: &Session, all: Several) -> Requests {
+        let action = match &all.action {
+            _ if !self.is_open() || !self.is_planned() => return Requests::none(),
+            BulkAction::Delete => BulkAction::Prune,
+            BulkAction::Prune => BulkAction::Delete,
+            BulkAction::Retry(None) => return self.begin_edit(all.server),
+            BulkAction::Retry(Some(edit)) if !self.nodes().is_empty() => {
+                let next = next_node(edit.as_node.as_deref(), self.nodes()).map(str::to_string);
+                BulkAction::Retry(Some(Arc::new(StateEdit {
+                    as_node: next,
+                    ..(**edit).clone()
+                })))
+            }
+            BulkAction::Cancel | BulkAction::Retry(Some(_)) => return Requests::none(),
+        };
+        let threads = self.threads(|_| true);
+        self.replace(
+            session,
+            Confirm::of_threads(session, all.server, action, threads),
+        )
+    }
+
+    /// Returns the ids and the titles of its threads.
+    fn threads(&self, is: impl Fn(&Stage) -> bool) -> Vec<(String, String)> {
+        let chosen = self.targets.iter().filter(|target| is(&target.stage));
+        let named = |target: &ChangeTarget| (target.thread().to_string(), target.title.clone());
+        chosen.map(named).collect()
+    }
+
+    /// Opens the editor of the keys that are written to every thread that failed.
+    fn begin_edit(&self, server: ServerRef) -> Requests {
+        let threads = self.threads(|stage| matches!(stage, Stage::Ready(_)));
+        if threads.is_empty() {
+            return Requests::info("None of these threads can be retried.");
+        }
+        let subject = Subject::Retry {
+            server,
+            name: count_of(threads.len()).into(),
+            threads: threads.into(),
+        };
+        let mut out = Requests::from(Request::Close);
+        self.forget().for_each(|effect| out.push(effect));
+        out.and(Route::Edit(subject, "{\n}\n".into()))
+    }
+
+    /// Returns the subject of the title.
+    pub(super) fn threads_subject(&self, cx: &Cx<'_>, all: &Several) -> String {
+        let threads = count_of(self.targets.len());
+        format!("{threads} · {}", card::place(cx, &all.server))
+    }
+
+    /// Returns the lines of the preview or of the result.
+    pub(super) fn several_lines(
+        &self,
+        session: &Session,
+        all: &Several,
+        width: usize,
+    ) -> Vec<Line> {
+        let option = session.key("confirm.option");
+        let mut lines = vec![self.headline(&all.action)];
+        let other = match all.action {
+            BulkAction::Delete => "prunes instead: threads with an active run are left out",
+            BulkAction::Prune => "deletes instead: active runs are cancelled first",
+            BulkAction::Retry(None) => "edits the states first: the same keys in every thread",
+            BulkAction::Cancel | BulkAction::Retry(Some(_)) => "",
+        };
+        if self.is_open() && self.ready() > 0 {
+            lines.extend(warning(&all.action.effect(), width));
+            if let BulkAction::Retry(_) = all.action {
+                lines.extend(self.warning_lines(width));
+            }
+            if !other.is_empty() {
+                lines.push(Line::dim(&format!("{option} {other}")));
+            }
+        }
+        if let Some(edit) = all.edit().filter(|_| self.is_open() && self.is_planned()) {
+            lines.extend(self.edit_lines(edit, &option, width));
+        }
+        lines.push(Line::new());
+        lines.extend(self.targets.iter().map(line_of));
+        if self.outcomes(|outcome| outcome == BulkOutcome::Edited) > 0 {
+            let (answer, retry) = (session.key("server.answer"), session.key("server.retry"));
+            let how = format!(
+                "Threads that are edited but not started stay marked. To start one, select it in the list and press {answer}: it \
+                 continues with the edited state. If the server still calls it failed, press {retry}."
+            );
+            lines.push(Line::new());
+            lines.extend(wrap(&how, width).iter().map(|part| Line::plain(part)));
+        }
+        lines
+    }
+
+    /// Returns the warnings of the plans, each with the number of threads that have it.
+    fn warning_lines(&self, width: usize) -> Vec<Line> {
+        let previews = self.targets.iter().filter_map(ChangeTarget::preview);
+        let mut warnings = BTreeMap::<&str, usize>::new();
+        for note in previews.flat_map(|preview| &preview.notes) {
+            if note.warns {
+                *warnings.entry(&note.text).or_default() += 1;
+            }
+        }
+        let said = |(text, count): (&&str, &usize)| {
+            warning(&format!("{}: {text}", count_of(*count)), width)
+        };
+        let mut lines: Vec<Line> = warnings.iter().take(MAX_WARNINGS).flat_map(said).collect();
+        if warnings.len() > MAX_WARNINGS {
+            let more = format!(
+                "! {} more warnings about single threads",
+                warnings.len() - MAX_WARNINGS
+            );
+            lines.push(Line::moving(&more));
+        }
+        lines
+    }
+
+    /// Returns the edit, and the node in whose name it is made.
+    fn edit_lines(&self, edit: &StateEdit, option: &str, width: usize) -> Vec<Line> {
+        let heading = Line::dim("Values that are written to each thread");
+        let mut lines = vec![Line::new(), heading];
+        let values = serde_json::to_string_pretty(&edit.values).unwrap_or_default();
+        let all = values.lines().count();
+        for line in values.lines().take(MAX_VALUES) {
+            let line = text::seen(line, width.saturating_sub(2));
+            lines.push(Line::plain(&format!("  {line}")));
+        }
+        if all > MAX_VALUES {
+            lines.push(Line::dim(&format!("  {} more lines", all - MAX_VALUES)));
+        }
+        let node = edit
+            .as_node
+            .as_deref()
+            .map_or("the node that wrote last".into(), |node| {
+                text::seen(node, 60)
+            });
+        let line = Line::dim("Write as ").with_strong(&node);
+        lines.push(match self.nodes().is_empty() {
+            true => line,
+            false => line.with_dim(&format!("  ({option} chooses another node)")),
+        });
+        lines
+    }
+
+    fn headline(&self, action: &BulkAction) -> Line {
+        let (all, ready) = (self.targets.len(), self.ready());
+        if !self.is_planned() {
+            let planned =
+                all - self.count(|stage| matches!(stage, Stage::Waiting | Stage::Planning));
+            return Line::moving("◐ ").with_plain(&format!("Reading {planned} of {all} threads…"));
+        }
+        if self.is_active() {
+            let done = self.outcomes(|_| true);
+            let to_send = done + ready + self.count(|stage| matches!(stage, Stage::Sending(_)));
+            return Line::moving("◐ ").with_plain(&format!("{done} of {to_send} done"));
+        }
+        if let Some((_, summary)) = self.summary().filter(|_| !self.is_open()) {
+            return Line::strong(&summary);
+        }
+        let rest = match all - ready {
+            0 => String::new(),
+            left_out => format!(", {left_out} left out"),
+        };
+        Line::strong(&format!("{} to {}{rest}", count_of(ready), action.word()))
+    }
+}
+
+fn warning(said: &str, width: usize) -> Vec<Line> {
+    marked((Tone::Moving, "! "), Tone::Plain, said, width)
+}
+
+fn count_of(n: usize) -> String {
+    match n {
+        1 => "1 thread".into(),
+        n => format!("{} threads", text::count(n as u64)),
+    }
+}
+
+fn line_of(target: &ChangeTarget) -> Line {
+    let (mark, tone, word, detail) = match &target.stage {
+        Stage::Waiting | Stage::Planning => ("◌", Tone::Dim, "reading", String::new()),
+        Stage::Ready(preview) => {
+            let then = match preview.then.is_empty() {
+                true => "",
+                false => ", then the run",
+            };
+            let request = &preview.request;
+            let request = format!("{} {}{then}", request.method, request.url);
+            ("·", Tone::Dim, "", request)
+        }
+        Stage::Refused(why) => ("■", Tone::Dim, "left out", why.to_string()),
+        Stage::Sending(_) | Stage::Failed(..) => ("◐", Tone::Moving, "sending", String::new()),
+        Stage::Done(outcome, why) => {
+            let (mark, tone) = match outcome {
+                outcome if outcome.is_done() => ("●", Tone::Good),
+                BulkOutcome::Edited => ("◐", Tone::Moving),
+                BulkOutcome::NotSent => ("■", Tone::Dim),
+                _ => ("✗", Tone::Bad),
+            };
+            let word = match outcome {
+                BulkOutcome::Nothing => "nothing to do",
+                BulkOutcome::NotSent => "not sent",
+                BulkOutcome::Edited => "edited, not started",
+                outcome => outcome.word(),
+            };
+            (mark, tone, word, why.clone().unwrap_or_default())
+        }
+    };
+    let mut line = Line::of(tone, &format!("{mark} "));
+    line.push_plain(&format!("{:<14} ", short_id(target.thread())));
+    if !word.is_empty() {
+        line.push_strong(&format!("{word}  "));
+    }
+    line.push_plain(&text::fit(&text::clean(&target.title), 40));
+    line.push_dim(&format!(
+        "  {}",
+        text::clean(detail.lines().next().unwrap_or_default())
+    ));
+    line
+}
