@@ -1,0 +1,336 @@
+//! Tables: a selection by id, a filter and marks that every list of rows has, and columns laid out for a width. The rows
+//! themselves stay where they are; a table knows their ids.
+
+use super::area::Area;
+use super::canvas::Canvas;
+use super::line::{Line, Tone};
+use super::selection::Selection;
+use runtail_core::text;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// Columns before the text of a row: the edge of its pane, the mark of the selection, and its own mark.
+pub const GUTTER: u16 = 3;
+/// Spaces between two columns.
+const GAP: usize = 2;
+/// Maximum width of a column without a limit of its own, and minimum width before columns are dropped.
+pub const MAX_COLUMN: usize = 44;
+const MIN_COLUMN: usize = 8;
+/// The width of a column that gets what the others leave.
+pub const REST: usize = usize::MAX;
+
+/// The rows of a list by id: which are shown, selected and marked.
+#[derive(Debug, Clone, Default)]
+pub struct Table {
+    /// Only rows that contain this text are shown.
+    pub filter: String,
+    /// The marked rows.
+    pub marked: BTreeSet<String>,
+    selection: Selection,
+    /// The ids of the shown rows.
+    ids: Vec<String>,
+    /// The rows that fit on the screen.
+    height: usize,
+}
+
+impl Table {
+    /// Sets the shown rows. The selection follows with the next [`Table::fit`].
+    pub fn set_ids(&mut self, ids: Vec<String>) {
+        self.ids = ids;
+    }
+
+    /// Adjusts the selection and the window to the rows and to the number of rows that fit on the screen.
+    pub fn fit(&mut self, height: usize) {
+        self.height = height;
+        self.selection.clamp(&self.ids, height);
+    }
+
+    /// Sets the shown rows, and adjusts the selection and the window to them.
+    pub fn lay_out(&mut self, ids: Vec<String>, height: usize) {
+        self.set_ids(ids);
+        self.fit(height);
+    }
+
+    /// Returns the ids of the shown rows.
+    pub fn ids(&self) -> &[String] {
+        &self.ids
+    }
+
+    /// Returns whether no row is shown.
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// Returns the rows that fit on the screen.
+    pub fn height(&self) -> usize {
+        self.height
+    }
+
+    /// Returns the id of the selected row.
+    pub fn selected(&self) -> Option<&str> {
+        self.selection.selected.as_deref()
+    }
+
+    /// Returns the index of the selected row.
+    pub fn cursor(&self) -> Option<usize> {
+        self.selection.at(&self.ids)
+    }
+
+    /// Returns the index of the row at the top of the window.
+    pub fn top(&self) -> usize {
+        self.selection.top()
+    }
+
+    /// Returns the indices of the rows on the screen.
+    pub fn visible(&self) -> Range<usize> {
+        let top = self.top().min(self.ids.len().saturating_sub(1));
+        top..(top + self.height).min(self.ids.len())
+    }
+
+    /// Moves the selection by a number of rows.
+    pub fn step(&mut self, by: isize) {
+        self.selection.step(&self.ids, self.height, by);
+    }
+
+    /// Selects the row on a line of the screen.
+    pub fn select_line(&mut self, line: usize) {
+        let at = self.top() + line;
+        self.selection.select(&self.ids, self.height, at);
+    }
+
+    /// Selects a row that may not be listed yet.
+    pub fn prefer(&mut self, id: String) {
+        self.selection.prefer(id);
+    }
+
+    /// Begins at the first row, because the list is about something else now. A preferred row stays preferred.
+    pub fn restart(&mut self) {
+        self.selection.restart();
+    }
+
+    /// Returns whether a row with these texts matches the filter.
+    pub fn fits<T: AsRef<str>>(&self, texts: impl IntoIterator<Item = T>) -> bool {
+        let filter = self.filter.to_lowercase();
+        let has = |text: T| text.as_ref().to_lowercase().contains(&filter);
+        filter.is_empty() || texts.into_iter().any(has)
+    }
+
+    /// Clears the filter, else the marks. Returns whether there was anything to clear.
+    pub fn clear(&mut self) -> bool {
+        !std::mem::take(&mut self.filter).is_empty() || !std::mem::take(&mut self.marked).is_empty()
+    }
+
+    /// Toggles the mark of the selected row.
+    pub fn toggle_mark(&mut self) {
+        if let Some(id) = self.selection.selected.clone()
+            && !self.marked.remove(&id)
+        {
+            self.marked.insert(id);
+        }
+    }
+
+    /// Marks all shown rows, or removes all marks if they are marked.
+    pub fn toggle_all_marks(&mut self) {
+        match self.ids.iter().all(|id| self.marked.contains(id)) {
+            true => self.marked.clear(),
+            false => self.marked.extend(self.ids.iter().cloned()),
+        }
+    }
+
+    /// Returns how many marked rows the filter doesn't show.
+    pub fn hidden_marks(&self) -> usize {
+        let is_shown = |id: &&String| self.marked.contains(*id);
+        let shown = self.ids.iter().filter(is_shown).count();
+        self.marked.len().saturating_sub(shown)
+    }
+
+    /// Returns the text in place of rows, if the filter matches none.
+    pub fn no_match(&self) -> Option<(Tone, String)> {
+        let text = || {
+            format!(
+                "No match for “{}”.\n\nPress Esc to clear the filter.",
+                text::clean(&self.filter)
+            )
+        };
+        (!self.filter.is_empty()).then(|| (Tone::Plain, text()))
+    }
+
+    /// Draws the visible rows into a pane, whose edges the area includes, and marks the selected one. Of that, the first
+    /// `bold` columns are bold in a focused pane.
+    pub fn draw(
+        &self,
+        canvas: &mut Canvas<'_>,
+        area: Area,
+        (is_focused, bold): (bool, u16),
+        mut row: impl FnMut(usize) -> Option<TableRow>,
+    ) {
+        let cursor = self.cursor();
+        for (n, at) in self.visible().enumerate().take(area.h.into()) {
+            let y = area.y + n as u16;
+            let Some(TableRow { mark, line }) = row(at) else {
+                continue;
+            };
+            canvas.line(area.x + GUTTER, y, area.w.saturating_sub(GUTTER + 1), &line);
+            if let Some(mark) = mark {
+                canvas.foreign(area.x + GUTTER - 1, y, 1, mark, Tone::Accent);
+            }
+            if cursor == Some(at) {
+                canvas.select(Area { h: 1, ..area }, y, is_focused, bold);
+            }
+        }
+    }
+}
+
+/// A row on the screen.
+#[derive(Debug, Default)]
+pub struct TableRow {
+    /// The sign before it.
+    pub mark: Option<&'static str>,
+    pub line: Line,
+}
+
+impl From<Line> for TableRow {
+    fn from(line: Line) -> TableRow {
+        TableRow { mark: None, line }
+    }
+}
+
+/// The columns of a table, laid out for a width.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Columns {
+    /// Titles and widths. A column without a width isn't shown.
+    all: Vec<(&'static str, usize)>,
+    /// The tone of what is between two cells.
+    blank: Tone,
+}
+
+impl Columns {
+    /// Lays out columns with titles and widths. One of [`REST`] gets what the others leave.
+    pub fn new(room: usize, columns: impl IntoIterator<Item = (&'static str, usize)>) -> Columns {
+        let mut all: Vec<(&'static str, usize)> = columns.into_iter().collect();
+        let widths = all.iter().map(|(_, width)| *width);
+        let taken = |width: usize| GAP + if width == REST { 0 } else { width };
+        let used: usize = widths.filter(|width| *width > 0).map(taken).sum();
+        for (_, width) in all.iter_mut().filter(|(_, width)| *width == REST) {
+            *width = (room + GAP).saturating_sub(used);
+        }
+        Columns {
+            all,
+            blank: Tone::Plain,
+        }
+    }
+
+    /// Lays out columns by what rows have in them. Columns that are empty in all rows are left out, the widest ones are shrunk,
+    /// and the last ones are dropped. `max_last`: of the last column.
+    pub fn of_cells(
+        room: usize,
+        titles: &[&'static str],
+        rows: &[Vec<String>],
+        max_last: usize,
+    ) -> Columns {
+        let widest = |n: usize| rows.iter().map(|row| text::width(&row[n])).max();
+        let used: Vec<usize> = (0..titles.len())
+            .filter(|n| widest(*n).is_some_and(|width| width > 0))
+            .collect();
+        let natural = used.iter().map(|n| {
+            let most = if Some(n) == used.last() {
+                max_last
+            } else {
+                MAX_COLUMN
+            };
+            widest(*n).unwrap_or(0).clamp(titles[*n].len(), most)
+        });
+        let widths = shrunk(natural.collect(), room);
+        let mut all: Vec<(&'static str, usize)> = titles.iter().map(|title| (*title, 0)).collect();
+        for (n, width) in used.into_iter().zip(widths) {
+            all[n].1 = width;
+        }
+        Columns {
+            all,
+            blank: Tone::Dim,
+        }
+    }
+
+    /// Returns the width of a column; 0 if it isn't shown.
+    pub fn width(&self, at: usize) -> usize {
+        self.all.get(at).map_or(0, |(_, width)| *width)
+    }
+
+    /// Returns the first column that is shown.
+    pub fn first(&self) -> usize {
+        let is_shown = |(_, width): &(&str, usize)| *width > 0;
+        self.all.iter().position(is_shown).unwrap_or(0)
+    }
+
+    /// Returns the titles.
+    pub fn head(&self) -> Line {
+        let titles = self.all.iter().map(|(title, _)| Line::dim(title));
+        self.joined(titles.collect(), false)
+    }
+
+    /// Returns a row with a cell for each column, cut or filled to its width.
+    pub fn line(&self, cells: impl IntoIterator<Item = Line>) -> Line {
+        self.joined(cells.into_iter().collect(), true)
+    }
+
+    fn joined(&self, cells: Vec<Line>, is_cut: bool) -> Line {
+        let (mut line, mut gap) = (Line::new(), 0);
+        for ((_, width), mut cell) in self.all.iter().zip(cells).filter(|((_, w), _)| *w > 0) {
+            if is_cut {
+                cell = cell.cut(*width);
+            }
+            line.push(self.blank, &" ".repeat(gap));
+            gap = width.saturating_sub(cell.width()) + GAP;
+            line.left.extend(cell.left);
+        }
+        line
+    }
+}
+
+/// Shrinks columns to fit, the widest ones first. If all are at their minimum, drops the last ones.
+fn shrunk(mut widths: Vec<usize>, room: usize) -> Vec<usize> {
+    loop {
+        let all: usize = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
+        let Some(widest) = widths.iter().copied().max().filter(|_| all > room) else {
+            return widths;
+        };
+        match widths
+            .iter()
+            .rposition(|width| *width == widest && *width > MIN_COLUMN)
+        {
+            Some(at) => widths[at] -= (all - room).min(widest - MIN_COLUMN).clamp(1, 4),
+            None if widths.len() > 1 => drop(widths.pop()),
+            None => return vec![room],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_shrink_before_they_are_dropped() {
+        assert_eq!(shrunk(vec![10, 20, 30], 64), [10, 20, 30]);
+        let some = shrunk(vec![10, 20, 30], 50);
+        assert!(
+            some.len() == 3 && some.iter().sum::<usize>() + 4 == 50 && some[0] == 10,
+            "{some:?}"
+        );
+        assert_eq!(shrunk(vec![10, 20, 30], 28), [8, 8, 8]);
+        assert_eq!(
+            shrunk(vec![10, 20, 30], 27),
+            [8, 8],
+            "the last column is dropped"
+        );
+        assert_eq!(shrunk(vec![44], 5), [5]);
+        assert_eq!(shrunk(vec![], 5), [0; 0]);
+        for room in 0..90 {
+            let widths = shrunk(vec![12, 44, 3, 44, 9], room);
+            assert!(
+                widths.iter().sum::<usize>() + GAP * (widths.len() - 1) <= room,
+                "{room}: {widths:?}"
+            );
+        }
+    }
+}
