@@ -2,7 +2,7 @@
 
 use super::overlay::SCREENS;
 use super::{App, Overlay, Pane, bars};
-use crate::features::inbox::{Columns, row_lines};
+use crate::features::inbox::{row_columns, row_lines};
 use crate::features::stream::export::{Format, proposed_path};
 use crate::features::stream::tab_bar;
 use crate::features::stream::viewer::{VIEWS, Viewer};
@@ -97,9 +97,9 @@ impl Lookup for App {
     }
 
     fn needs(&self, server: &ServerRef, width: usize) -> Option<Vec<Line>> {
-        let columns = Columns::of_one_server(width);
+        let columns = row_columns(width, true);
         let rows = self.inbox.rows_of(server)?;
-        Some(row_lines(&rows, columns, &self.session, None, |_| None))
+        Some(row_lines(&rows, &columns, &self.session, None, |_| None))
     }
 
     fn threads_known(&self, server: &ServerRef) -> ThreadsKnown {

@@ -240,7 +240,7 @@ impl App {
             Overlay::Edit(editor) => self.changes.keep(*editor),
             Overlay::Answer(card) => self.thread.keep(&card),
             Overlay::Inbox(page) => self.inbox.closed_page = Some(*page),
-            Overlay::Profiles(page) => self.session.catalog.selection = page.selection,
+            Overlay::Profiles(page) => self.session.catalog.table = page.table,
             _ => {}
         }
     }

@@ -155,28 +155,49 @@ impl Table {
         (!self.filter.is_empty()).then(|| (Tone::Plain, text()))
     }
 
-    /// Draws the visible rows into a pane, whose edges the area includes, and marks the selected one. Of that, the first
-    /// `bold` columns are bold in a focused pane.
+    /// Draws the visible rows into a pane, whose edges the area includes, and marks the selected one.
     pub fn draw(
         &self,
         canvas: &mut Canvas<'_>,
         area: Area,
-        (is_focused, bold): (bool, u16),
+        style: RowStyle,
         mut row: impl FnMut(usize) -> Option<TableRow>,
     ) {
+        let room = area.w.saturating_sub(2 * (style.gutter - 1));
         let cursor = self.cursor();
         for (n, at) in self.visible().enumerate().take(area.h.into()) {
             let y = area.y + n as u16;
             let Some(TableRow { mark, line }) = row(at) else {
                 continue;
             };
-            canvas.line(area.x + GUTTER, y, area.w.saturating_sub(GUTTER + 1), &line);
+            canvas.line(area.x + style.gutter, y, room, &line);
             if let Some(mark) = mark {
-                canvas.foreign(area.x + GUTTER - 1, y, 1, mark, Tone::Accent);
+                canvas.foreign(area.x + style.gutter - 1, y, 1, mark, Tone::Accent);
             }
             if cursor == Some(at) {
-                canvas.select(Area { h: 1, ..area }, y, is_focused, bold);
+                canvas.select(Area { h: 1, ..area }, y, style.is_focused, style.bold);
             }
+        }
+    }
+}
+
+/// How rows are drawn.
+#[derive(Debug, Clone, Copy)]
+pub struct RowStyle {
+    /// Whether their pane has the focus.
+    pub is_focused: bool,
+    /// How many columns of the selected row are bold in a pane with the focus.
+    pub bold: u16,
+    /// Columns before the text of a row.
+    pub gutter: u16,
+}
+
+impl Default for RowStyle {
+    fn default() -> RowStyle {
+        RowStyle {
+            is_focused: true,
+            bold: u16::MAX,
+            gutter: GUTTER,
         }
     }
 }

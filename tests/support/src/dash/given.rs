@@ -210,7 +210,7 @@ impl Dash {
     #[track_caller]
     pub fn select_profile(&mut self, name: &str) {
         match self.app.overlays.last_mut() {
-            Some(Overlay::Profiles(page)) => page.selection.prefer(name.into()),
+            Some(Overlay::Profiles(page)) => page.table.prefer(name.into()),
             other => panic!("the page is not open: {other:?}"),
         }
     }

@@ -7,7 +7,7 @@ use crate::session::page::{draw_lines, overlay_frame};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
-use crate::widgets::table::{Columns, Table};
+use crate::widgets::table::{Columns, RowStyle, Table};
 use runtail_api::ApiError;
 use runtail_core::text;
 
@@ -53,7 +53,7 @@ pub(super) fn list(cx: &Cx<'_>, canvas: &mut Canvas<'_>, table: &Table, shown: S
         x: rows.x - 1,
         ..rows
     };
-    table.draw(canvas, pane, (true, u16::MAX), |at| {
+    table.draw(canvas, pane, RowStyle::default(), |at| {
         // The first column is the name; the others are dim.
         let first = columns.first();
         let of_name = *tones.get(at)?;
