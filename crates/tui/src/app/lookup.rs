@@ -488,16 +488,9 @@ impl Lookup for App {
                 );
             }
             Context::Server => {
-                let selection = self
-                    .agent
-                    .server
-                    .as_ref()
-                    .map(|server| &server.thread_selection);
-                objects.extend(
-                    selection
-                        .and_then(|selection| selection.selected.as_deref())
-                        .map(|id| ("thread", named(id))),
-                );
+                let server = self.agent.server.as_ref();
+                let thread = server.and_then(|server| server.threads.table.selected());
+                objects.extend(thread.map(|id| ("thread", named(id))));
             }
             _ => {}
         }

@@ -71,20 +71,20 @@ impl Table {
         self.selection.selected.as_deref()
     }
 
-    /// Returns the index of the selected row.
-    pub fn cursor(&self) -> Option<usize> {
-        self.selection.at(&self.ids)
-    }
-
-    /// Returns the index of the row at the top of the window.
-    pub fn top(&self) -> usize {
-        self.selection.top()
+    /// Returns the index of the selected row; 0 if there is none.
+    pub fn cursor(&self) -> usize {
+        self.selection.cursor()
     }
 
     /// Returns the indices of the rows on the screen.
     pub fn visible(&self) -> Range<usize> {
-        let top = self.top().min(self.ids.len().saturating_sub(1));
-        top..(top + self.height).min(self.ids.len())
+        self.window(self.ids.len())
+    }
+
+    /// Returns the indices of the rows on the screen, if there are so many rows by now.
+    pub fn window(&self, rows: usize) -> Range<usize> {
+        let top = self.selection.top().min(rows.saturating_sub(1));
+        top..(top + self.height).min(rows)
     }
 
     /// Moves the selection by a number of rows.
@@ -92,15 +92,22 @@ impl Table {
         self.selection.step(&self.ids, self.height, by);
     }
 
-    /// Selects the row on a line of the screen.
-    pub fn select_line(&mut self, line: usize) {
-        let at = self.top() + line;
-        self.selection.select(&self.ids, self.height, at);
+    /// Selects the row on a line below the head of the table.
+    pub fn click(&mut self, line: Option<u16>) {
+        if let Some(line) = line.map(usize::from).filter(|line| *line < self.height) {
+            let at = self.selection.top() + line;
+            self.selection.select(&self.ids, self.height, at);
+        }
     }
 
     /// Selects a row that may not be listed yet.
     pub fn prefer(&mut self, id: String) {
         self.selection.prefer(id);
+    }
+
+    /// Selects the first row, once there is one.
+    pub fn deselect(&mut self) {
+        self.selection = Selection::default();
     }
 
     /// Begins at the first row, because the list is about something else now. A preferred row stays preferred.
@@ -164,7 +171,7 @@ impl Table {
         mut row: impl FnMut(usize) -> Option<TableRow>,
     ) {
         let room = area.w.saturating_sub(2 * (style.gutter - 1));
-        let cursor = self.cursor();
+        let cursor = self.selection.at(&self.ids);
         for (n, at) in self.visible().enumerate().take(area.h.into()) {
             let y = area.y + n as u16;
             let Some(TableRow { mark, line }) = row(at) else {

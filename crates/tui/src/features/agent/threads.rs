@@ -2,6 +2,7 @@
 
 use super::view;
 use crate::session::msg::{ThreadsRead, ThreadsWanted};
+use crate::widgets::table::Table;
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::{ApiError, FoundThread};
 use runtail_core::model::{
@@ -107,9 +108,9 @@ pub struct ThreadList {
     rows: Vec<ListedThread>,
     /// The positions of the rows, by id.
     positions: HashMap<String, usize>,
-    /// The ids of the rows that match the search, in the shown order.
-    shown: Vec<String>,
-    /// Whether `shown` has to be computed again.
+    /// The rows that match the search, in the shown order. Its filter is the search as typed.
+    pub table: Table,
+    /// Whether the shown rows have to be computed again.
     is_changed: bool,
     /// The loaded statuses, each with the facts from the list at that time.
     statuses: HashMap<Arc<str>, (Arc<ThreadFacts>, ThreadStatus)>,
@@ -119,8 +120,6 @@ pub struct ThreadList {
     pub at: Option<Timestamp>,
     /// Why the newest request failed.
     pub error: Option<ApiError>,
-    /// The search as typed.
-    pub text: String,
     /// Why the typed search can't be parsed. The last valid one stays.
     pub problem: Option<SearchError>,
     search: Arc<ThreadSearch>,
@@ -212,7 +211,7 @@ impl ThreadList {
 
     /// Applies a typed search. One that can't be parsed changes nothing.
     pub fn set_text(&mut self, text: &str) {
-        self.text = text.to_string();
+        self.table.filter = text.to_string();
         match ThreadSearch::parse(text) {
             Ok(search) => {
                 self.problem = None;
@@ -380,7 +379,8 @@ impl ThreadList {
             let stays = is_at_work && !self.is_reordered;
             let before: HashMap<&str, usize> = match stays {
                 true => self
-                    .shown
+                    .table
+                    .ids()
                     .iter()
                     .enumerate()
                     .map(|(n, id)| (id.as_str(), n))
@@ -396,7 +396,7 @@ impl ThreadList {
             self.is_order_due = stays;
         }
         self.is_reordered = false;
-        self.shown = shown;
+        self.table.set_ids(shown);
     }
 
     fn fits(&self, row: &ListedThread, now: Timestamp) -> bool {
@@ -440,21 +440,24 @@ impl ThreadList {
     }
 
     /// Requests more rows if the selected one is near the end of the loaded rows, or if a part of the search is checked here.
-    pub fn want(&mut self, at: usize, top: usize, height: usize) {
+    pub fn want(&mut self) {
+        let window = self.table.visible();
         self.top = match self.order() {
-            ListOrder::Server(_) => top,
+            ListOrder::Server(_) => window.start,
             // The rows on the screen may be from several pages. The first page is read anyway.
             ListOrder::Problems => {
-                let visible = self.shown.iter().skip(top).take(height);
+                let visible = self.table.ids().get(window).unwrap_or_default();
                 visible
+                    .iter()
                     .filter_map(|id| self.position(id))
                     .filter(|at| *at >= PAGE)
                     .min()
                     .unwrap_or(0)
             }
         };
+        let (shown, height) = (self.table.ids().len(), self.table.height());
         // A term that is checked here may match on any page, and an action on all matches must not miss the rest.
-        let is_needed = at + 2 * height >= self.shown.len() || self.is_checked_here();
+        let is_needed = self.table.cursor() + 2 * height >= shown || self.is_checked_here();
         if is_needed && !self.is_ended() && self.is_answered && self.read >= self.wanted {
             self.wanted = self.read + NEXT_ROWS;
         }
@@ -476,11 +479,6 @@ impl ThreadList {
     /// Returns whether rows are being loaded.
     pub fn is_loading(&self) -> bool {
         self.error.is_none() && (!self.is_answered || (!self.is_ended() && self.read < self.wanted))
-    }
-
-    /// Returns the ids of the rows that match.
-    pub fn shown(&self) -> &[String] {
-        &self.shown
     }
 
     /// Returns the number of loaded rows.
@@ -565,7 +563,7 @@ impl ThreadList {
         self.statuses.insert(thread, (facts, status));
         // A word of the search may match the status.
         if let (Some(row), Some(at)) = (self.row(&id), self.at) {
-            let was_shown = self.shown.iter().any(|shown| **shown == *id);
+            let was_shown = self.table.ids().iter().any(|shown| **shown == *id);
             self.is_changed |= self.fits(row, at) != was_shown || self.rank_of(&id) != rank_before;
         }
     }

@@ -7,11 +7,12 @@ use super::threads::ListOrder;
 use super::{Agent, listed_status};
 use crate::session::Cx;
 use crate::session::profile::{breadcrumb, server_software};
-use crate::widgets::area::{Area, below};
+use crate::widgets::area::below;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::markdown::plain_line;
 use crate::widgets::status::{STUCK, tones};
+use crate::widgets::table::{RowStyle, TableRow};
 use jiff::Timestamp;
 use runtail_api::{FoundThread, ServerKind};
 use runtail_core::model::{
@@ -67,7 +68,7 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
         Tab::Assistants => &server.assistants.error,
         Tab::Runs => &server.runs.error,
     };
-    let ids = server.shown_ids();
+    let ids = server.table().ids();
     let mut tab_line = tabs(server);
     if let Some(error) = error.as_ref().filter(|_| !ids.is_empty()) {
         tab_line = tab_line
@@ -103,27 +104,19 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
         };
         return canvas.words(rows, tone, &words);
     }
-    let selection = server.shown_selection();
-    let window = selection.window(ids.len(), rows.h as usize);
-    let shown: Vec<&str> = window
-        .iter()
-        .filter_map(|at| ids.get(*at).map(String::as_str))
-        .collect();
-    let (headers, lines) = table(cx, server, rows.w.saturating_sub(4) as usize, &shown);
+    let shown = ids.get(server.table().visible()).unwrap_or_default();
+    let (headers, lines) = table(cx, server, rows.w.saturating_sub(4) as usize, shown);
     canvas.line(area.x + 3, rows.y - 1, area.w.saturating_sub(4), &headers);
-    for (i, (number, line)) in window.into_iter().zip(lines).enumerate() {
-        let y = rows.y + i as u16;
-        canvas.line(rows.x + 3, y, rows.w.saturating_sub(4), &line);
-        if ids
-            .get(number)
-            .is_some_and(|id| agent.is_marked(server, id))
-        {
-            canvas.foreign(rows.x + 2, y, 1, "+", Tone::Accent);
-        }
-        if selection.selected.as_ref() == ids.get(number) {
-            canvas.select_all(Area { h: 1, ..rows }, y, focused);
-        }
-    }
+    let mut lines = lines.into_iter();
+    let style = RowStyle {
+        is_focused: focused,
+        ..RowStyle::default()
+    };
+    server.table().draw(canvas, rows, style, |at| {
+        let mark = agent.is_marked(server, ids.get(at)?).then_some("+");
+        let line = lines.next()?;
+        Some(TableRow { mark, line })
+    });
     preview::draw(server, cx, canvas);
 }
 
@@ -150,8 +143,9 @@ fn tabs(server: &Server) -> Line {
         );
     }
     if server.tab == Tab::Threads {
-        if !server.marked.is_empty() {
-            let hidden = server.hidden_marks();
+        let marked = &server.threads.table.marked;
+        if !marked.is_empty() {
+            let hidden = server.threads.table.hidden_marks();
             let hidden = if hidden > 0 {
                 format!(", {} not in this list", text::count(hidden as u64))
             } else {
@@ -159,7 +153,7 @@ fn tabs(server: &Server) -> Line {
             };
             line.push_accent(&format!(
                 "{} marked{hidden}   ",
-                text::count(server.marked.len() as u64)
+                text::count(marked.len() as u64)
             ));
         }
         match server.threads.order() {
@@ -174,34 +168,19 @@ fn tabs(server: &Server) -> Line {
             ListOrder::Problems => {}
         }
     }
-    if !filter_of(server).is_empty() {
-        line.push_accent(&format!("/{}", filter_of(server)));
+    if !server.table().filter.is_empty() {
+        line.push_accent(&format!("/{}", server.table().filter));
     }
     line
 }
 
-/// Returns the text that limits the shown list.
-pub(super) fn filter_of(server: &Server) -> &str {
-    if server.tab == Tab::Threads {
-        &server.threads.text
-    } else {
-        &server.filter
-    }
-}
-
 fn empty_state(cx: &Cx<'_>, server: &Server) -> (Tone, String) {
     let new_run = cx.session.key("server.new_run");
-    if server.tab == Tab::Threads && !server.threads.text.is_empty() {
+    if server.tab == Tab::Threads && !server.threads.table.filter.is_empty() {
         return (Tone::Plain, nothing_found(cx, &server.threads));
     }
-    if !server.filter.is_empty() {
-        return (
-            Tone::Plain,
-            format!(
-                "No match for “{}”.\n\nPress Esc to clear the filter.",
-                server.filter
-            ),
-        );
+    if let Some(text) = server.table().no_match() {
+        return text;
     }
     match (
         server.tab,
@@ -240,8 +219,8 @@ pub(super) fn ago(at: Option<Timestamp>, now: Timestamp) -> String {
 }
 
 /// Returns the column headers, and a line for each of these rows.
-fn table(cx: &Cx<'_>, server: &Server, width: usize, ids: &[&str]) -> (Line, Vec<Line>) {
-    let is_shown = |id: &str| ids.contains(&id);
+fn table(cx: &Cx<'_>, server: &Server, width: usize, ids: &[String]) -> (Line, Vec<Line>) {
+    let is_shown = |id: &String| ids.contains(id);
     let mut lines = Vec::new();
     let headers = match server.tab {
         Tab::Threads => {
@@ -261,8 +240,7 @@ fn table(cx: &Cx<'_>, server: &Server, width: usize, ids: &[&str]) -> (Line, Vec
                 };
                 line.left.extend(cell.left);
                 line.push_plain(" ");
-                let is_selected =
-                    server.thread_selection.selected.as_deref() == Some(&*thread.thread_id);
+                let is_selected = server.table().selected() == Some(&*thread.thread_id);
                 line.push(
                     if is_selected {
                         Tone::Strong

@@ -23,7 +23,7 @@ pub struct JournalView {
 impl JournalView {
     /// Returns the selected entry.
     fn selected(&self) -> Option<&SentRequest> {
-        self.entries.as_ref()?.get(self.table.cursor()?)
+        self.entries.as_ref()?.get(self.table.cursor())
     }
 }
 

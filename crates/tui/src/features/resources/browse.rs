@@ -295,7 +295,7 @@ impl Browse {
         }
         self.profile = next.clone();
         (self.rows, self.incomplete) = Default::default();
-        self.table.restart();
+        self.table.deselect();
         self.reread(cx.session).into()
     }
 }
