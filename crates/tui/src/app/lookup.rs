@@ -476,7 +476,7 @@ impl Lookup for App {
             Context::Deployments | Context::Revisions => {
                 let deployment = self.deployments.list.selected().map(|row| row.name.clone());
                 objects.extend(deployment.map(|name| ("deployment", name)));
-                let revision = self.deployments.revision_selection.selected.as_deref();
+                let revision = self.deployments.revision_table.selected();
                 objects.extend(revision.map(|id| ("revision", text::head(id, 8).to_string())));
             }
             Context::Stream | Context::Why => {

@@ -325,9 +325,9 @@ impl App {
         {
             self.deployments.list.set_filter("");
         }
-        self.deployments.list.selection.prefer(row);
+        self.deployments.list.table.prefer(row);
         if let Some(revision) = revision {
-            self.deployments.revision_selection.prefer(revision);
+            self.deployments.revision_table.prefer(revision);
         }
         effects
     }

@@ -5,8 +5,9 @@ use super::area::Area;
 use super::canvas::Canvas;
 use super::line::{Line, Tone};
 use super::selection::Selection;
+use jiff::{SignedDuration, Timestamp};
 use runtail_core::text;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 /// Columns before the text of a row: the edge of its pane, the mark of the selection, and its own mark.
@@ -31,7 +32,16 @@ pub struct Table {
     ids: Vec<String>,
     /// The rows that fit on the screen.
     height: usize,
+    /// When the user last pressed a key or clicked.
+    key_at: Option<Timestamp>,
+    /// Whether the user chose another order or filter, so that the rows are sorted at once.
+    is_reordered: bool,
+    /// Whether rows kept their places although another order is due.
+    is_order_due: bool,
 }
+
+/// How long the rows keep their places after a key, so that none moves away from under the cursor.
+const ORDER_HOLD: SignedDuration = SignedDuration::from_secs(10);
 
 impl Table {
     /// Sets the shown rows. The selection follows with the next [`Table::fit`].
@@ -84,7 +94,7 @@ impl Table {
     /// Returns the indices of the rows on the screen, if there are so many rows by now.
     pub fn window(&self, rows: usize) -> Range<usize> {
         let top = self.selection.top().min(rows.saturating_sub(1));
-        top..(top + self.height).min(rows)
+        top..top.saturating_add(self.height).min(rows)
     }
 
     /// Moves the selection by a number of rows.
@@ -95,9 +105,13 @@ impl Table {
     /// Selects the row on a line below the head of the table.
     pub fn click(&mut self, line: Option<u16>) {
         if let Some(line) = line.map(usize::from).filter(|line| *line < self.height) {
-            let at = self.selection.top() + line;
-            self.selection.select(&self.ids, self.height, at);
+            self.select(self.selection.top() + line);
         }
+    }
+
+    /// Selects a row by its index.
+    pub fn select(&mut self, at: usize) {
+        self.selection.select(&self.ids, self.height, at);
     }
 
     /// Selects a row that may not be listed yet.
@@ -113,6 +127,39 @@ impl Table {
     /// Begins at the first row, because the list is about something else now. A preferred row stays preferred.
     pub fn restart(&mut self) {
         self.selection.restart();
+    }
+
+    /// Notes a key: while the user is pressing keys, the rows keep their places.
+    pub fn touch(&mut self, now: Timestamp) {
+        self.key_at = Some(now);
+    }
+
+    /// Sorts the rows at once when they are set the next time, because the user chose another order or filter.
+    pub fn reorder(&mut self) {
+        self.is_reordered = true;
+    }
+
+    fn is_held(&self, now: Timestamp) -> bool {
+        self.key_at
+            .is_some_and(|at| now.duration_since(at).abs() < ORDER_HOLD)
+    }
+
+    /// Returns whether rows that kept their places are to be sorted now.
+    pub fn is_order_due(&self, now: Timestamp) -> bool {
+        self.is_order_due && !self.is_held(now)
+    }
+
+    /// Decides whether the rows that are about to be set keep their places. If so, they are sorted once no key was pressed
+    /// for a while.
+    pub fn keep_order(&mut self, now: Timestamp) {
+        let is_reordered = std::mem::take(&mut self.is_reordered);
+        self.is_order_due = self.is_held(now) && !is_reordered;
+    }
+
+    /// Returns the place of each shown row, if rows keep theirs. New rows follow them.
+    pub fn places(&self) -> HashMap<&str, usize> {
+        let ids = self.ids.iter().filter(|_| self.is_order_due).enumerate();
+        ids.map(|(n, id)| (id.as_str(), n)).collect()
     }
 
     /// Returns whether a row with these texts matches the filter.
@@ -228,6 +275,8 @@ impl From<Line> for TableRow {
 pub struct Columns {
     /// Titles and widths. A column without a width isn't shown.
     all: Vec<(&'static str, usize)>,
+    /// The columns whose cells are at the right.
+    right: Range<usize>,
     /// The tone of what is between two cells.
     blank: Tone,
 }
@@ -244,8 +293,22 @@ impl Columns {
         }
         Columns {
             all,
+            right: 0..0,
             blank: Tone::Plain,
         }
+    }
+
+    /// Aligns the cells of some columns at the right.
+    pub fn aligned_right(mut self, columns: Range<usize>) -> Columns {
+        self.right = columns;
+        self
+    }
+
+    /// Returns the columns with one that has the room of the next one, too.
+    pub fn widened(&self, at: usize) -> Columns {
+        let mut widened = self.clone();
+        widened.all[at].1 += GAP + std::mem::take(&mut widened.all[at + 1].1);
+        widened
     }
 
     /// Lays out columns by what rows have in them. Columns that are empty in all rows are left out, the widest ones are shrunk,
@@ -275,6 +338,7 @@ impl Columns {
         }
         Columns {
             all,
+            right: 0..0,
             blank: Tone::Dim,
         }
     }
@@ -303,12 +367,17 @@ impl Columns {
 
     fn joined(&self, cells: Vec<Line>, is_cut: bool) -> Line {
         let (mut line, mut gap) = (Line::new(), 0);
-        for ((_, width), mut cell) in self.all.iter().zip(cells).filter(|((_, w), _)| *w > 0) {
+        let columns = self.all.iter().map(|(_, width)| *width).enumerate();
+        for ((n, width), mut cell) in columns.zip(cells).filter(|((_, w), _)| *w > 0) {
             if is_cut {
-                cell = cell.cut(*width);
+                cell = cell.cut(width);
+            }
+            let mut rest = width.saturating_sub(cell.width());
+            if self.right.contains(&n) {
+                gap += std::mem::take(&mut rest);
             }
             line.push(self.blank, &" ".repeat(gap));
-            gap = width.saturating_sub(cell.width()) + GAP;
+            gap = rest + GAP;
             line.left.extend(cell.left);
         }
         line

@@ -203,7 +203,7 @@ impl Dash {
 
     /// Selects a deployment.
     pub fn select_deployment(&mut self, id: &str) {
-        self.app.deployments.list.selection.prefer(id.into());
+        self.app.deployments.list.table.prefer(id.into());
     }
 
     /// Selects a row of the profiles page.

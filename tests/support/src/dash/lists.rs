@@ -69,17 +69,17 @@ impl Dash {
 
     /// Returns the id of the selected deployment.
     pub fn selected_deployment(&self) -> Option<&str> {
-        self.app.deployments.list.selection.selected.as_deref()
+        self.app.deployments.list.table.selected()
     }
 
     /// Returns the id of the selected revision.
     pub fn selected_revision(&self) -> Option<&str> {
-        self.app.deployments.revision_selection.selected.as_deref()
+        self.app.deployments.revision_table.selected()
     }
 
     /// Returns how many deployments are marked.
     pub fn marked(&self) -> usize {
-        self.app.deployments.list.marked.len()
+        self.app.deployments.list.table.marked.len()
     }
 
     /// Returns the filter of the deployments.

@@ -3,7 +3,7 @@
 use super::view;
 use crate::session::msg::{ThreadsRead, ThreadsWanted};
 use crate::widgets::table::Table;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use runtail_api::{ApiError, FoundThread};
 use runtail_core::model::{
     Condition, SearchError, SearchRow, StatusRole, Term, Thread, ThreadFacts, ThreadRecords,
@@ -19,9 +19,6 @@ pub const PAGE: usize = 50;
 pub const NEXT_ROWS: usize = 500;
 /// Maximum number of threads in memory.
 pub const MAX_THREADS: usize = 20_000;
-
-/// How long the rows keep their places after a key.
-const ORDER_HOLD: SignedDuration = SignedDuration::from_secs(10);
 
 /// The order of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -125,12 +122,6 @@ pub struct ThreadList {
     search: Arc<ThreadSearch>,
     /// The order where the search sets none.
     order: ListOrder,
-    /// When the user last pressed a key.
-    key_at: Option<Timestamp>,
-    /// Whether the rows must be sorted at once, because the search or the order is another one.
-    is_reordered: bool,
-    /// Whether rows kept their places although another order is due.
-    is_order_due: bool,
     /// Whether the server has answered this search.
     pub is_answered: bool,
     /// Whether every thread that the server finds is loaded.
@@ -181,7 +172,8 @@ impl ThreadList {
     pub fn set_order(&mut self, order: ListOrder) {
         let before = self.sort();
         self.order = order;
-        (self.is_changed, self.is_reordered) = (true, true);
+        self.is_changed = true;
+        self.table.reorder();
         let sort = self.sort();
         if sort != before {
             self.rows
@@ -194,7 +186,7 @@ impl ThreadList {
     /// Notes a key: while the user is pressing keys, the rows keep their places. A key before there are rows is not about them.
     pub fn touch(&mut self, now: Timestamp) {
         if self.is_answered {
-            self.key_at = Some(now);
+            self.table.touch(now);
         }
     }
 
@@ -223,7 +215,9 @@ impl ThreadList {
                 let whole_id = search.whole_id() == self.search.whole_id();
                 self.search = Arc::new(search);
                 self.is_changed |= !is_same;
-                self.is_reordered |= !is_same;
+                if !is_same {
+                    self.table.reorder();
+                }
                 if !is_same_request || !whole_id {
                     self.ask_again();
                 }
@@ -270,7 +264,9 @@ impl ThreadList {
         if replaces_all {
             self.ignored.clear();
             self.unread = None;
-            self.is_reordered |= !self.is_answered;
+            if !self.is_answered {
+                self.table.reorder();
+            }
         }
         self.ignored.extend(page.ignored.iter().copied());
         self.unread = page.unread.sentence().or(self.unread.take());
@@ -358,10 +354,7 @@ impl ThreadList {
     /// Computes the shown rows again, if anything changed. With problems first, rows keep their places while the user is
     /// pressing keys, and new ones are added at the end; the order follows once no key was pressed for a while.
     pub fn refresh(&mut self, now: Timestamp) {
-        let is_at_work = self
-            .key_at
-            .is_some_and(|at| now.duration_since(at).abs() < ORDER_HOLD);
-        let is_due = self.is_order_due && !is_at_work;
+        let is_due = self.table.is_order_due(now);
         if !(std::mem::take(&mut self.is_changed)
             || is_due
             || self.search.terms().iter().any(is_about_age))
@@ -375,27 +368,14 @@ impl ThreadList {
             .filter(fits)
             .map(|row| row.found.thread.thread_id.clone());
         let mut shown: Vec<String> = ids.collect();
+        self.table.keep_order(now);
         if self.order() == ListOrder::Problems {
-            let stays = is_at_work && !self.is_reordered;
-            let before: HashMap<&str, usize> = match stays {
-                true => self
-                    .table
-                    .ids()
-                    .iter()
-                    .enumerate()
-                    .map(|(n, id)| (id.as_str(), n))
-                    .collect(),
-                false => HashMap::new(),
-            };
+            let before = self.table.places();
             shown.sort_by_cached_key(|id| {
-                (
-                    before.get(id.as_str()).copied().unwrap_or(usize::MAX),
-                    self.rank_of(id),
-                )
+                let place = before.get(id.as_str()).copied();
+                (place.unwrap_or(usize::MAX), self.rank_of(id))
             });
-            self.is_order_due = stays;
         }
-        self.is_reordered = false;
         self.table.set_ids(shown);
     }
 
