@@ -16,7 +16,7 @@ use crate::widgets::table::{RowStyle, TableRow};
 use jiff::Timestamp;
 use runtail_api::{FoundThread, ServerKind};
 use runtail_core::model::{
-    KnownRevisions, Run, StatusRole, Thread, ThreadStatus, stopped_in_words, summary_of,
+    Assistant, KnownRevisions, Run, StatusRole, Thread, ThreadStatus, stopped_in_words, summary_of,
 };
 use runtail_core::text;
 use serde_json::Value;
@@ -220,139 +220,92 @@ pub(super) fn ago(at: Option<Timestamp>, now: Timestamp) -> String {
 
 /// Returns the column headers, and a line for each of these rows.
 fn table(cx: &Cx<'_>, server: &Server, width: usize, ids: &[String]) -> (Line, Vec<Line>) {
-    let is_shown = |id: &String| ids.contains(id);
-    let mut lines = Vec::new();
-    let headers = match server.tab {
+    match server.tab {
         Tab::Threads => {
-            for found in ids
-                .iter()
-                .filter_map(|id| Some(&server.threads.row(id)?.found))
-            {
-                let thread = &found.thread;
-                let status = listed_status(cx, server, &thread.thread_id);
-                let columns = ThreadColumns::new(width);
-                let mut line =
-                    Line::dim(&format!("{:>4}  ", ago(thread.updated_at, cx.session.now)));
-                let stuck = server.threads.stuck(&thread.thread_id, &status);
-                let cell = match stuck {
-                    Some(_) => cell(STUCK, (StatusRole::Unknown.glyph(), STUCK_WORD)),
-                    None => state(status.role(), list_word(&status)),
-                };
-                line.left.extend(cell.left);
-                line.push_plain(" ");
-                let is_selected = server.table().selected() == Some(&*thread.thread_id);
-                line.push(
-                    if is_selected {
-                        Tone::Strong
-                    } else {
-                        Tone::Plain
-                    },
-                    &columns.thread(thread),
-                );
-                line.push_accent(if thread.is_starred() { "* " } else { "  " });
-                let mut room = width.saturating_sub(line.width() + columns.person);
-                if let Some(name) = thread.name() {
-                    let name = format!("{}  ", text::seen(name, room.saturating_sub(2).min(40)));
-                    room = room.saturating_sub(text::width(&name));
-                    line.push_strong(&name);
-                }
-                let (tone, notes) = about(found, &status, stuck);
-                line.push(tone, &text::fit(&notes, room));
-                if columns.person > 0 {
-                    line = line.right(Tone::Dim, &columns.person(thread));
-                }
-                lines.push(line);
-            }
-            return (ThreadColumns::new(width).head(), lines);
+            let columns = ThreadColumns::new(width);
+            let rows = ids.iter().filter_map(|id| server.threads.row(id));
+            let lines = rows.map(|row| columns.line(cx, server, width, &row.found));
+            (columns.head(), lines.collect())
         }
-        Tab::Runs => {
-            let thread = server
-                .runs_of
-                .as_deref()
-                .map(|thread| listed_status(cx, server, thread))
-                .unwrap_or_default();
-            let newest = server
-                .runs
-                .value
-                .iter()
-                .flatten()
-                .next()
-                .map(|run| &run.run_id);
-            let revisions = cx.lookup.revisions(&server.server);
-            let mut has_bound = false;
-            for run in server
-                .shown_runs()
-                .into_iter()
-                .filter(|run| is_shown(&run.run_id))
-            {
-                let (role, word) = run_state(
-                    run,
-                    if newest == Some(&run.run_id) {
-                        &thread
-                    } else {
-                        &ThreadStatus::Loading
-                    },
-                );
-                let mut line = state(role, &word);
-                line.push_plain(&format!("{:<14} ", text::short_id(&run.run_id)));
-                line.push_dim(&format!("{:>5}  ", ago(run.created_at, cx.session.now)));
-                let took = took(
-                    run,
-                    server.runs.value.as_deref().unwrap_or_default(),
-                    cx.session.now,
-                );
-                has_bound |= took.as_ref().is_some_and(|took| took.starts_with('≤'));
-                line.push_dim(&format!("{:>9}  ", took.unwrap_or_default()));
-                line.push_accent(&assistant_name(server, &run.assistant_id));
-                if let Some(words) = revisions
-                    .as_ref()
-                    .and_then(|known| run_revision(run, known))
-                {
-                    line.push_dim(&format!("  {words}"));
-                }
-                lines.push(line);
-            }
-            let head = format!(
-                "{:<STATE$} {:<14} {:>5}  {:>9}  {}",
-                "STATUS", "RUN", "AGE", "TOOK", "ASSISTANT"
-            );
-            let meaning = if width < WIDE {
-                "≤ incl. queue"
-            } else {
-                "≤ may include time in the queue"
-            };
-            return (
-                Line::dim(&head).right(Tone::Dim, if has_bound { meaning } else { "" }),
-                lines,
-            );
-        }
+        Tab::Runs => runs(cx, server, width, ids),
         Tab::Assistants => {
-            for assistant in server
-                .shown_assistants()
-                .into_iter()
-                .filter(|one| is_shown(&one.assistant_id))
-            {
-                let name = assistant.name.as_deref().unwrap_or(&assistant.graph_id);
-                let mut line = Line::plain(&format!("{:<24} ", text::fit(&text::clean(name), 24)));
-                line.push_accent(&format!(
-                    "{:<18} ",
-                    text::fit(&text::clean(&assistant.graph_id), 18)
-                ));
-                line.push_dim(&format!("{:<14} ", text::short_id(&assistant.assistant_id)));
-                line.push_dim(&format!(
-                    "{:>3}  ",
-                    assistant.version.map(|v| v.to_string()).unwrap_or_default()
-                ));
-                line.push_dim(assistant.description.as_deref().unwrap_or(""));
-                lines.push(line);
-            }
-            format!(
+            let head = format!(
                 "{:<24} {:<18} {:<14} {:>3}  {}",
                 "NAME", "GRAPH", "ID", "VER", "DESCRIPTION"
-            )
+            );
+            let shown = server.shown_assistants().into_iter();
+            let lines = shown
+                .filter(|one| ids.contains(&one.assistant_id))
+                .map(assistant_line);
+            (Line::dim(&head), lines.collect())
         }
+    }
+}
+
+fn assistant_line(assistant: &Assistant) -> Line {
+    let name = assistant.name.as_deref().unwrap_or(&assistant.graph_id);
+    let mut line = Line::plain(&format!("{:<24} ", text::fit(&text::clean(name), 24)));
+    line.push_accent(&format!(
+        "{:<18} ",
+        text::fit(&text::clean(&assistant.graph_id), 18)
+    ));
+    line.push_dim(&format!("{:<14} ", text::short_id(&assistant.assistant_id)));
+    line.push_dim(&format!(
+        "{:>3}  ",
+        assistant.version.map(|v| v.to_string()).unwrap_or_default()
+    ));
+    line.push_dim(assistant.description.as_deref().unwrap_or(""));
+    line
+}
+
+/// Returns the column headers of the runs, and a line for each of these.
+fn runs(cx: &Cx<'_>, server: &Server, width: usize, ids: &[String]) -> (Line, Vec<Line>) {
+    let all = server.runs.value.as_deref().unwrap_or_default();
+    let thread = server
+        .runs_of
+        .as_deref()
+        .map(|thread| listed_status(cx, server, thread))
+        .unwrap_or_default();
+    let newest = all.first().map(|run| &run.run_id);
+    let revisions = cx.lookup.revisions(&server.server);
+    let (mut lines, mut has_bound) = (Vec::new(), false);
+    for run in server.shown_runs() {
+        if !ids.contains(&run.run_id) {
+            continue;
+        }
+        let (role, word) = run_state(
+            run,
+            if newest == Some(&run.run_id) {
+                &thread
+            } else {
+                &ThreadStatus::Loading
+            },
+        );
+        let mut line = state(role, &word);
+        line.push_plain(&format!("{:<14} ", text::short_id(&run.run_id)));
+        line.push_dim(&format!("{:>5}  ", ago(run.created_at, cx.session.now)));
+        let took = took(run, all, cx.session.now);
+        has_bound |= took.as_ref().is_some_and(|took| took.starts_with('≤'));
+        line.push_dim(&format!("{:>9}  ", took.unwrap_or_default()));
+        line.push_accent(&assistant_name(server, &run.assistant_id));
+        let revision = revisions
+            .as_ref()
+            .and_then(|known| run_revision(run, known));
+        if let Some(words) = revision {
+            line.push_dim(&format!("  {words}"));
+        }
+        lines.push(line);
+    }
+    let head = format!(
+        "{:<STATE$} {:<14} {:>5}  {:>9}  {}",
+        "STATUS", "RUN", "AGE", "TOOK", "ASSISTANT"
+    );
+    let meaning = match has_bound {
+        false => "",
+        true if width < WIDE => "≤ incl. queue",
+        true => "≤ may include time in the queue",
     };
-    (Line::dim(&headers), lines)
+    (Line::dim(&head).right(Tone::Dim, meaning), lines)
 }
 
 /// Width from which the person that a thread belongs to is shown.
@@ -394,6 +347,40 @@ impl ThreadColumns {
             line.right(Tone::Dim, &format!("{:<1$}", "FOR", self.person - 2))
         } else {
             line
+        }
+    }
+
+    /// Returns the row of a thread.
+    fn line(&self, cx: &Cx<'_>, server: &Server, width: usize, found: &FoundThread) -> Line {
+        let thread = &found.thread;
+        let status = listed_status(cx, server, &thread.thread_id);
+        let stuck = server.threads.stuck(&thread.thread_id, &status);
+        let mut line = Line::dim(&format!("{:>4}  ", ago(thread.updated_at, cx.session.now)));
+        let of_state = match stuck {
+            Some(_) => cell(STUCK, (StatusRole::Unknown.glyph(), STUCK_WORD)),
+            None => state(status.role(), list_word(&status)),
+        };
+        line.left.extend(of_state.left);
+        line.push_plain(" ");
+        let is_selected = server.table().selected() == Some(&*thread.thread_id);
+        let of_thread = if is_selected {
+            Tone::Strong
+        } else {
+            Tone::Plain
+        };
+        line.push(of_thread, &self.thread(thread));
+        line.push_accent(if thread.is_starred() { "* " } else { "  " });
+        let mut room = width.saturating_sub(line.width() + self.person);
+        if let Some(name) = thread.name() {
+            let name = format!("{}  ", text::seen(name, room.saturating_sub(2).min(40)));
+            room = room.saturating_sub(text::width(&name));
+            line.push_strong(&name);
+        }
+        let (tone, notes) = about(found, &status, stuck);
+        line.push(tone, &text::fit(&notes, room));
+        match self.person {
+            0 => line,
+            _ => line.right(Tone::Dim, &self.person(thread)),
         }
     }
 

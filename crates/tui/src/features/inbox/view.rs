@@ -199,48 +199,30 @@ pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     if layout.is_framed {
         canvas.frame(layout.detail, &text::clean(&title), &Line::new(), "");
     } else {
-        let style = canvas.theme.style(Tone::Dim);
-        let rule = "─".repeat(layout.detail.w.into());
-        canvas.text(
-            layout.detail.x,
-            layout.detail.y,
-            layout.detail.w,
-            &rule,
-            style,
-        );
-        let more = if hidden.is_empty() {
-            hidden
-        } else {
-            format!(" {hidden} ")
-        };
-        let room = layout
-            .detail
-            .w
-            .saturating_sub(6 + text::width(&more) as u16);
-        let right = Line::new().right(Tone::Dim, &more);
-        canvas.line(
-            layout.detail.x,
-            layout.detail.y,
-            layout.detail.w.saturating_sub(2),
-            &right,
-        );
-        let title = format!(
-            " {} ",
-            text::fit(&text::clean(&title), room.saturating_sub(2).into())
-        );
-        canvas.text(
-            layout.detail.x + 2,
-            layout.detail.y,
-            room,
-            &title,
-            canvas.theme.style(Tone::Strong),
-        );
+        rule(canvas, layout.detail, &text::clean(&title), &hidden);
     }
     let area = layout.lines;
     let lines = detail::lines(row, page.details.of(row), cx, area.w.into(), area.h.into());
     for (n, line) in lines.iter().take(area.h.into()).enumerate() {
         canvas.line(area.x, area.y + n as u16, area.w, line);
     }
+}
+
+/// Draws the rule above the details of a page without frames: the title, and how many rows are hidden.
+fn rule(canvas: &mut Canvas<'_>, area: Area, title: &str, hidden: &str) {
+    let style = canvas.theme.style(Tone::Dim);
+    canvas.text(area.x, area.y, area.w, &"─".repeat(area.w.into()), style);
+    let more = if hidden.is_empty() {
+        String::new()
+    } else {
+        format!(" {hidden} ")
+    };
+    let room = area.w.saturating_sub(6 + text::width(&more) as u16);
+    let right = Line::new().right(Tone::Dim, &more);
+    canvas.line(area.x, area.y, area.w.saturating_sub(2), &right);
+    let title = format!(" {} ", text::fit(title, room.saturating_sub(2).into()));
+    let style = canvas.theme.style(Tone::Strong);
+    canvas.text(area.x + 2, area.y, room, &title, style);
 }
 
 /// Says how many rows are above and below the visible ones, as cards do.
