@@ -272,7 +272,7 @@ impl From<Line> for TableRow {
 
 /// The columns of a table, laid out for a width.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Columns {
+pub struct TableColumns {
     /// Titles and widths. A column without a width isn't shown.
     all: Vec<(&'static str, usize)>,
     /// The columns whose cells are at the right.
@@ -281,9 +281,12 @@ pub struct Columns {
     blank: Tone,
 }
 
-impl Columns {
+impl TableColumns {
     /// Lays out columns with titles and widths. One of [`REST`] gets what the others leave.
-    pub fn new(room: usize, columns: impl IntoIterator<Item = (&'static str, usize)>) -> Columns {
+    pub fn new(
+        room: usize,
+        columns: impl IntoIterator<Item = (&'static str, usize)>,
+    ) -> TableColumns {
         let mut all: Vec<(&'static str, usize)> = columns.into_iter().collect();
         let widths = all.iter().map(|(_, width)| *width);
         let taken = |width: usize| GAP + if width == REST { 0 } else { width };
@@ -291,7 +294,7 @@ impl Columns {
         for (_, width) in all.iter_mut().filter(|(_, width)| *width == REST) {
             *width = (room + GAP).saturating_sub(used);
         }
-        Columns {
+        TableColumns {
             all,
             right: 0..0,
             blank: Tone::Plain,
@@ -299,13 +302,13 @@ impl Columns {
     }
 
     /// Aligns the cells of some columns at the right.
-    pub fn aligned_right(mut self, columns: Range<usize>) -> Columns {
+    pub fn aligned_right(mut self, columns: Range<usize>) -> TableColumns {
         self.right = columns;
         self
     }
 
     /// Returns the columns with one that has the room of the next one, too.
-    pub fn widened(&self, at: usize) -> Columns {
+    pub fn widened(&self, at: usize) -> TableColumns {
         let mut widened = self.clone();
         widened.all[at].1 += GAP + std::mem::take(&mut widened.all[at + 1].1);
         widened
@@ -318,7 +321,7 @@ impl Columns {
         titles: &[&'static str],
         rows: &[Vec<String>],
         max_last: usize,
-    ) -> Columns {
+    ) -> TableColumns {
         let widest = |n: usize| rows.iter().map(|row| text::width(&row[n])).max();
         let used: Vec<usize> = (0..titles.len())
             .filter(|n| widest(*n).is_some_and(|width| width > 0))
@@ -336,7 +339,7 @@ impl Columns {
         for (n, width) in used.into_iter().zip(widths) {
             all[n].1 = width;
         }
-        Columns {
+        TableColumns {
             all,
             right: 0..0,
             blank: Tone::Dim,
@@ -429,5 +432,55 @@ mod tests {
                 "{room}: {widths:?}"
             );
         }
+    }
+
+    fn table(ids: &[&str]) -> Table {
+        let mut table = Table::default();
+        table.lay_out(ids.iter().map(|id| id.to_string()).collect(), 3);
+        table
+    }
+
+    #[test]
+    fn rows_keep_their_places_while_keys_are_pressed() {
+        let at = |second| Timestamp::UNIX_EPOCH + SignedDuration::from_secs(second);
+        let mut table = table(&["a", "b"]);
+        table.keep_order(at(0));
+        assert!(table.places().is_empty(), "no key was pressed");
+        table.touch(at(1));
+        table.keep_order(at(2));
+        assert_eq!(table.places()["b"], 1);
+        assert!(!table.is_order_due(at(2)) && table.is_order_due(at(12)));
+        table.reorder();
+        table.keep_order(at(3));
+        assert!(table.places().is_empty(), "the user chose another order");
+    }
+
+    #[test]
+    fn the_filter_is_cleared_before_the_marks() {
+        let mut table = table(&["a", "b", "c", "d"]);
+        table.step(3);
+        assert_eq!((table.selected(), table.visible()), (Some("d"), 1..4));
+        table.click(Some(3));
+        assert_eq!(table.selected(), Some("d"), "below the rows");
+        table.click(Some(0));
+        table.toggle_mark();
+        table.filter = "B".into();
+        assert!(table.fits(["x", "abc"]) && !table.fits(["x"]));
+        assert!(table.clear() && table.filter.is_empty() && table.marked.contains("b"));
+        assert!(table.clear() && table.marked.is_empty() && !table.clear());
+    }
+
+    #[test]
+    fn cells_are_cut_filled_and_aligned() {
+        let columns = TableColumns::new(20, [("NAME", 4), ("", 0), ("AGE", 3), ("REST", REST)]);
+        let columns = columns.aligned_right(2..3);
+        let line = |columns: &TableColumns| {
+            let cells = ["abcdef", "hidden", "1m", "as much as fits"].map(Line::plain);
+            columns.line(cells).text()
+        };
+        assert_eq!(columns.head().text(), "NAME  AGE  REST");
+        assert_eq!(line(&columns), "abc…   1m  as much …");
+        assert_eq!(columns.width(3), 9);
+        assert_eq!(line(&columns.widened(2)), format!("abc…{:>16}", "1m"));
     }
 }

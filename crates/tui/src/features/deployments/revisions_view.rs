@@ -10,7 +10,7 @@ use crate::session::profile::ProfileState;
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
-use crate::widgets::table::Columns;
+use crate::widgets::table::TableColumns;
 use jiff::Timestamp;
 use runtail_core::model::{Phase, Revision, RevisionRole};
 use runtail_core::text;
@@ -164,7 +164,7 @@ fn lines(
     d: &Deployments,
     cx: &Cx<'_>,
     history: &History,
-    columns: &Columns,
+    columns: &TableColumns,
     has_details: bool,
 ) -> Vec<(Option<usize>, Line)> {
     let mut lines: Vec<(Option<usize>, Line)> = Vec::new();
@@ -260,7 +260,7 @@ const MESSAGE: usize = 2;
 const AGE: usize = 5;
 
 /// Lays out the columns by the longest texts in them.
-fn columns(d: &Deployments, cx: &Cx<'_>, history: &History, width: usize) -> Columns {
+fn columns(d: &Deployments, cx: &Cx<'_>, history: &History, width: usize) -> TableColumns {
     let profile = d
         .list
         .selected()
@@ -296,7 +296,7 @@ fn columns(d: &Deployments, cx: &Cx<'_>, history: &History, width: usize) -> Col
         ("TOOK", took),
         ("AGE", age),
     ];
-    Columns::new(width, columns).aligned_right(4..6)
+    TableColumns::new(width, columns).aligned_right(4..6)
 }
 
 /// Returns the columns of the commits and of the messages, by their longest ones; 0 if messages have no room. Messages are whole
@@ -366,7 +366,7 @@ fn revision_line(
     revision: &Revision,
     d: &Deployments,
     cx: &Cx<'_>,
-    columns: &Columns,
+    columns: &TableColumns,
 ) -> Line {
     let (word, tone) = listed_role(history, revision, d, cx);
     let profile = d

@@ -5,7 +5,7 @@ use crate::session::Session;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::markdown::plain_line;
 use crate::widgets::status::STUCK;
-use crate::widgets::table::{Columns, REST};
+use crate::widgets::table::{REST, TableColumns};
 use runtail_core::model::{InboxCause, InboxItem, InboxRow};
 use runtail_core::text;
 use std::time::Duration;
@@ -17,7 +17,7 @@ const WIDE: usize = 110;
 const MAX_CELL: usize = 4 << 10;
 
 /// Lays out the columns for a width. `is_one_server`: whether the rows are those of one server, which isn't named in each of them.
-pub fn columns(width: usize, is_one_server: bool) -> Columns {
+pub fn columns(width: usize, is_one_server: bool) -> TableColumns {
     let (state, deployment, thread, person) = match width {
         WIDE.. => (19, 22, 18, 17),
         75.. => (15, 15, 13, 0),
@@ -31,7 +31,7 @@ pub fn columns(width: usize, is_one_server: bool) -> Columns {
         ("WHAT IT NEEDS", REST),
         ("FOR", person),
     ];
-    Columns::new(width, columns)
+    TableColumns::new(width, columns)
 }
 
 /// The column of what a row needs.
@@ -149,7 +149,7 @@ fn common_prefix(a: &str, b: &str) -> usize {
 /// Returns rows as lines. `selected`: the key of the selected one. `error`: the first error of a failed revision, where it is known.
 pub fn lines<'a>(
     rows: &[&'a Row],
-    columns: &Columns,
+    columns: &TableColumns,
     session: &Session,
     selected: Option<&str>,
     error: impl Fn(&'a Row) -> Option<&'a str>,
@@ -166,7 +166,13 @@ pub fn lines<'a>(
 }
 
 /// Returns a row as a line. `needs`: what it needs, or the first error of a failed revision.
-fn line(row: &Row, columns: &Columns, session: &Session, is_selected: bool, needs: &str) -> Line {
+fn line(
+    row: &Row,
+    columns: &TableColumns,
+    session: &Session,
+    is_selected: bool,
+    needs: &str,
+) -> Line {
     let (glyph, word, tones) = state(row);
     let is_stale = row.as_of.is_some();
     let of = |tone| if is_stale { Tone::Dim } else { tone };

@@ -9,7 +9,7 @@ use crate::session::{Component, Cx, Requests};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
-use crate::widgets::table::{Columns, REST, RowStyle, Table};
+use crate::widgets::table::{REST, RowStyle, Table, TableColumns};
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind};
 use runtail_core::config::{Profile, SecretSource};
@@ -162,7 +162,7 @@ fn glyph_of(state: &str) -> usize {
 }
 
 /// Lays out the columns by the longest texts in them.
-fn columns(cx: &Cx<'_>, width: u16) -> Columns {
+fn columns(cx: &Cx<'_>, width: u16) -> TableColumns {
     let all = &cx.session.catalog.all;
     let widest = |text: fn(&Profile) -> String, least: usize, most: usize| {
         let all = all
@@ -187,7 +187,7 @@ fn columns(cx: &Cx<'_>, width: u16) -> Columns {
         ("DEPLOYMENTS", if_wide(11)),
         ("LAST CHECK", REST),
     ];
-    Columns::new(width.into(), columns)
+    TableColumns::new(width.into(), columns)
 }
 
 /// Returns the label, and whether requests that write are allowed.

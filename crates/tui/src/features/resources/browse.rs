@@ -439,7 +439,7 @@ impl Component for Browse {
             cx,
             canvas,
             &self.table,
-            view::Shown {
+            view::RecordPage {
                 title: text::capitalized(self.of.plural()),
                 about: self.about(cx),
                 count,

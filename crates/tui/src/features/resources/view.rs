@@ -7,12 +7,12 @@ use crate::session::page::{draw_lines, overlay_frame};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
-use crate::widgets::table::{Columns, RowStyle, Table};
+use crate::widgets::table::{RowStyle, Table, TableColumns};
 use runtail_api::ApiError;
 use runtail_core::text;
 
 /// What a page lists.
-pub(super) struct Shown {
+pub(super) struct RecordPage {
     pub title: String,
     /// Whose records these are.
     pub about: Line,
@@ -30,7 +30,7 @@ pub(super) struct Shown {
 }
 
 /// Draws a page of records.
-pub(super) fn list(cx: &Cx<'_>, canvas: &mut Canvas<'_>, table: &Table, shown: Shown) {
+pub(super) fn list(cx: &Cx<'_>, canvas: &mut Canvas<'_>, table: &Table, shown: RecordPage) {
     let mut about = shown.about;
     if let Some(count) = shown.count {
         about.push_dim(&format!("   {count}"));
@@ -47,7 +47,7 @@ pub(super) fn list(cx: &Cx<'_>, canvas: &mut Canvas<'_>, table: &Table, shown: S
     }
     let (tones, cells): (Vec<Tone>, Vec<Vec<String>>) = shown.rows.into_iter().unzip();
     let room = usize::from(rows.w.saturating_sub(4));
-    let columns = Columns::of_cells(room, &shown.titles, &cells, shown.max_last);
+    let columns = TableColumns::of_cells(room, &shown.titles, &cells, shown.max_last);
     canvas.line(rows.x + 2, area.y, area.w, &columns.head());
     let pane = Area {
         x: rows.x - 1,

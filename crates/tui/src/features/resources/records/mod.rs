@@ -7,7 +7,6 @@ pub use rows::Row;
 use rows::RowOf;
 
 use super::view;
-
 use crate::input::action::{Action, Context};
 use crate::session::loaded::Loaded;
 use crate::session::msg::{Effect, ServerRef};
@@ -301,7 +300,7 @@ impl Component for Records {
             cx,
             canvas,
             &self.table,
-            view::Shown {
+            view::RecordPage {
                 title: title.into(),
                 about,
                 count: self
