@@ -259,7 +259,8 @@ impl Dash {
         self.threads();
         // The running thread, wherever it is in the list.
         if let Some(open) = &mut self.app.agent.server {
-            open.thread_selection
+            open.threads
+                .table
                 .prefer("01a1fbb5-173d-77d7-b93d-09bf6dcc9775".into());
         }
     }

@@ -2,7 +2,7 @@
 
 use super::overlay::SCREENS;
 use super::{App, Overlay, Pane, bars};
-use crate::features::inbox::{Columns, row_lines};
+use crate::features::inbox::{row_columns, row_lines};
 use crate::features::stream::export::{Format, proposed_path};
 use crate::features::stream::tab_bar;
 use crate::features::stream::viewer::{VIEWS, Viewer};
@@ -97,9 +97,9 @@ impl Lookup for App {
     }
 
     fn needs(&self, server: &ServerRef, width: usize) -> Option<Vec<Line>> {
-        let columns = Columns::of_one_server(width);
+        let columns = row_columns(width, true);
         let rows = self.inbox.rows_of(server)?;
-        Some(row_lines(&rows, columns, &self.session, None, |_| None))
+        Some(row_lines(&rows, &columns, &self.session, None, |_| None))
     }
 
     fn threads_known(&self, server: &ServerRef) -> ThreadsKnown {
@@ -476,7 +476,7 @@ impl Lookup for App {
             Context::Deployments | Context::Revisions => {
                 let deployment = self.deployments.list.selected().map(|row| row.name.clone());
                 objects.extend(deployment.map(|name| ("deployment", name)));
-                let revision = self.deployments.revision_selection.selected.as_deref();
+                let revision = self.deployments.revision_table.selected();
                 objects.extend(revision.map(|id| ("revision", text::head(id, 8).to_string())));
             }
             Context::Stream | Context::Why => {
@@ -488,16 +488,9 @@ impl Lookup for App {
                 );
             }
             Context::Server => {
-                let selection = self
-                    .agent
-                    .server
-                    .as_ref()
-                    .map(|server| &server.thread_selection);
-                objects.extend(
-                    selection
-                        .and_then(|selection| selection.selected.as_deref())
-                        .map(|id| ("thread", named(id))),
-                );
+                let server = self.agent.server.as_ref();
+                let thread = server.and_then(|server| server.threads.table.selected());
+                objects.extend(thread.map(|id| ("thread", named(id))));
             }
             _ => {}
         }

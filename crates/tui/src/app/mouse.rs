@@ -71,7 +71,7 @@ pub(super) fn click(app: &mut App, x: u16, y: u16) -> Vec<Effect> {
 impl App {
     /// Keeps the rows of lists in their places for a while, because the user is about to choose one.
     pub(super) fn hold_rows(&mut self) {
-        self.deployments.list.touch(self.session.now);
+        self.deployments.list.table.touch(self.session.now);
         if let Some(open) = &mut self.agent.server {
             open.threads.touch(self.session.now);
         }

@@ -325,9 +325,9 @@ impl App {
         {
             self.deployments.list.set_filter("");
         }
-        self.deployments.list.selection.prefer(row);
+        self.deployments.list.table.prefer(row);
         if let Some(revision) = revision {
-            self.deployments.revision_selection.prefer(revision);
+            self.deployments.revision_table.prefer(revision);
         }
         effects
     }
@@ -418,9 +418,9 @@ impl App {
             );
         };
         server.show(Tab::Assistants);
-        server.filter.clear();
+        server.assistant_table.filter.clear();
         if !id.is_empty() {
-            server.assistant_selection.prefer(id.to_string());
+            server.assistant_table.prefer(id.to_string());
         }
         self.stream.tabs.hide();
         self.logs = None;

@@ -116,7 +116,7 @@ impl App {
             Route::Profiles => {
                 if !matches!(self.overlays.last(), Some(Overlay::Profiles(_))) {
                     self.push(ProfilesPage {
-                        selection: self.session.catalog.selection.clone(),
+                        table: self.session.catalog.table.clone(),
                     });
                 }
             }

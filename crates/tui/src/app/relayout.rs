@@ -7,9 +7,11 @@ impl App {
     /// Adjusts every component to its contents and the screen size.
     pub fn relayout(&mut self) {
         self.session.has_notice_row = super::bars::has_notice_above(self);
+        // The areas depend on the number of rows.
+        self.deployments.list.refresh(self.session.now);
         let revisions = self.pane_cx(Pane::Revisions).area;
         self.with_deployments(Pane::Deployments, |deployments, cx| {
-            deployments.relayout(cx.area, revisions, cx.session);
+            deployments.relayout(cx.area, revisions);
         });
         self.with_pane(Context::Logs, |logs, cx| logs.relayout(cx));
         if self.stream.tabs.shown().is_none() {

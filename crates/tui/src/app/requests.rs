@@ -49,7 +49,7 @@ impl App {
             let server = self.agent.server.as_ref()?;
             Some(ThreadRef {
                 server: server.server.clone(),
-                id: server.thread_selection.selected.clone()?,
+                id: server.threads.table.selected()?.to_string(),
             })
         };
         let found = shown.or_else(selected);
@@ -101,7 +101,7 @@ impl App {
             Request::LeaveStream(thread) => {
                 // Select the thread in the list that is shown again.
                 if let (Some(server), Some(thread)) = (&mut self.agent.server, thread) {
-                    server.thread_selection.prefer(thread);
+                    server.threads.table.prefer(thread);
                 }
                 // No server is open, so there is no list behind the stream.
                 if self.agent.server.is_none() {
@@ -241,7 +241,7 @@ impl App {
             Overlay::Edit(editor) => self.changes.keep(*editor),
             Overlay::Answer(card) => self.thread.keep(&card),
             Overlay::Inbox(page) => self.inbox.closed_page = Some(*page),
-            Overlay::Profiles(page) => self.session.catalog.selection = page.selection,
+            Overlay::Profiles(page) => self.session.catalog.table = page.table,
             _ => {}
         }
     }

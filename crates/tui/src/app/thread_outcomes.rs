@@ -333,7 +333,7 @@ impl App {
                 .for_each(|viewer| viewer.refreshes += 1);
         }
         if let (Ok(_), Some(server)) = (result, &mut self.agent.server) {
-            server.marked.remove(&thread.id);
+            server.threads.table.marked.remove(&thread.id);
         }
         let Some(confirm) = self.preview_of(number) else {
             return Vec::new();
@@ -367,7 +367,7 @@ impl App {
             .filter(|server| server.server == thread.server)
         {
             server.threads.remove(&thread.id);
-            server.marked.remove(&thread.id);
+            server.threads.table.marked.remove(&thread.id);
             if server.tab == Tab::Runs && server.runs_of.as_ref() == Some(&thread.id) {
                 server.show(Tab::Threads);
             }

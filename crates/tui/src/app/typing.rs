@@ -43,7 +43,7 @@ impl App {
         let context = self.pane_context();
         let found = found.or_else(|| self.with_pane(context, |pane, _| typed(pane)).flatten());
         let (before, sign) = found.unwrap_or((String::new(), "/"));
-        let selected = self.deployments.list.selection.selected.clone();
+        let selected = self.deployments.list.table.selected().map(str::to_string);
         self.prompt = Some(Prompt {
             sign,
             input: TextInput::line(&before),
@@ -80,7 +80,7 @@ impl App {
         self.set_filter(&before);
         self.with_stream(|stream, _| crate::session::Component::end_typing(stream, false));
         if let Some(selected) = selected.filter(|_| self.focus == Pane::Deployments) {
-            self.deployments.list.selection.prefer(selected);
+            self.deployments.list.table.prefer(selected);
         }
     }
 

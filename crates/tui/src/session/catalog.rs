@@ -1,6 +1,6 @@
 //! All known profiles and their definitions.
 
-use crate::widgets::selection::Selection;
+use crate::widgets::table::Table;
 use jiff::Timestamp;
 use runtail_api::ApiError;
 use runtail_api::doctor::Check;
@@ -40,8 +40,8 @@ pub struct Catalog {
     pub(crate) poll: Poll,
     /// Why the current file is invalid and not used.
     pub problem: Option<ConfigError>,
-    /// The selection on the profiles page.
-    pub selection: Selection,
+    /// The table of the profiles page, kept while it is closed.
+    pub table: Table,
     /// Number of the newest test.
     pub(crate) newest_test: u64,
 }

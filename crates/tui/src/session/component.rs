@@ -15,6 +15,7 @@ use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::jobs::{JobProgress, PendingJob};
 use crate::widgets::line::Line;
+use crate::widgets::table::Table;
 use runtail_api::{ApiError, ServerInfo};
 use runtail_core::model::{KnownRevisions, Revision, ThreadStatus};
 use std::collections::BTreeMap;
@@ -146,8 +147,22 @@ pub trait Component {
         true
     }
 
+    /// Returns its table, if its keys act on rows.
+    fn table(&self) -> Option<&Table> {
+        None
+    }
+
+    /// Returns its table, to move its selection and to filter it.
+    fn table_mut(&mut self) -> Option<&mut Table> {
+        None
+    }
+
     /// Moves by lines. With `whole_window`, a component that has both a cursor and a window scrolls the window.
-    fn step(&mut self, _cx: &Cx<'_>, _lines: isize, _whole_window: bool) {}
+    fn step(&mut self, _cx: &Cx<'_>, lines: isize, _whole_window: bool) {
+        if let Some(table) = self.table_mut() {
+            table.step(lines);
+        }
+    }
 
     /// Moves to the first or last line.
     fn jump_to_edge(&mut self, cx: &Cx<'_>, start: bool) {
@@ -169,7 +184,7 @@ pub trait Component {
 
     /// Returns the id of the selected row. Keys act on it, so none does if it changed since the last frame.
     fn selected_id(&self) -> Option<&str> {
-        None
+        self.table()?.selected()
     }
 
     /// Returns the text that `y` copies.
@@ -184,16 +199,20 @@ pub trait Component {
 
     /// Goes back one step inside the component. `None` closes it instead. `quit`: whether the key was the one that also quits.
     fn back(&mut self, _quit: bool) -> Option<Requests> {
-        None
+        self.table_mut()?.clear().then(Requests::none)
     }
 
     /// Returns the filter or search text, if the component has one.
     fn filter(&self) -> Option<&str> {
-        None
+        Some(&self.table()?.filter)
     }
 
     /// Replaces the filter or search text.
-    fn set_filter(&mut self, _text: &str) {}
+    fn set_filter(&mut self, text: &str) {
+        if let Some(table) = self.table_mut() {
+            table.filter = text.to_string();
+        }
+    }
 
     /// Returns the sign that the prompt shows before the text.
     fn prompt(&self) -> &'static str {

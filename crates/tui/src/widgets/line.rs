@@ -198,6 +198,20 @@ impl Line {
         lines
     }
 
+    /// Cuts the left pieces to a width.
+    pub fn cut(mut self, width: usize) -> Line {
+        let mut room = width;
+        self.left.retain_mut(|piece| {
+            let is_kept = room > 0;
+            if text::width(&piece.text) > room {
+                piece.text = text::fit(&piece.text, room).into_owned();
+            }
+            room -= text::width(&piece.text).min(room);
+            is_kept
+        });
+        self
+    }
+
     /// Returns the columns of the left pieces.
     pub fn width(&self) -> usize {
         self.left.iter().map(|p| text::width(&p.text)).sum()

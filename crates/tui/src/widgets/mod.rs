@@ -18,6 +18,7 @@ pub mod scroll;
 pub mod selection;
 pub mod status;
 pub mod strip;
+pub mod table;
 pub(crate) mod text_area_view;
 pub mod text_input;
 pub mod theme;

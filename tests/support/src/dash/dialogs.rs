@@ -119,7 +119,7 @@ impl Dash {
     #[track_caller]
     pub fn selected_profile(&self) -> Option<&str> {
         match self.app.overlays.last() {
-            Some(Overlay::Profiles(page)) => page.selection.selected.as_deref(),
+            Some(Overlay::Profiles(page)) => page.table.selected(),
             other => panic!("the page is not open: {other:?}"),
         }
     }

@@ -203,14 +203,14 @@ impl Dash {
 
     /// Selects a deployment.
     pub fn select_deployment(&mut self, id: &str) {
-        self.app.deployments.list.selection.prefer(id.into());
+        self.app.deployments.list.table.prefer(id.into());
     }
 
     /// Selects a row of the profiles page.
     #[track_caller]
     pub fn select_profile(&mut self, name: &str) {
         match self.app.overlays.last_mut() {
-            Some(Overlay::Profiles(page)) => page.selection.prefer(name.into()),
+            Some(Overlay::Profiles(page)) => page.table.prefer(name.into()),
             other => panic!("the page is not open: {other:?}"),
         }
     }

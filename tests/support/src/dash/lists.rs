@@ -69,17 +69,17 @@ impl Dash {
 
     /// Returns the id of the selected deployment.
     pub fn selected_deployment(&self) -> Option<&str> {
-        self.app.deployments.list.selection.selected.as_deref()
+        self.app.deployments.list.table.selected()
     }
 
     /// Returns the id of the selected revision.
     pub fn selected_revision(&self) -> Option<&str> {
-        self.app.deployments.revision_selection.selected.as_deref()
+        self.app.deployments.revision_table.selected()
     }
 
     /// Returns how many deployments are marked.
     pub fn marked(&self) -> usize {
-        self.app.deployments.list.marked.len()
+        self.app.deployments.list.table.marked.len()
     }
 
     /// Returns the filter of the deployments.
@@ -172,19 +172,19 @@ impl Dash {
     /// Returns the threads in the order shown.
     pub fn shown_threads(&self) -> &[String] {
         let open = self.app.agent.server.as_ref();
-        open.map_or(&[], |open| open.threads.shown())
+        open.map_or(&[], |open| open.threads.table.ids())
     }
 
     /// Returns the id of the selected thread.
     pub fn selected_thread(&self) -> Option<String> {
         let open = self.app.agent.server.as_ref()?;
-        open.thread_selection.selected.clone()
+        open.threads.table.selected().map(str::to_string)
     }
 
     /// Returns the row of the selected thread on the screen.
     pub fn threads_cursor(&self) -> usize {
         let open = self.app.agent.server.as_ref();
-        open.expect("an open server").thread_selection.cursor()
+        open.expect("an open server").threads.table.cursor()
     }
 
     /// Returns what the list knows of a thread.
@@ -202,13 +202,13 @@ impl Dash {
     /// Returns the id of the selected assistant.
     pub fn selected_assistant(&self) -> Option<&str> {
         let open = self.app.agent.server.as_ref()?;
-        open.assistant_selection.selected.as_deref()
+        open.assistant_table.selected()
     }
 
     /// Returns the filter of the threads.
     pub fn threads_filter(&self) -> &str {
         let open = self.app.agent.server.as_ref();
-        open.map_or("", |open| &open.threads.text)
+        open.map_or("", |open| &open.threads.table.filter)
     }
 
     /// Returns the order of the threads, if it isn't the usual one.

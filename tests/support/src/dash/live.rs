@@ -52,7 +52,7 @@ impl Shown<'_> {
             let list = self.0.agent.server.as_ref()?;
             Some((
                 list.server.url.clone(),
-                list.thread_selection.selected.clone()?,
+                list.threads.table.selected()?.to_string(),
             ))
         };
         let (server, thread) = shown.or_else(listed)?;

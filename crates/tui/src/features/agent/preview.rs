@@ -36,9 +36,7 @@ impl PreviewRow {
     /// Returns the selected thread; `None` where the list has no details.
     pub fn selected(server: &Server, area: Area) -> Option<PreviewRow> {
         preview_area(server, area)?;
-        let row = server
-            .threads
-            .row(server.thread_selection.selected.as_ref()?)?;
+        let row = server.threads.row(server.threads.table.selected()?)?;
         let thread = ThreadRef {
             server: server.server.clone(),
             id: row.found.thread.thread_id.clone(),
@@ -77,10 +75,10 @@ impl DetailedRow for PreviewRow {
 /// Returns the area of the details with their frame, if the list has any.
 fn preview_area(server: &Server, area: Area) -> Option<Area> {
     let is_large = area.w >= MIN_SIZE.0 && area.h >= MIN_SIZE.1;
-    let has_rows = server.tab == Tab::Threads && !server.threads.shown().is_empty();
+    let has_rows = server.tab == Tab::Threads && !server.threads.table.is_empty();
     let least = (area.h / 3).clamp(LINES.0, LINES.1);
     // The rows that a short list leaves free, and an empty one below it. They have at most half of the page.
-    let rows = u16::try_from(server.threads.shown().len()).unwrap_or(u16::MAX);
+    let rows = u16::try_from(server.threads.table.ids().len()).unwrap_or(u16::MAX);
     let free = area.h.saturating_sub(rows.saturating_add(head(server) + 1));
     let h = free.clamp(least, least.max(area.h / 2));
     (is_large && has_rows).then(|| Area {

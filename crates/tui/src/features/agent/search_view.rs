@@ -20,7 +20,7 @@ pub(super) fn search_line(server: &Server) -> Option<Line> {
     if server.tab != Tab::Threads {
         return unread;
     }
-    if list.text.is_empty() && list.problem.is_none() {
+    if list.table.filter.is_empty() && list.problem.is_none() {
         return unread;
     }
     if let Some(problem) = &list.problem {
@@ -28,7 +28,7 @@ pub(super) fn search_line(server: &Server) -> Option<Line> {
         return Some(Line::bad("✗ ").with_plain(&problem));
     }
     let mut line = Line::new();
-    let found = count(list.shown().len());
+    let found = count(list.table.ids().len());
     line.push_strong(&format!("{found} found"));
     let (server, here) = list.sides();
     // The numbers come first, because a narrow pane cuts the end.
@@ -104,7 +104,7 @@ pub(super) fn nothing_found(cx: &Cx<'_>, list: &ThreadList) -> String {
     if list.problem.is_some() {
         return format!("No thread matches the last valid search.\n\n{clear}");
     }
-    let text = text::clean(&list.text).into_owned();
+    let text = text::clean(&list.table.filter).into_owned();
     if list.is_loading() {
         return format!(
             "Searching for “{text}”… Nothing found in {} so far.",

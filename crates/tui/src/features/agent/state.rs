@@ -4,10 +4,8 @@ use super::threads::{ListOrder, PAGE, ThreadList};
 use crate::session::loaded::Loaded;
 use crate::session::msg::{ServerRef, WantedStatus};
 use crate::session::row_details::RowDetails;
-use crate::widgets::selection::Selection;
+use crate::widgets::table::Table;
 use runtail_core::model::{Assistant, Run, Thread};
-use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 /// The list that the pane shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +28,6 @@ pub struct Server {
     /// The shown list.
     pub tab: Tab,
     pub threads: ThreadList,
-    /// The marked threads, for actions on several.
-    pub marked: BTreeSet<String>,
     pub assistants: Loaded<Vec<Assistant>>,
     /// The thread whose runs are listed.
     pub runs_of: Option<String>,
@@ -39,16 +35,12 @@ pub struct Server {
     pub runs: Loaded<Vec<Run>>,
     /// Runs to request.
     pub limit: usize,
-    /// The selected thread.
-    pub thread_selection: Selection,
     /// What was read of selected threads.
     pub details: RowDetails,
-    /// The selected assistant.
-    pub assistant_selection: Selection,
-    /// The selected run.
-    pub run_selection: Selection,
-    /// Only runs or assistants that contain this text are shown. Threads have a search.
-    pub filter: String,
+    /// The rows of the assistants.
+    pub assistant_table: Table,
+    /// The rows of the runs.
+    pub run_table: Table,
 }
 
 impl Server {
@@ -58,16 +50,13 @@ impl Server {
             server,
             tab: Tab::Threads,
             threads: ThreadList::new(order),
-            marked: BTreeSet::new(),
             assistants: Loaded::default(),
             runs_of: None,
             runs: Loaded::default(),
             limit: PAGE,
-            thread_selection: Selection::default(),
             details: RowDetails::default(),
-            assistant_selection: Selection::default(),
-            run_selection: Selection::default(),
-            filter: String::new(),
+            assistant_table: Table::default(),
+            run_table: Table::default(),
         }
     }
 
@@ -79,112 +68,73 @@ impl Server {
         })
     }
 
-    /// Toggles the mark of the selected thread.
-    pub fn toggle_mark(&mut self) {
-        if let Some(id) = self.thread_selection.selected.clone()
-            && !self.marked.remove(&id)
-        {
-            self.marked.insert(id);
-        }
-    }
-
-    /// Returns how many marked threads the search doesn't show.
-    pub fn hidden_marks(&self) -> usize {
-        let shown = self
-            .threads
-            .shown()
-            .iter()
-            .filter(|id| self.marked.contains(*id))
-            .count();
-        self.marked.len().saturating_sub(shown)
-    }
-
-    /// Marks all shown threads, or removes all marks if they are marked.
-    pub fn toggle_all_marks(&mut self) {
-        let shown = self.threads.shown();
-        match shown.iter().all(|id| self.marked.contains(id)) {
-            true => self.marked.clear(),
-            false => self.marked.extend(shown.iter().cloned()),
-        }
-    }
-
-    /// Shows another list and clears the filter, which belongs to one list.
+    /// Shows another list and clears the filter of the one before.
     pub fn show(&mut self, tab: Tab) {
         if self.tab != tab {
+            if self.tab != Tab::Threads {
+                self.table_mut().filter.clear();
+            }
             self.tab = tab;
-            self.filter.clear();
         }
-    }
-
-    fn matches_filter(&self, texts: &[&str]) -> bool {
-        let filter = self.filter.to_lowercase();
-        filter.is_empty() || texts.iter().any(|t| t.to_lowercase().contains(&filter))
     }
 
     /// Returns the assistants that match the filter.
     pub fn shown_assistants(&self) -> Vec<&Assistant> {
         let all = self.assistants.value.iter().flatten();
         all.filter(|a| {
-            self.matches_filter(&[
-                &a.assistant_id,
-                &a.graph_id,
-                a.name.as_deref().unwrap_or(""),
-            ])
+            let name = a.name.as_deref().unwrap_or_default();
+            let table = &self.assistant_table;
+            table.fits([a.assistant_id.as_str(), &a.graph_id, name])
         })
         .collect()
     }
 
     /// Returns the runs that match the filter.
     pub fn shown_runs(&self) -> Vec<&Run> {
-        self.runs
-            .value
-            .iter()
-            .flatten()
-            .filter(|r| self.matches_filter(&[&r.run_id, &r.status]))
+        let all = self.runs.value.iter().flatten();
+        all.filter(|r| self.run_table.fits([&r.run_id, &r.status]))
             .collect()
     }
 
-    /// Returns the ids of the shown rows.
-    pub fn shown_ids(&self) -> Cow<'_, [String]> {
+    /// Adjusts the shown list to its rows, and to the number of rows that fit on the screen.
+    pub fn lay_out(&mut self, height: usize) {
         match self.tab {
-            Tab::Threads => Cow::Borrowed(self.threads.shown()),
-            Tab::Assistants => self
-                .shown_assistants()
-                .iter()
-                .map(|a| a.assistant_id.clone())
-                .collect(),
-            Tab::Runs => self.shown_runs().iter().map(|r| r.run_id.clone()).collect(),
+            Tab::Threads => {}
+            Tab::Assistants => {
+                let shown = self.shown_assistants().into_iter();
+                let ids = shown.map(|a| a.assistant_id.clone()).collect();
+                self.assistant_table.set_ids(ids);
+            }
+            Tab::Runs => {
+                let shown = self.shown_runs().into_iter();
+                let ids = shown.map(|r| r.run_id.clone()).collect();
+                self.run_table.set_ids(ids);
+            }
+        }
+        self.table_mut().fit(height);
+    }
+
+    /// Returns the rows of the shown list.
+    pub fn table(&self) -> &Table {
+        match self.tab {
+            Tab::Threads => &self.threads.table,
+            Tab::Assistants => &self.assistant_table,
+            Tab::Runs => &self.run_table,
         }
     }
 
-    /// Changes the selection of the shown list, which has these ids.
-    pub fn pick(&mut self, change: impl FnOnce(&mut Selection, &[String])) {
-        let mut selection = std::mem::take(self.selection());
-        change(&mut selection, &self.shown_ids());
-        *self.selection() = selection;
-    }
-
-    /// Returns the selection of the shown list, to move it.
-    pub fn selection(&mut self) -> &mut Selection {
+    /// Returns the rows of the shown list, to change them.
+    pub fn table_mut(&mut self) -> &mut Table {
         match self.tab {
-            Tab::Threads => &mut self.thread_selection,
-            Tab::Assistants => &mut self.assistant_selection,
-            Tab::Runs => &mut self.run_selection,
-        }
-    }
-
-    /// Returns the selection of the shown list.
-    pub fn shown_selection(&self) -> &Selection {
-        match self.tab {
-            Tab::Threads => &self.thread_selection,
-            Tab::Assistants => &self.assistant_selection,
-            Tab::Runs => &self.run_selection,
+            Tab::Threads => &mut self.threads.table,
+            Tab::Assistants => &mut self.assistant_table,
+            Tab::Runs => &mut self.run_table,
         }
     }
 
     /// Returns the selected thread.
     pub fn thread(&self) -> Option<&Thread> {
-        self.threads.get(self.thread_selection.selected.as_ref()?)
+        self.threads.get(self.threads.table.selected()?)
     }
 
     /// Returns the assistant of a listed thread, by id or by graph.
@@ -201,17 +151,17 @@ impl Server {
 
     /// Returns the selected assistant.
     pub fn assistant(&self) -> Option<&Assistant> {
-        let id = self.assistant_selection.selected.as_ref()?;
+        let id = self.assistant_table.selected()?;
         self.assistants
             .value
             .iter()
             .flatten()
-            .find(|a| &a.assistant_id == id)
+            .find(|a| a.assistant_id == id)
     }
 
     /// Returns the selected run.
     pub fn run(&self) -> Option<&Run> {
-        let id = self.run_selection.selected.as_ref()?;
-        self.runs.value.iter().flatten().find(|r| &r.run_id == id)
+        let id = self.run_table.selected()?;
+        self.runs.value.iter().flatten().find(|r| r.run_id == id)
     }
 }

@@ -2,7 +2,8 @@
 
 use super::view;
 use crate::session::msg::{ThreadsRead, ThreadsWanted};
-use jiff::{SignedDuration, Timestamp};
+use crate::widgets::table::Table;
+use jiff::Timestamp;
 use runtail_api::{ApiError, FoundThread};
 use runtail_core::model::{
     Condition, SearchError, SearchRow, StatusRole, Term, Thread, ThreadFacts, ThreadRecords,
@@ -18,9 +19,6 @@ pub const PAGE: usize = 50;
 pub const NEXT_ROWS: usize = 500;
 /// Maximum number of threads in memory.
 pub const MAX_THREADS: usize = 20_000;
-
-/// How long the rows keep their places after a key.
-const ORDER_HOLD: SignedDuration = SignedDuration::from_secs(10);
 
 /// The order of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -107,9 +105,9 @@ pub struct ThreadList {
     rows: Vec<ListedThread>,
     /// The positions of the rows, by id.
     positions: HashMap<String, usize>,
-    /// The ids of the rows that match the search, in the shown order.
-    shown: Vec<String>,
-    /// Whether `shown` has to be computed again.
+    /// The rows that match the search, in the shown order. Its filter is the search as typed.
+    pub table: Table,
+    /// Whether the shown rows have to be computed again.
     is_changed: bool,
     /// The loaded statuses, each with the facts from the list at that time.
     statuses: HashMap<Arc<str>, (Arc<ThreadFacts>, ThreadStatus)>,
@@ -119,19 +117,11 @@ pub struct ThreadList {
     pub at: Option<Timestamp>,
     /// Why the newest request failed.
     pub error: Option<ApiError>,
-    /// The search as typed.
-    pub text: String,
     /// Why the typed search can't be parsed. The last valid one stays.
     pub problem: Option<SearchError>,
     search: Arc<ThreadSearch>,
     /// The order where the search sets none.
     order: ListOrder,
-    /// When the user last pressed a key.
-    key_at: Option<Timestamp>,
-    /// Whether the rows must be sorted at once, because the search or the order is another one.
-    is_reordered: bool,
-    /// Whether rows kept their places although another order is due.
-    is_order_due: bool,
     /// Whether the server has answered this search.
     pub is_answered: bool,
     /// Whether every thread that the server finds is loaded.
@@ -182,7 +172,8 @@ impl ThreadList {
     pub fn set_order(&mut self, order: ListOrder) {
         let before = self.sort();
         self.order = order;
-        (self.is_changed, self.is_reordered) = (true, true);
+        self.is_changed = true;
+        self.table.reorder();
         let sort = self.sort();
         if sort != before {
             self.rows
@@ -195,7 +186,7 @@ impl ThreadList {
     /// Notes a key: while the user is pressing keys, the rows keep their places. A key before there are rows is not about them.
     pub fn touch(&mut self, now: Timestamp) {
         if self.is_answered {
-            self.key_at = Some(now);
+            self.table.touch(now);
         }
     }
 
@@ -212,7 +203,7 @@ impl ThreadList {
 
     /// Applies a typed search. One that can't be parsed changes nothing.
     pub fn set_text(&mut self, text: &str) {
-        self.text = text.to_string();
+        self.table.filter = text.to_string();
         match ThreadSearch::parse(text) {
             Ok(search) => {
                 self.problem = None;
@@ -224,7 +215,9 @@ impl ThreadList {
                 let whole_id = search.whole_id() == self.search.whole_id();
                 self.search = Arc::new(search);
                 self.is_changed |= !is_same;
-                self.is_reordered |= !is_same;
+                if !is_same {
+                    self.table.reorder();
+                }
                 if !is_same_request || !whole_id {
                     self.ask_again();
                 }
@@ -271,7 +264,9 @@ impl ThreadList {
         if replaces_all {
             self.ignored.clear();
             self.unread = None;
-            self.is_reordered |= !self.is_answered;
+            if !self.is_answered {
+                self.table.reorder();
+            }
         }
         self.ignored.extend(page.ignored.iter().copied());
         self.unread = page.unread.sentence().or(self.unread.take());
@@ -359,10 +354,7 @@ impl ThreadList {
     /// Computes the shown rows again, if anything changed. With problems first, rows keep their places while the user is
     /// pressing keys, and new ones are added at the end; the order follows once no key was pressed for a while.
     pub fn refresh(&mut self, now: Timestamp) {
-        let is_at_work = self
-            .key_at
-            .is_some_and(|at| now.duration_since(at).abs() < ORDER_HOLD);
-        let is_due = self.is_order_due && !is_at_work;
+        let is_due = self.table.is_order_due(now);
         if !(std::mem::take(&mut self.is_changed)
             || is_due
             || self.search.terms().iter().any(is_about_age))
@@ -376,27 +368,15 @@ impl ThreadList {
             .filter(fits)
             .map(|row| row.found.thread.thread_id.clone());
         let mut shown: Vec<String> = ids.collect();
+        self.table.keep_order(now);
         if self.order() == ListOrder::Problems {
-            let stays = is_at_work && !self.is_reordered;
-            let before: HashMap<&str, usize> = match stays {
-                true => self
-                    .shown
-                    .iter()
-                    .enumerate()
-                    .map(|(n, id)| (id.as_str(), n))
-                    .collect(),
-                false => HashMap::new(),
-            };
+            let before = self.table.places();
             shown.sort_by_cached_key(|id| {
-                (
-                    before.get(id.as_str()).copied().unwrap_or(usize::MAX),
-                    self.rank_of(id),
-                )
+                let place = before.get(id.as_str()).copied();
+                (place.unwrap_or(usize::MAX), self.rank_of(id))
             });
-            self.is_order_due = stays;
         }
-        self.is_reordered = false;
-        self.shown = shown;
+        self.table.set_ids(shown);
     }
 
     fn fits(&self, row: &ListedThread, now: Timestamp) -> bool {
@@ -440,21 +420,24 @@ impl ThreadList {
     }
 
     /// Requests more rows if the selected one is near the end of the loaded rows, or if a part of the search is checked here.
-    pub fn want(&mut self, at: usize, top: usize, height: usize) {
+    pub fn want(&mut self) {
+        let window = self.table.visible();
         self.top = match self.order() {
-            ListOrder::Server(_) => top,
+            ListOrder::Server(_) => window.start,
             // The rows on the screen may be from several pages. The first page is read anyway.
             ListOrder::Problems => {
-                let visible = self.shown.iter().skip(top).take(height);
+                let visible = self.table.ids().get(window).unwrap_or_default();
                 visible
+                    .iter()
                     .filter_map(|id| self.position(id))
                     .filter(|at| *at >= PAGE)
                     .min()
                     .unwrap_or(0)
             }
         };
+        let (shown, height) = (self.table.ids().len(), self.table.height());
         // A term that is checked here may match on any page, and an action on all matches must not miss the rest.
-        let is_needed = at + 2 * height >= self.shown.len() || self.is_checked_here();
+        let is_needed = self.table.cursor() + 2 * height >= shown || self.is_checked_here();
         if is_needed && !self.is_ended() && self.is_answered && self.read >= self.wanted {
             self.wanted = self.read + NEXT_ROWS;
         }
@@ -476,11 +459,6 @@ impl ThreadList {
     /// Returns whether rows are being loaded.
     pub fn is_loading(&self) -> bool {
         self.error.is_none() && (!self.is_answered || (!self.is_ended() && self.read < self.wanted))
-    }
-
-    /// Returns the ids of the rows that match.
-    pub fn shown(&self) -> &[String] {
-        &self.shown
     }
 
     /// Returns the number of loaded rows.
@@ -565,7 +543,7 @@ impl ThreadList {
         self.statuses.insert(thread, (facts, status));
         // A word of the search may match the status.
         if let (Some(row), Some(at)) = (self.row(&id), self.at) {
-            let was_shown = self.shown.iter().any(|shown| **shown == *id);
+            let was_shown = self.table.ids().iter().any(|shown| **shown == *id);
             self.is_changed |= self.fits(row, at) != was_shown || self.rank_of(&id) != rank_before;
         }
     }

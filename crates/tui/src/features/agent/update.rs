@@ -15,6 +15,7 @@ use crate::session::run::{Origin, Warning, Where, act_on_thread};
 use crate::session::{Component, Cx, Requests, Route};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
+use crate::widgets::table::Table;
 use runtail_api::{ApiError, BulkAction, MAX_BULK, ThreadIntent, ThreadLabel};
 use runtail_core::model::{Assistant, ThreadStatus};
 use std::collections::HashMap;
@@ -56,7 +57,7 @@ impl Agent {
         let mut opened = Server::new(server.clone(), self.order);
         self.marked.retain(|side| match side {
             SideRef::Thread(thread, None) if thread.server == server => {
-                opened.marked.insert(thread.id.clone());
+                opened.threads.table.marked.insert(thread.id.clone());
                 false
             }
             _ => true,
@@ -77,7 +78,7 @@ impl Agent {
     /// Returns whether a listed row is marked.
     pub(super) fn is_marked(&self, server: &Server, id: &str) -> bool {
         match server.tab {
-            Tab::Threads => server.marked.contains(id),
+            Tab::Threads => server.threads.table.marked.contains(id),
             Tab::Runs => self.marked.iter().any(|side| match side {
                 SideRef::Thread(thread, Some(run)) => thread.server == server.server && run == id,
                 _ => false,
@@ -98,7 +99,8 @@ impl Agent {
                 None,
             )
         };
-        self.marked.extend(server.marked.iter().map(of));
+        self.marked
+            .extend(server.threads.table.marked.iter().map(of));
         self.marked
             .drain(..self.marked.len().saturating_sub(MAX_MARKED));
     }
@@ -106,7 +108,7 @@ impl Agent {
     /// Returns everything that is marked, as sides of a comparison.
     pub fn marked_sides(&self) -> Vec<SideRef> {
         let threads = self.server.iter().flat_map(|server| {
-            server.marked.iter().map(|id| {
+            server.threads.table.marked.iter().map(|id| {
                 SideRef::Thread(
                     ThreadRef {
                         server: server.server.clone(),
@@ -132,11 +134,8 @@ impl Agent {
     /// Returns the selected thread, and the selected run if runs are listed; otherwise a notice.
     fn selected_thread(server: &Server) -> Result<(ThreadRef, Option<String>), Requests> {
         let (thread, run) = match server.tab {
-            Tab::Threads => (server.thread_selection.selected.clone(), None),
-            Tab::Runs => (
-                server.runs_of.clone(),
-                server.run_selection.selected.clone(),
-            ),
+            Tab::Threads => (server.threads.table.selected(), None),
+            Tab::Runs => (server.runs_of.as_deref(), server.run_table.selected()),
             Tab::Assistants => {
                 return Err(Requests::info(
                     "This key works on threads. Press 1 to show them.",
@@ -149,9 +148,9 @@ impl Agent {
         Ok((
             ThreadRef {
                 server: server.server.clone(),
-                id,
+                id: id.to_string(),
             },
-            run,
+            run.map(str::to_string),
         ))
     }
 
@@ -159,9 +158,7 @@ impl Agent {
     pub fn fill(&self, cx: &Cx<'_>, subscriptions: &mut [Subscription]) {
         for sub in subscriptions {
             match &sub.key {
-                SubscriptionId::ThreadStatuses(_) => {
-                    sub.params.statuses = self.wanted_statuses(cx.area)
-                }
+                SubscriptionId::ThreadStatuses(_) => sub.params.statuses = self.wanted_statuses(),
                 SubscriptionId::Threads(_) => {
                     sub.params.threads = self
                         .server
@@ -176,38 +173,23 @@ impl Agent {
     }
 
     /// The threads whose rows are on the screen.
-    fn wanted_statuses(&self, area: Area) -> Arc<[WantedStatus]> {
+    fn wanted_statuses(&self) -> Arc<[WantedStatus]> {
         let Some(server) = &self.server else {
             return Arc::default();
         };
-        let shown = server.threads.shown();
-        let window = server
-            .thread_selection
-            .window(shown.len(), height(server, area));
-        window
-            .into_iter()
-            .filter_map(|row| server.wanted_status(shown.get(row)?))
+        let table = &server.threads.table;
+        let visible = table.ids().get(table.visible()).unwrap_or_default();
+        visible
+            .iter()
+            .filter_map(|id| server.wanted_status(id))
             .collect()
     }
 }
 
 /// Returns the selected thread or run as a side of a comparison.
 fn selected_side(server: &Server) -> Option<SideRef> {
-    let (thread, run) = match server.tab {
-        Tab::Threads => (server.thread_selection.selected.clone()?, None),
-        Tab::Runs => (
-            server.runs_of.clone()?,
-            Some(server.run_selection.selected.clone()?),
-        ),
-        Tab::Assistants => return None,
-    };
-    Some(SideRef::Thread(
-        ThreadRef {
-            server: server.server.clone(),
-            id: thread,
-        },
-        run,
-    ))
+    let (thread, run) = Agent::selected_thread(server).ok()?;
+    (server.tab == Tab::Threads || run.is_some()).then_some(SideRef::Thread(thread, run))
 }
 
 /// Marks a run for a comparison, or removes its mark. A third mark replaces the first.
@@ -262,17 +244,17 @@ fn act_on_marked(server: &Server, action: Action) -> Requests {
         Action::Delete => BulkAction::Delete,
         _ => BulkAction::Retry(None),
     };
-    if server.marked.len() > MAX_BULK {
-        let count = server.marked.len();
+    let marked = &server.threads.table.marked;
+    if marked.len() > MAX_BULK {
+        let count = marked.len();
         return Requests::error(format!(
             "{count} threads are marked; at most {MAX_BULK} at once. Nothing was sent."
         ));
     }
     // In the order of the list; marked threads that are not listed by now come last.
-    let shown = server.threads.shown().iter().enumerate();
+    let shown = server.threads.table.ids().iter().enumerate();
     let places: HashMap<&str, usize> = shown.map(|(at, id)| (id.as_str(), at)).collect();
-    let (mut listed, rest): (Vec<&String>, Vec<&String>) = server
-        .marked
+    let (mut listed, rest): (Vec<&String>, Vec<&String>) = marked
         .iter()
         .partition(|id| server.threads.position(id).is_some());
     listed.sort_by_key(|id| places.get(id.as_str()).copied().unwrap_or(usize::MAX));
@@ -283,7 +265,7 @@ fn act_on_marked(server: &Server, action: Action) -> Requests {
     };
     let threads = listed.into_iter().chain(rest).map(titled).collect();
     let mut out: Requests = Route::Bulk(server.server.clone(), action, threads).into();
-    match server.hidden_marks() {
+    match server.threads.table.hidden_marks() {
         0 => {}
         1 => out.notify(
             false,
@@ -317,29 +299,24 @@ fn star(server: &Server) -> Requests {
 
 /// Opens the selected row.
 fn open(server: &Server) -> Requests {
-    let target = match server.tab {
-        Tab::Threads => server
-            .thread_selection
-            .selected
-            .clone()
-            .map(|thread| StreamTarget::Tail { thread }),
-        Tab::Runs => server
-            .runs_of
-            .clone()
-            .zip(server.run_selection.selected.clone())
-            .map(|(thread, run)| StreamTarget::Join { thread, run }),
-        Tab::Assistants => return compose(server),
+    if server.tab == Tab::Assistants {
+        return compose(server);
+    }
+    let target = match selected_side(server) {
+        Some(SideRef::Thread(ThreadRef { id: thread, .. }, run)) => match run {
+            Some(run) => StreamTarget::Join { thread, run },
+            None => StreamTarget::Tail { thread },
+        },
+        _ => return Requests::none(),
     };
-    target
-        .map(|target| Route::Stream(target).into())
-        .unwrap_or_default()
+    Route::Stream(target).into()
 }
 
 /// Composes a run for the selected row.
 fn compose(server: &Server) -> Requests {
     let from = match server.tab {
         Tab::Assistants => Origin {
-            assistant: server.assistant_selection.selected.clone(),
+            assistant: server.assistant_table.selected().map(str::to_string),
             ..Origin::default()
         },
         // The selection alone is not a choice of the thread, so a new thread is the default.
@@ -413,34 +390,16 @@ fn show_graph(server: &Server) -> Requests {
 }
 
 fn describe(server: &Server) -> Requests {
-    match server.tab {
-        Tab::Threads => {
-            let id = server.thread_selection.selected.clone();
-            id.map(|id| Route::Record(Described::Thread(server.server.clone(), id)).into())
-                .unwrap_or_default()
-        }
-        Tab::Assistants => {
-            let shown = |a| {
-                Requests::inspect(
-                    format!(
-                        "assistant {}",
-                        server.assistant().map_or("", |a| &a.graph_id)
-                    ),
-                    a,
-                )
-            };
-            server.assistant().map(shown).unwrap_or_default()
-        }
-        Tab::Runs => {
-            let of = server
-                .runs_of
-                .clone()
-                .zip(server.run_selection.selected.clone());
-            of.map(|(thread, run)| {
-                Route::Record(Described::Run(server.server.clone(), thread, run)).into()
-            })
-            .unwrap_or_default()
-        }
+    if let Some(assistant) = server.assistant().filter(|_| server.tab == Tab::Assistants) {
+        return Requests::inspect(format!("assistant {}", assistant.graph_id), assistant);
+    }
+    match selected_side(server) {
+        Some(SideRef::Thread(thread, run)) => Route::Record(match run {
+            Some(run) => Described::Run(thread.server, thread.id, run),
+            None => Described::Thread(thread.server, thread.id),
+        })
+        .into(),
+        _ => Requests::none(),
     }
 }
 
@@ -449,13 +408,15 @@ impl Component for Agent {
         Context::Server
     }
 
-    fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
+    fn action(&mut self, _cx: &Cx<'_>, action: Action) -> Requests {
         use Action::*;
         let Some(server) = &mut self.server else {
             return Requests::none();
         };
         match (action, server.tab) {
-            (CancelRun | Delete | Again, Tab::Threads) if !server.marked.is_empty() => {
+            (CancelRun | Delete | Again, Tab::Threads)
+                if !server.threads.table.marked.is_empty() =>
+            {
                 return act_on_marked(server, action);
             }
             (Again, _) => {
@@ -467,14 +428,13 @@ impl Component for Agent {
                 };
             }
             (Mark, Tab::Threads) => {
-                server.toggle_mark();
-                let height = height(server, cx.area);
-                server.pick(|selection, ids| selection.step(ids, height, 1));
+                server.threads.table.toggle_mark();
+                server.threads.table.step(1);
             }
             (MarkAll, Tab::Threads) => {
-                server.toggle_all_marks();
-                if !server.marked.is_empty() && !server.threads.is_ended() {
-                    let count = server.marked.len();
+                server.threads.table.toggle_all_marks();
+                let count = server.threads.table.marked.len();
+                if count > 0 && !server.threads.is_ended() {
                     return Requests::info(format!(
                         "{count} marked. More threads may match; they are not loaded yet."
                     ));
@@ -504,8 +464,8 @@ impl Component for Agent {
             }
             // Assistants have no marks, and Space turns their pages.
             (Mark, Tab::Assistants) => {
-                let height = height(server, cx.area);
-                server.pick(|selection, ids| selection.step(ids, height, height as isize));
+                let table = server.table_mut();
+                table.step(table.height() as isize);
             }
             (Compare, Tab::Assistants) => {
                 return Requests::info("Threads and runs can be compared.");
@@ -523,9 +483,9 @@ impl Component for Agent {
             (Threads, _) => server.show(Tab::Threads),
             (Assistants, _) => server.show(Tab::Assistants),
             (Runs, Tab::Threads) => {
-                if let Some(id) = server.thread_selection.selected.clone() {
+                if let Some(id) = server.threads.table.selected().map(str::to_string) {
                     if server.runs_of.as_ref() != Some(&id) {
-                        server.run_selection.restart();
+                        server.run_table.restart();
                     }
                     server.runs_of = Some(id);
                     server.runs = Default::default();
@@ -543,31 +503,20 @@ impl Component for Agent {
         Requests::none()
     }
 
-    fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
-        if let Some(server) = &mut self.server {
-            let height = height(server, cx.area);
-            server.pick(|selection, ids| selection.step(ids, height, lines));
-        }
+    fn table(&self) -> Option<&Table> {
+        Some(self.server.as_ref()?.table())
     }
 
-    fn click(&mut self, cx: &Cx<'_>, _x: u16, y: u16) -> Requests {
-        let Some(server) = &mut self.server else {
-            return Requests::none();
-        };
-        if let Some(row) = y
-            .checked_sub(view::head(server))
-            .filter(|row| usize::from(*row) < height(server, cx.area))
-        {
-            let height = height(server, cx.area);
-            server.pick(|selection, ids| {
-                selection.select(ids, height, selection.top() + usize::from(row))
-            });
+    fn table_mut(&mut self) -> Option<&mut Table> {
+        Some(self.server.as_mut()?.table_mut())
+    }
+
+    fn click(&mut self, _cx: &Cx<'_>, _x: u16, y: u16) -> Requests {
+        if let Some(server) = &mut self.server {
+            let head = view::head(server);
+            server.table_mut().click(y.checked_sub(head));
         }
         Requests::none()
-    }
-
-    fn selected_id(&self) -> Option<&str> {
-        self.server.as_ref()?.shown_selection().selected.as_deref()
     }
 
     fn copied(&mut self) -> Option<String> {
@@ -576,39 +525,31 @@ impl Component for Agent {
 
     fn back(&mut self, _quit: bool) -> Option<Requests> {
         let server = self.server.as_mut()?;
-        if !view::filter_of(server).is_empty() {
-            match server.tab {
-                Tab::Threads => server.threads.set_text(""),
-                Tab::Runs | Tab::Assistants => server.filter.clear(),
-            }
+        if server.tab == Tab::Threads && !server.threads.table.filter.is_empty() {
+            server.threads.set_text("");
             return Some(Requests::none());
         }
-        if server.tab == Tab::Threads && !(server.marked.is_empty() && self.marked.is_empty()) {
-            server.marked.clear();
-            self.marked.clear();
-            return Some(Requests::none());
-        }
-        (server.tab != Tab::Threads).then(|| {
+        let mut is_changed = server.table_mut().clear();
+        if server.tab == Tab::Threads {
+            is_changed |= !std::mem::take(&mut self.marked).is_empty();
+        } else if !is_changed {
             server.show(Tab::Threads);
-            Requests::none()
-        })
-    }
-
-    fn filter(&self) -> Option<&str> {
-        self.server.as_ref().map(view::filter_of)
+            is_changed = true;
+        }
+        is_changed.then(Requests::none)
     }
 
     fn set_filter(&mut self, text: &str) {
         match &mut self.server {
             Some(server) if server.tab == Tab::Threads => server.threads.set_text(text),
-            Some(server) => server.filter = text.to_string(),
+            Some(server) => server.table_mut().filter = text.to_string(),
             None => {}
         }
     }
 
     fn hints(&self) -> Option<&'static [&'static str]> {
         let server = self.server.as_ref()?;
-        if server.shown_ids().is_empty() {
+        if server.table().is_empty() {
             return Some(match server.tab {
                 Tab::Threads => &[
                     "server.new_run",
@@ -655,7 +596,7 @@ impl Component for Agent {
                 "app.command",
                 "app.help",
             ]),
-            Tab::Threads if !server.marked.is_empty() => Some(&[
+            Tab::Threads if !server.threads.table.marked.is_empty() => Some(&[
                 "server.mark",
                 "server.compare",
                 "server.cancel",
@@ -676,18 +617,15 @@ impl Component for Agent {
         server.threads.set_stuck(cx.lookup.stuck(&server.server));
         server.threads.refresh(cx.session.now);
         let height = height(server, cx.area);
-        server.pick(|selection, ids| selection.clamp(ids, height));
-        let at = server.selection().cursor();
+        server.lay_out(height);
         server
             .details
-            .select(server.thread_selection.selected.as_deref(), cx.session.now);
+            .select(server.threads.table.selected(), cx.session.now);
         // Near the end of the list, request more rows if there may be more.
         match server.tab {
-            Tab::Threads => server
-                .threads
-                .want(at, server.thread_selection.top(), height),
+            Tab::Threads => server.threads.want(),
             Tab::Runs => {
-                let count = server.shown_runs().len();
+                let (count, at) = (server.run_table.ids().len(), server.run_table.cursor());
                 if count >= server.limit && at + 5 >= count && server.limit < MAX_RUNS {
                     server.limit += PAGE;
                 }

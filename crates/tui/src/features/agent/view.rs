@@ -7,15 +7,16 @@ use super::threads::ListOrder;
 use super::{Agent, listed_status};
 use crate::session::Cx;
 use crate::session::profile::{breadcrumb, server_software};
-use crate::widgets::area::{Area, below};
+use crate::widgets::area::below;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::markdown::plain_line;
 use crate::widgets::status::{STUCK, tones};
+use crate::widgets::table::{RowStyle, TableRow};
 use jiff::Timestamp;
 use runtail_api::{FoundThread, ServerKind};
 use runtail_core::model::{
-    KnownRevisions, Run, StatusRole, Thread, ThreadStatus, stopped_in_words, summary_of,
+    Assistant, KnownRevisions, Run, StatusRole, Thread, ThreadStatus, stopped_in_words, summary_of,
 };
 use runtail_core::text;
 use serde_json::Value;
@@ -67,7 +68,7 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
         Tab::Assistants => &server.assistants.error,
         Tab::Runs => &server.runs.error,
     };
-    let ids = server.shown_ids();
+    let ids = server.table().ids();
     let mut tab_line = tabs(server);
     if let Some(error) = error.as_ref().filter(|_| !ids.is_empty()) {
         tab_line = tab_line
@@ -103,27 +104,19 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
         };
         return canvas.words(rows, tone, &words);
     }
-    let selection = server.shown_selection();
-    let window = selection.window(ids.len(), rows.h as usize);
-    let shown: Vec<&str> = window
-        .iter()
-        .filter_map(|at| ids.get(*at).map(String::as_str))
-        .collect();
-    let (headers, lines) = table(cx, server, rows.w.saturating_sub(4) as usize, &shown);
+    let shown = ids.get(server.table().visible()).unwrap_or_default();
+    let (headers, lines) = table(cx, server, rows.w.saturating_sub(4) as usize, shown);
     canvas.line(area.x + 3, rows.y - 1, area.w.saturating_sub(4), &headers);
-    for (i, (number, line)) in window.into_iter().zip(lines).enumerate() {
-        let y = rows.y + i as u16;
-        canvas.line(rows.x + 3, y, rows.w.saturating_sub(4), &line);
-        if ids
-            .get(number)
-            .is_some_and(|id| agent.is_marked(server, id))
-        {
-            canvas.foreign(rows.x + 2, y, 1, "+", Tone::Accent);
-        }
-        if selection.selected.as_ref() == ids.get(number) {
-            canvas.select_all(Area { h: 1, ..rows }, y, focused);
-        }
-    }
+    let mut lines = lines.into_iter();
+    let style = RowStyle {
+        is_focused: focused,
+        ..RowStyle::default()
+    };
+    server.table().draw(canvas, rows, style, |at| {
+        let mark = agent.is_marked(server, ids.get(at)?).then_some("+");
+        let line = lines.next()?;
+        Some(TableRow { mark, line })
+    });
     preview::draw(server, cx, canvas);
 }
 
@@ -150,8 +143,9 @@ fn tabs(server: &Server) -> Line {
         );
     }
     if server.tab == Tab::Threads {
-        if !server.marked.is_empty() {
-            let hidden = server.hidden_marks();
+        let marked = &server.threads.table.marked;
+        if !marked.is_empty() {
+            let hidden = server.threads.table.hidden_marks();
             let hidden = if hidden > 0 {
                 format!(", {} not in this list", text::count(hidden as u64))
             } else {
@@ -159,7 +153,7 @@ fn tabs(server: &Server) -> Line {
             };
             line.push_accent(&format!(
                 "{} marked{hidden}   ",
-                text::count(server.marked.len() as u64)
+                text::count(marked.len() as u64)
             ));
         }
         match server.threads.order() {
@@ -174,34 +168,19 @@ fn tabs(server: &Server) -> Line {
             ListOrder::Problems => {}
         }
     }
-    if !filter_of(server).is_empty() {
-        line.push_accent(&format!("/{}", filter_of(server)));
+    if !server.table().filter.is_empty() {
+        line.push_accent(&format!("/{}", server.table().filter));
     }
     line
 }
 
-/// Returns the text that limits the shown list.
-pub(super) fn filter_of(server: &Server) -> &str {
-    if server.tab == Tab::Threads {
-        &server.threads.text
-    } else {
-        &server.filter
-    }
-}
-
 fn empty_state(cx: &Cx<'_>, server: &Server) -> (Tone, String) {
     let new_run = cx.session.key("server.new_run");
-    if server.tab == Tab::Threads && !server.threads.text.is_empty() {
+    if server.tab == Tab::Threads && !server.threads.table.filter.is_empty() {
         return (Tone::Plain, nothing_found(cx, &server.threads));
     }
-    if !server.filter.is_empty() {
-        return (
-            Tone::Plain,
-            format!(
-                "No match for “{}”.\n\nPress Esc to clear the filter.",
-                server.filter
-            ),
-        );
+    if let Some(text) = server.table().no_match() {
+        return text;
     }
     match (
         server.tab,
@@ -240,141 +219,93 @@ pub(super) fn ago(at: Option<Timestamp>, now: Timestamp) -> String {
 }
 
 /// Returns the column headers, and a line for each of these rows.
-fn table(cx: &Cx<'_>, server: &Server, width: usize, ids: &[&str]) -> (Line, Vec<Line>) {
-    let is_shown = |id: &str| ids.contains(&id);
-    let mut lines = Vec::new();
-    let headers = match server.tab {
+fn table(cx: &Cx<'_>, server: &Server, width: usize, ids: &[String]) -> (Line, Vec<Line>) {
+    match server.tab {
         Tab::Threads => {
-            for found in ids
-                .iter()
-                .filter_map(|id| Some(&server.threads.row(id)?.found))
-            {
-                let thread = &found.thread;
-                let status = listed_status(cx, server, &thread.thread_id);
-                let columns = ThreadColumns::new(width);
-                let mut line =
-                    Line::dim(&format!("{:>4}  ", ago(thread.updated_at, cx.session.now)));
-                let stuck = server.threads.stuck(&thread.thread_id, &status);
-                let cell = match stuck {
-                    Some(_) => cell(STUCK, (StatusRole::Unknown.glyph(), STUCK_WORD)),
-                    None => state(status.role(), list_word(&status)),
-                };
-                line.left.extend(cell.left);
-                line.push_plain(" ");
-                let is_selected =
-                    server.thread_selection.selected.as_deref() == Some(&*thread.thread_id);
-                line.push(
-                    if is_selected {
-                        Tone::Strong
-                    } else {
-                        Tone::Plain
-                    },
-                    &columns.thread(thread),
-                );
-                line.push_accent(if thread.is_starred() { "* " } else { "  " });
-                let mut room = width.saturating_sub(line.width() + columns.person);
-                if let Some(name) = thread.name() {
-                    let name = format!("{}  ", text::seen(name, room.saturating_sub(2).min(40)));
-                    room = room.saturating_sub(text::width(&name));
-                    line.push_strong(&name);
-                }
-                let (tone, notes) = about(found, &status, stuck);
-                line.push(tone, &text::fit(&notes, room));
-                if columns.person > 0 {
-                    line = line.right(Tone::Dim, &columns.person(thread));
-                }
-                lines.push(line);
-            }
-            return (ThreadColumns::new(width).head(), lines);
+            let columns = ThreadColumns::new(width);
+            let rows = ids.iter().filter_map(|id| server.threads.row(id));
+            let lines = rows.map(|row| columns.line(cx, server, width, &row.found));
+            (columns.head(), lines.collect())
         }
-        Tab::Runs => {
-            let thread = server
-                .runs_of
-                .as_deref()
-                .map(|thread| listed_status(cx, server, thread))
-                .unwrap_or_default();
-            let newest = server
-                .runs
-                .value
-                .iter()
-                .flatten()
-                .next()
-                .map(|run| &run.run_id);
-            let revisions = cx.lookup.revisions(&server.server);
-            let mut has_bound = false;
-            for run in server
-                .shown_runs()
-                .into_iter()
-                .filter(|run| is_shown(&run.run_id))
-            {
-                let (role, word) = run_state(
-                    run,
-                    if newest == Some(&run.run_id) {
-                        &thread
-                    } else {
-                        &ThreadStatus::Loading
-                    },
-                );
-                let mut line = state(role, &word);
-                line.push_plain(&format!("{:<14} ", text::short_id(&run.run_id)));
-                line.push_dim(&format!("{:>5}  ", ago(run.created_at, cx.session.now)));
-                let took = took(
-                    run,
-                    server.runs.value.as_deref().unwrap_or_default(),
-                    cx.session.now,
-                );
-                has_bound |= took.as_ref().is_some_and(|took| took.starts_with('≤'));
-                line.push_dim(&format!("{:>9}  ", took.unwrap_or_default()));
-                line.push_accent(&assistant_name(server, &run.assistant_id));
-                if let Some(words) = revisions
-                    .as_ref()
-                    .and_then(|known| run_revision(run, known))
-                {
-                    line.push_dim(&format!("  {words}"));
-                }
-                lines.push(line);
-            }
-            let head = format!(
-                "{:<STATE$} {:<14} {:>5}  {:>9}  {}",
-                "STATUS", "RUN", "AGE", "TOOK", "ASSISTANT"
-            );
-            let meaning = if width < WIDE {
-                "≤ incl. queue"
-            } else {
-                "≤ may include time in the queue"
-            };
-            return (
-                Line::dim(&head).right(Tone::Dim, if has_bound { meaning } else { "" }),
-                lines,
-            );
-        }
+        Tab::Runs => runs(cx, server, width, ids),
         Tab::Assistants => {
-            for assistant in server
-                .shown_assistants()
-                .into_iter()
-                .filter(|one| is_shown(&one.assistant_id))
-            {
-                let name = assistant.name.as_deref().unwrap_or(&assistant.graph_id);
-                let mut line = Line::plain(&format!("{:<24} ", text::fit(&text::clean(name), 24)));
-                line.push_accent(&format!(
-                    "{:<18} ",
-                    text::fit(&text::clean(&assistant.graph_id), 18)
-                ));
-                line.push_dim(&format!("{:<14} ", text::short_id(&assistant.assistant_id)));
-                line.push_dim(&format!(
-                    "{:>3}  ",
-                    assistant.version.map(|v| v.to_string()).unwrap_or_default()
-                ));
-                line.push_dim(assistant.description.as_deref().unwrap_or(""));
-                lines.push(line);
-            }
-            format!(
+            let head = format!(
                 "{:<24} {:<18} {:<14} {:>3}  {}",
                 "NAME", "GRAPH", "ID", "VER", "DESCRIPTION"
-            )
+            );
+            let shown = server.shown_assistants().into_iter();
+            let lines = shown
+                .filter(|one| ids.contains(&one.assistant_id))
+                .map(assistant_line);
+            (Line::dim(&head), lines.collect())
         }
+    }
+}
+
+fn assistant_line(assistant: &Assistant) -> Line {
+    let name = assistant.name.as_deref().unwrap_or(&assistant.graph_id);
+    let mut line = Line::plain(&format!("{:<24} ", text::fit(&text::clean(name), 24)));
+    line.push_accent(&format!(
+        "{:<18} ",
+        text::fit(&text::clean(&assistant.graph_id), 18)
+    ));
+    line.push_dim(&format!("{:<14} ", text::short_id(&assistant.assistant_id)));
+    line.push_dim(&format!(
+        "{:>3}  ",
+        assistant.version.map(|v| v.to_string()).unwrap_or_default()
+    ));
+    line.push_dim(assistant.description.as_deref().unwrap_or(""));
+    line
+}
+
+/// Returns the column headers of the runs, and a line for each of these.
+fn runs(cx: &Cx<'_>, server: &Server, width: usize, ids: &[String]) -> (Line, Vec<Line>) {
+    let all = server.runs.value.as_deref().unwrap_or_default();
+    let thread = server
+        .runs_of
+        .as_deref()
+        .map(|thread| listed_status(cx, server, thread))
+        .unwrap_or_default();
+    let newest = all.first().map(|run| &run.run_id);
+    let revisions = cx.lookup.revisions(&server.server);
+    let (mut lines, mut has_bound) = (Vec::new(), false);
+    for run in server.shown_runs() {
+        if !ids.contains(&run.run_id) {
+            continue;
+        }
+        let (role, word) = run_state(
+            run,
+            if newest == Some(&run.run_id) {
+                &thread
+            } else {
+                &ThreadStatus::Loading
+            },
+        );
+        let mut line = state(role, &word);
+        line.push_plain(&format!("{:<14} ", text::short_id(&run.run_id)));
+        line.push_dim(&format!("{:>5}  ", ago(run.created_at, cx.session.now)));
+        let took = took(run, all, cx.session.now);
+        has_bound |= took.as_ref().is_some_and(|took| took.starts_with('≤'));
+        line.push_dim(&format!("{:>9}  ", took.unwrap_or_default()));
+        line.push_accent(&assistant_name(server, &run.assistant_id));
+        let revision = revisions
+            .as_ref()
+            .and_then(|known| run_revision(run, known));
+        if let Some(words) = revision {
+            line.push_dim(&format!("  {words}"));
+        }
+        lines.push(line);
+    }
+    let head = format!(
+        "{:<STATE$} {:<14} {:>5}  {:>9}  {}",
+        "STATUS", "RUN", "AGE", "TOOK", "ASSISTANT"
+    );
+    let meaning = match has_bound {
+        false => "",
+        true if width < WIDE => "≤ incl. queue",
+        true => "≤ may include time in the queue",
     };
-    (Line::dim(&headers), lines)
+    (Line::dim(&head).right(Tone::Dim, meaning), lines)
 }
 
 /// Width from which the person that a thread belongs to is shown.
@@ -416,6 +347,40 @@ impl ThreadColumns {
             line.right(Tone::Dim, &format!("{:<1$}", "FOR", self.person - 2))
         } else {
             line
+        }
+    }
+
+    /// Returns the row of a thread.
+    fn line(&self, cx: &Cx<'_>, server: &Server, width: usize, found: &FoundThread) -> Line {
+        let thread = &found.thread;
+        let status = listed_status(cx, server, &thread.thread_id);
+        let stuck = server.threads.stuck(&thread.thread_id, &status);
+        let mut line = Line::dim(&format!("{:>4}  ", ago(thread.updated_at, cx.session.now)));
+        let of_state = match stuck {
+            Some(_) => cell(STUCK, (StatusRole::Unknown.glyph(), STUCK_WORD)),
+            None => state(status.role(), list_word(&status)),
+        };
+        line.left.extend(of_state.left);
+        line.push_plain(" ");
+        let is_selected = server.table().selected() == Some(&*thread.thread_id);
+        let of_thread = if is_selected {
+            Tone::Strong
+        } else {
+            Tone::Plain
+        };
+        line.push(of_thread, &self.thread(thread));
+        line.push_accent(if thread.is_starred() { "* " } else { "  " });
+        let mut room = width.saturating_sub(line.width() + self.person);
+        if let Some(name) = thread.name() {
+            let name = format!("{}  ", text::seen(name, room.saturating_sub(2).min(40)));
+            room = room.saturating_sub(text::width(&name));
+            line.push_strong(&name);
+        }
+        let (tone, notes) = about(found, &status, stuck);
+        line.push(tone, &text::fit(&notes, room));
+        match self.person {
+            0 => line,
+            _ => line.right(Tone::Dim, &self.person(thread)),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::session::msg::Effect;
 use crate::session::{Component, Cx, GUTTER, Page, Requests, Route};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
-use crate::widgets::selection::Selection;
+use crate::widgets::table::Table;
 use runtail_api::{Outcome, SentRequest};
 use runtail_core::text;
 
@@ -16,21 +16,14 @@ use runtail_core::text;
 pub struct JournalView {
     /// The entries, newest first; `None` while they are loaded.
     pub entries: Option<Vec<SentRequest>>,
-    /// The selected entry.
-    pub selection: Selection,
+    /// The rows by their numbers from the oldest, which new entries do not change.
+    pub(super) table: Table,
 }
 
 impl JournalView {
-    /// Returns the ids of the rows: their numbers from the oldest, which new entries do not change.
-    pub fn ids(&self) -> Vec<String> {
-        let count = self.entries.as_ref().map_or(0, Vec::len);
-        (0..count).rev().map(|n| n.to_string()).collect()
-    }
-
     /// Returns the selected entry.
-    pub fn selected(&self) -> Option<&SentRequest> {
-        let at = self.selection.at(&self.ids())?;
-        self.entries.as_ref()?.get(at)
+    fn selected(&self) -> Option<&SentRequest> {
+        self.entries.as_ref()?.get(self.table.cursor())
     }
 }
 
@@ -104,18 +97,18 @@ impl Component for JournalView {
         !matches!(action, Action::Open | Action::Right | Action::Curl) || self.selected().is_some()
     }
 
-    fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
-        let ids = self.ids();
-        self.selection.step(&ids, cx.area.h.into(), lines);
+    fn table(&self) -> Option<&Table> {
+        Some(&self.table)
     }
 
-    fn selected_id(&self) -> Option<&str> {
-        self.selection.selected.as_deref()
+    fn table_mut(&mut self) -> Option<&mut Table> {
+        Some(&mut self.table)
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
-        let ids = self.ids();
-        self.selection.clamp(&ids, cx.area.h.into());
+        let count = self.entries.as_ref().map_or(0, Vec::len);
+        let ids = (0..count).rev().map(|n| n.to_string()).collect();
+        self.table.lay_out(ids, cx.area.h.into());
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {

@@ -9,6 +9,7 @@ use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, marked};
 use crate::widgets::scroll::Place;
+use crate::widgets::table::RowStyle;
 use crate::widgets::text_area_view::text_area;
 use crate::widgets::text_input::TextInput;
 use runtail_core::text;
@@ -201,41 +202,26 @@ pub(super) fn journal(journal: &JournalView, cx: &Cx<'_>, canvas: &mut Canvas<'_
             text,
         );
     }
-    let ids = journal.ids();
-    for (i, at) in journal
-        .selection
-        .window(ids.len(), area.h as usize)
-        .into_iter()
-        .enumerate()
-    {
-        let Some(sent) = entries.get(at) else {
-            continue;
-        };
-        let y = area.y + i as u16;
+    let pane = Area {
+        x: area.x.saturating_sub(2),
+        w: area.w + 2,
+        ..area
+    };
+    journal.table.draw(canvas, pane, RowStyle::default(), |at| {
+        let sent = entries.get(at)?;
         let (tone, word) = outcome(sent);
+        let title = match &*sent.title {
+            "" => String::new(),
+            title => format!("{title}  "),
+        };
         let line = Line::dim(&cx.session.clock(sent.at))
             .with(tone, &format!("  {word:<12}"))
-            .with_plain(&if sent.title.is_empty() {
-                String::new()
-            } else {
-                format!("{}  ", sent.title)
-            })
+            .with_plain(&title)
             .with_dim(&format!("{} {}", sent.place.method, sent.place.path))
             .right(
                 Tone::Dim,
                 &format!("{}  {}", sent.place.profile, text::duration(sent.took)),
             );
-        canvas.line(area.x + 1, y, area.w.saturating_sub(2), &line);
-        if journal.selection.selected.as_ref() == ids.get(at) {
-            canvas.select_all(
-                Area {
-                    x: area.x.saturating_sub(2),
-                    w: area.w + 2,
-                    ..area
-                },
-                y,
-                true,
-            );
-        }
-    }
+        Some(line.into())
+    });
 }

@@ -1,6 +1,7 @@
 //! The columns of the deployments list: their layout, and the order of the rows.
 
 use super::list::Row;
+use crate::widgets::table::GUTTER;
 use runtail_core::model::Phase;
 use std::cmp::{Ordering, Reverse};
 
@@ -203,9 +204,6 @@ pub struct Place {
     /// Its width in terminal columns.
     pub width: u16,
 }
-
-/// Terminal columns before the table, for the selection mark.
-const GUTTER: u16 = 3;
 
 /// The widths of the longest contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -43,7 +43,7 @@ impl Deployments {
         let deployments = self
             .list
             .all_shown()
-            .filter(|row| self.list.marked.contains(&row.id))
+            .filter(|row| self.list.table.marked.contains(&row.id))
             .filter_map(side_of_row);
         revisions.chain(deployments).collect()
     }
@@ -57,9 +57,9 @@ impl Deployments {
         let marked: Vec<&Row> = self
             .list
             .all_shown()
-            .filter(|row| self.list.marked.contains(&row.id))
+            .filter(|row| self.list.table.marked.contains(&row.id))
             .collect();
-        let hidden = self.list.marked.len() - marked.len();
+        let hidden = self.list.table.marked.len() - marked.len();
         let (a, b) = match marked.as_slice() {
             _ if hidden > 0 => {
                 return Requests::info(

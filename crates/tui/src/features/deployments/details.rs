@@ -36,7 +36,7 @@ impl Deployments {
     /// Returns the revision that the details are about: the selected one of the shown revisions, else the newest.
     pub(super) fn detailed<'a>(&'a self, row: &'a Row) -> Option<&'a Revision> {
         let history = self.history();
-        let selected = self.revision_selection.selected.as_deref();
+        let selected = self.revision_table.selected();
         let listed = history.and_then(|h| {
             h.revisions
                 .iter()

@@ -5,13 +5,13 @@ use super::columns::{FIELDS, Order};
 use crate::session::msg::ServerRef;
 use crate::session::profile::ProfileState;
 use crate::widgets::filter::{Fields, Filter, Fit};
-use crate::widgets::selection::Selection;
-use jiff::{SignedDuration, Timestamp};
+use crate::widgets::table::Table;
+use jiff::Timestamp;
 use runtail_api::ApiError;
 use runtail_core::config::Profile;
 use runtail_core::model::{Deployment, DeploymentState, Phase, Revision};
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// How complete a reported list is.
@@ -272,9 +272,6 @@ impl Fields for Row {
     }
 }
 
-/// How long the order of the rows stays after a key, so that none moves away from under the cursor.
-const ORDER_HOLD: SignedDuration = SignedDuration::from_secs(10);
-
 /// The rows, with selection, filter and order.
 #[derive(Debug, Clone, Default)]
 pub struct DeploymentList {
@@ -284,40 +281,20 @@ pub struct DeploymentList {
     index: HashMap<RowId, usize>,
     /// The indices of the rows that match the filter, in the shown order.
     view: Vec<usize>,
-    /// Their ids.
-    ids: Vec<RowId>,
     /// Whether the rows, the filter or the order changed since the view was computed.
     stale: bool,
-    /// The selection.
-    pub selection: Selection,
-    /// The marked rows, for actions on several deployments.
-    pub marked: BTreeSet<RowId>,
+    /// The rows that match the filter, and which are marked for actions on several.
+    pub table: Table,
     filter: Filter,
     sort: Sort,
-    /// When the user last pressed a key or clicked.
-    key_at: Option<Timestamp>,
-    /// Whether the user chose another order or filter, so that the rows are sorted at once.
-    is_reordered: bool,
-    /// Whether rows kept their places although another order is due.
-    is_order_due: bool,
 }
 
 impl DeploymentList {
     /// Creates a list with the rows that need no request: agent servers without a control plane.
     pub fn new(profiles: &[Profile], states: &[ProfileState]) -> DeploymentList {
         let mut list = DeploymentList {
-            rows: Vec::new(),
-            index: HashMap::new(),
-            view: Vec::new(),
-            ids: Vec::new(),
             stale: true,
-            selection: Selection::default(),
-            marked: BTreeSet::new(),
-            filter: Filter::default(),
-            sort: Sort::default(),
-            key_at: None,
-            is_reordered: false,
-            is_order_due: false,
+            ..DeploymentList::default()
         };
         for (number, (profile, state)) in profiles.iter().zip(states).enumerate() {
             list.add_servers(number, profile, state);
@@ -343,11 +320,6 @@ impl DeploymentList {
                 counts: ThreadCounts::default(),
             });
         }
-    }
-
-    /// Records that the user pressed a key.
-    pub fn touch(&mut self, now: Timestamp) {
-        self.key_at = Some(now);
     }
 
     /// Sets the numbers of threads of an agent server. Deployments that share a server show the counts in one row, the one that the inbox
@@ -382,7 +354,7 @@ impl DeploymentList {
         }
         self.reindex();
         let index = &self.index;
-        self.marked.retain(|id| index.contains_key(id));
+        self.table.marked.retain(|id| index.contains_key(id));
     }
 
     /// Applies a profile's newest list, or a part of it. Only a complete list removes rows.
@@ -456,7 +428,7 @@ impl DeploymentList {
         if part == Part::Complete {
             self.reindex();
             let index = &self.index;
-            self.marked.retain(|id| index.contains_key(id));
+            self.table.marked.retain(|id| index.contains_key(id));
         }
     }
 
@@ -533,24 +505,12 @@ impl DeploymentList {
     /// Recomputes the view if the rows, the filter or the order changed. While the user is pressing keys, rows keep their order, and new
     /// ones are added at the end; the order follows once no key was pressed for a while.
     pub fn refresh(&mut self, now: Timestamp) {
-        let is_at_work = self
-            .key_at
-            .is_some_and(|at| now.duration_since(at).abs() < ORDER_HOLD);
-        if !self.stale && (is_at_work || !self.is_order_due) {
+        if !self.stale && !self.table.is_order_due(now) {
             return;
         }
-        let stays = is_at_work && !std::mem::take(&mut self.is_reordered);
-        // Sorted again once the user pauses.
-        (self.stale, self.is_order_due) = (false, stays);
-        let before: HashMap<&str, usize> = match stays {
-            true => self
-                .ids
-                .iter()
-                .enumerate()
-                .map(|(n, id)| (id.as_str(), n))
-                .collect(),
-            false => HashMap::new(),
-        };
+        self.stale = false;
+        self.table.keep_order(now);
+        let before = self.table.places();
         let mut fitting: Vec<(Fit, usize)> = self
             .rows
             .iter()
@@ -567,7 +527,8 @@ impl DeploymentList {
                 .then_with(|| sort.compare(a, b))
         });
         self.view = fitting.into_iter().map(|(_, i)| i).collect();
-        self.ids = self.view.iter().map(|i| rows[*i].id.clone()).collect();
+        let ids = self.view.iter().map(|i| rows[*i].id.clone()).collect();
+        self.table.set_ids(ids);
     }
 
     /// Returns the number of rows that match the filter.
@@ -595,6 +556,11 @@ impl DeploymentList {
         self.view.iter().filter_map(|i| self.rows.get(*i))
     }
 
+    /// Returns the rows on the screen.
+    pub fn on_screen(&self) -> impl Iterator<Item = &Row> {
+        self.table.visible().filter_map(|number| self.shown(number))
+    }
+
     /// Returns a row by its id.
     pub fn row(&self, id: &str) -> Option<&Row> {
         self.rows.get(*self.index.get(id)?)
@@ -602,7 +568,7 @@ impl DeploymentList {
 
     /// Returns the selected row.
     pub fn selected(&self) -> Option<&Row> {
-        self.row(self.selection.selected.as_ref()?)
+        self.row(self.table.selected()?)
     }
 
     pub fn filter(&self) -> &Filter {
@@ -614,7 +580,8 @@ impl DeploymentList {
         let is_changed = self.filter.text() != text;
         if is_changed {
             self.filter = Filter::new(text, &FIELDS);
-            (self.stale, self.is_reordered) = (true, true);
+            self.stale = true;
+            self.table.reorder();
         }
         is_changed
     }
@@ -626,33 +593,9 @@ impl DeploymentList {
 
     /// Changes the order of the rows.
     pub fn set_sort(&mut self, sort: Sort) {
-        self.stale |= self.sort != sort;
-        self.is_reordered |= self.sort != sort;
-        self.sort = sort;
-    }
-
-    /// Adjusts the selection to the rows and the height of the window.
-    pub fn clamp(&mut self, height: usize, now: Timestamp) {
-        self.refresh(now);
-        self.selection.clamp(&self.ids, height);
-    }
-
-    /// Moves the selection by rows.
-    pub fn step(&mut self, height: usize, by: isize) {
-        self.selection.step(&self.ids, height, by);
-    }
-
-    /// Selects a row by its index in the view.
-    pub fn select(&mut self, height: usize, number: usize) {
-        self.selection.select(&self.ids, height, number);
-    }
-
-    /// Toggles the mark of the selected row.
-    pub fn toggle_mark(&mut self) {
-        if let Some(id) = self.selection.selected.clone()
-            && !self.marked.remove(&id)
-        {
-            self.marked.insert(id);
+        if self.sort != sort {
+            (self.stale, self.sort) = (true, sort);
+            self.table.reorder();
         }
     }
 }

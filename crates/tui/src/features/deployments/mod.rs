@@ -17,7 +17,7 @@ pub mod watch;
 
 use crate::session::Cx;
 use crate::session::msg::RevisionRef;
-use crate::widgets::selection::Selection;
+use crate::widgets::table::Table;
 use jiff::Timestamp;
 use last_day::Past;
 use list::{DeploymentList, RowId};
@@ -40,8 +40,8 @@ pub struct Deployments {
     pub list: DeploymentList,
     /// The revisions of each row.
     pub histories: HashMap<String, History>,
-    /// The selected revision.
-    pub revision_selection: Selection,
+    /// The revisions of the selected row.
+    pub revision_table: Table,
     /// The row whose revisions these are.
     revisions_of: Option<RowId>,
     /// The watched revisions.
@@ -69,7 +69,7 @@ impl Deployments {
 
     /// Returns the revisions of the selected deployment.
     pub fn history(&self) -> Option<&History> {
-        self.histories.get(self.list.selection.selected.as_ref()?)
+        self.histories.get(self.list.table.selected()?)
     }
 
     /// Returns the newest record of a revision that a poll read, if any.
@@ -99,13 +99,6 @@ impl Deployments {
             from_start,
         };
         phases.unwrap_or_default().into_iter().map(time).collect()
-    }
-
-    /// Returns the ids of the shown revisions.
-    pub fn revision_ids(&self) -> Vec<RowId> {
-        self.history()
-            .map(|h| h.revisions.iter().map(|r| r.id.clone()).collect())
-            .unwrap_or_default()
     }
 
     /// Returns the columns of the list that fit.

@@ -11,6 +11,7 @@ use crate::session::{Component, Cx, Lookup, Requests, Route, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::Line;
+use crate::widgets::table::Table;
 use runtail_api::LogKind;
 use runtail_core::config::deployment_page;
 use runtail_core::model::{DeploymentSpec, Intent, Phase, Revision};
@@ -42,16 +43,6 @@ fn gone(row: &Row) -> Requests {
 type OrNotice<T> = Result<T, Requests>;
 
 impl Deployments {
-    /// Returns the rows of the list that fit in the area.
-    pub(super) fn list_height(area: Area) -> usize {
-        height(area, LIST_HEAD)
-    }
-
-    /// Returns the rows of the revisions that fit in the area.
-    pub(super) fn revisions_height(area: Area) -> usize {
-        height(area, REVISIONS_HEAD)
-    }
-
     /// Draws the list.
     pub fn view_list(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         view::deployments(self, cx, canvas);
@@ -64,8 +55,9 @@ impl Deployments {
 
     /// Returns whether a list without a frame has a title, because it says more than the number of deployments.
     pub fn has_title(&self, session: &Session, lookup: &dyn Lookup) -> bool {
-        let is_plain =
-            self.list.filter().is_empty() && self.list.marked.is_empty() && self.watches.is_empty();
+        let is_plain = self.list.filter().is_empty()
+            && self.list.table.marked.is_empty()
+            && self.watches.is_empty();
         let is_complete = |p: &ProfileState| {
             !p.control_plane
                 || (p.loaded_at.is_some() && p.problem().is_none() && p.partial.is_none())
@@ -109,15 +101,17 @@ impl Deployments {
     }
 
     /// Fits both scroll positions to their contents.
-    pub fn relayout(&mut self, list: Area, revisions: Area, session: &Session) {
-        self.list.clamp(height(list, LIST_HEAD), session.now);
-        if self.revisions_of != self.list.selection.selected {
-            self.revisions_of = self.list.selection.selected.clone();
-            self.revision_selection.restart();
+    pub fn relayout(&mut self, list: Area, revisions: Area) {
+        self.list.table.fit(height(list, LIST_HEAD));
+        if self.revisions_of.as_deref() != self.list.table.selected() {
+            self.revisions_of = self.list.table.selected().map(str::to_string);
+            self.revision_table.restart();
         }
-        let ids = self.revision_ids();
-        self.revision_selection
-            .clamp(&ids, height(revisions, REVISIONS_HEAD));
+        let revisions_shown = self.history().map(|history| history.revisions.as_slice());
+        let ids = revisions_shown.unwrap_or_default().iter();
+        let ids = ids.map(|revision| revision.id.clone()).collect();
+        self.revision_table
+            .lay_out(ids, height(revisions, REVISIONS_HEAD));
     }
 
     /// Returns the profile of the selected row if it has a control plane, otherwise the first profile that has one.
@@ -140,7 +134,7 @@ impl Deployments {
     /// Returns the actions that work where there is nothing to select, or no deployment; `None` where the usual ones work.
     pub fn hints(&self, context: Context) -> Option<&'static [&'static str]> {
         match (self.list.selected(), context) {
-            (_, Context::Revisions) if self.revision_ids().is_empty() => {
+            (_, Context::Revisions) if self.revision_table.is_empty() => {
                 Some(&["app.back", "app.refresh", "app.command", "app.help"])
             }
             (_, Context::Revisions) => {
@@ -220,7 +214,7 @@ impl Deployments {
                 .cloned()
         };
         let id = match in_revisions {
-            true => self.revision_selection.selected.clone()?,
+            true => self.revision_table.selected()?.to_string(),
             false => row.newest_id()?.to_string(),
         };
         Some((Self::revision_ref(row, &id)?, known(&id)))
@@ -252,7 +246,7 @@ impl Deployments {
     /// Opens the logs of the marked deployments, of the selected one, or of the selected revision.
     fn logs(&self, kind: LogKind, in_revisions: bool) -> Requests {
         let mut of = Vec::new();
-        if in_revisions || kind == LogKind::Build || self.list.marked.is_empty() {
+        if in_revisions || kind == LogKind::Build || self.list.table.marked.is_empty() {
             let Some(row) = self.list.selected() else {
                 return Requests::none();
             };
@@ -285,7 +279,8 @@ impl Deployments {
                 revision,
             });
         } else {
-            for row in self.list.marked.iter().filter_map(|id| self.list.row(id)) {
+            let marked = self.list.table.marked.iter();
+            for row in marked.filter_map(|id| self.list.row(id)) {
                 if let Some(deployment) = &row.deployment {
                     let (profile, deployment) = (row.profile_name.clone(), deployment.id.clone());
                     of.push(LogRef {
@@ -447,8 +442,8 @@ impl Deployments {
         }
         match action {
             Action::Mark => {
-                self.list.toggle_mark();
-                self.list.step(height(cx.area, LIST_HEAD), 1);
+                self.list.table.toggle_mark();
+                self.list.table.step(1);
             }
             Action::Watch => return self.toggle_watch_of(cx.session, false),
             Action::Explain => return self.explain(false),
@@ -574,16 +569,17 @@ impl Component for ListPane<'_> {
         Requests::none()
     }
 
-    fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
-        self.0.list.step(height(cx.area, LIST_HEAD), lines);
+    fn table(&self) -> Option<&Table> {
+        Some(&self.0.list.table)
+    }
+
+    fn table_mut(&mut self) -> Option<&mut Table> {
+        Some(&mut self.0.list.table)
     }
 
     fn click(&mut self, cx: &Cx<'_>, x: u16, y: u16) -> Requests {
         match y.checked_sub(LIST_HEAD) {
-            Some(row) => {
-                let at = self.0.list.selection.top() + usize::from(row);
-                self.0.list.select(height(cx.area, LIST_HEAD), at);
-            }
+            Some(line) => self.0.list.table.click(Some(line)),
             // A click on a column header sorts by it.
             None if y + 1 == LIST_HEAD => {
                 let header = self
@@ -609,17 +605,8 @@ impl Component for ListPane<'_> {
 
     fn back(&mut self, _quit: bool) -> Option<Requests> {
         let list = &mut self.0.list;
-        if !list.filter().text().is_empty() {
-            list.set_filter("");
-            return Some(Requests::none());
-        }
-        let is_marked = !list.marked.is_empty();
-        list.marked.clear();
-        is_marked.then(Requests::none)
-    }
-
-    fn selected_id(&self) -> Option<&str> {
-        self.0.list.selection.selected.as_deref()
+        let is_changed = list.set_filter("") || list.table.clear();
+        is_changed.then(Requests::none)
     }
 
     fn filter(&self) -> Option<&str> {
@@ -629,7 +616,7 @@ impl Component for ListPane<'_> {
     fn set_filter(&mut self, text: &str) {
         if self.0.list.set_filter(text) {
             // The best matches are at the top.
-            self.0.list.selection = Default::default();
+            self.0.list.table.deselect();
         }
     }
 
@@ -648,7 +635,7 @@ impl Component for RevisionsPane<'_> {
         let deployments = &mut *self.0;
         match action {
             Action::Describe => {
-                let id = deployments.revision_selection.selected.as_deref();
+                let id = deployments.revision_table.selected();
                 let of = deployments
                     .list
                     .selected()
@@ -674,15 +661,12 @@ impl Component for RevisionsPane<'_> {
         }
     }
 
-    fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
-        let ids = self.0.revision_ids();
-        self.0
-            .revision_selection
-            .step(&ids, height(cx.area, REVISIONS_HEAD), lines);
+    fn table(&self) -> Option<&Table> {
+        Some(&self.0.revision_table)
     }
 
-    fn selected_id(&self) -> Option<&str> {
-        self.0.revision_selection.selected.as_deref()
+    fn table_mut(&mut self) -> Option<&mut Table> {
+        Some(&mut self.0.revision_table)
     }
 
     fn copied(&mut self) -> Option<String> {

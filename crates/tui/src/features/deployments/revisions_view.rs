@@ -10,6 +10,7 @@ use crate::session::profile::ProfileState;
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::table::TableColumns;
 use jiff::Timestamp;
 use runtail_core::model::{Phase, Revision, RevisionRole};
 use runtail_core::text;
@@ -122,12 +123,12 @@ pub(super) fn revisions(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>, h
         }
         _ => {}
     }
-    let columns = Columns::of(d, cx, history, usize::from(area.w.saturating_sub(4)));
+    let columns = columns(d, cx, history, usize::from(area.w.saturating_sub(4)));
     canvas.line(
         area.x + 3,
         area.y,
         area.w.saturating_sub(4),
-        &columns.head(),
+        &Line::dim(&columns.head().text()),
     );
     let mut rows = below(area, 1);
     let unsorted =
@@ -154,7 +155,7 @@ pub(super) fn revisions(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>, h
             rows = below(rows, 1);
         }
     }
-    let lines = lines(d, cx, history, columns, has_details);
+    let lines = lines(d, cx, history, &columns, has_details);
     draw_lines(d, cx, history, deployment, &lines, rows, canvas);
 }
 
@@ -163,7 +164,7 @@ fn lines(
     d: &Deployments,
     cx: &Cx<'_>,
     history: &History,
-    columns: Columns,
+    columns: &TableColumns,
     has_details: bool,
 ) -> Vec<(Option<usize>, Line)> {
     let mut lines: Vec<(Option<usize>, Line)> = Vec::new();
@@ -221,7 +222,7 @@ fn draw_lines(
     rows: Area,
     canvas: &mut Canvas<'_>,
 ) {
-    let at = d.revision_selection.at(&d.revision_ids());
+    let at = Some(d.revision_table.cursor());
     let marked = lines
         .iter()
         .position(|(n, _)| n.is_some() && *n == at)
@@ -253,118 +254,49 @@ fn reported<'a>(d: &Deployments, cx: &'a Cx<'_>) -> Option<(&'a str, Option<Time
     Some((info.value.as_ref()?.revision()?, info.at))
 }
 
-/// The widths of the columns, without gaps.
-#[derive(Clone, Copy)]
-struct Columns {
-    state: usize,
-    commit: usize,
-    /// 0 without a known message.
-    message: usize,
-    role: usize,
-    took: usize,
-    age: usize,
-}
+/// The columns of a table of revisions.
+const COMMIT: usize = 1;
+const MESSAGE: usize = 2;
+const AGE: usize = 5;
 
-impl Columns {
-    fn of(d: &Deployments, cx: &Cx<'_>, history: &History, width: usize) -> Columns {
-        // As wide as the longest status, so that the next column stays aligned.
-        let longest = history
-            .revisions
-            .iter()
-            .map(|r| text::width(&text::clean(&r.status)) + 2)
-            .max()
-            .unwrap_or(0);
-        let state = longest.clamp(10, 24);
-        let roles = history
-            .revisions
-            .iter()
-            .map(|revision| text::width(listed_role(history, revision, d, cx).0));
-        let role = roles.max().unwrap_or(0).max("ROLE".len());
-        let profile = d
-            .list
-            .selected()
-            .and_then(|row| cx.session.profiles.get(row.profile));
-        let width_of_took = |revision: &Revision| {
-            let width = took(cx, profile, history, revision).map_or(0, |took| text::width(&took));
-            if revision.phase().is_final() {
-                width
-            } else {
-                width.max(GROWING)
-            }
-        };
-        let took = history
-            .revisions
-            .iter()
-            .map(width_of_took)
-            .max()
-            .unwrap_or(0)
-            .max("TOOK".len());
-        let age = |revision: &Revision| {
-            profile.map_or(0, |one| revision_age(one, revision, cx.session.now).len())
-        };
-        let age = history
-            .revisions
-            .iter()
-            .map(age)
-            .max()
-            .unwrap_or(0)
-            .max("AGE".len());
-        let room = width.saturating_sub(state + 2 + 2 + role + 2 + took + 2 + age);
-        let made_from = history
-            .revisions
-            .iter()
-            .map(|r| text::width(&text::clean(&made_from(r))))
-            .max()
-            .unwrap_or(0);
-        let message = history
-            .revisions
-            .iter()
-            .filter_map(|r| d.subjects.of(r))
-            .map(text::width)
-            .max()
-            .unwrap_or(0);
-        let (commit, message) = shares(room, made_from, message);
-        Columns {
-            state,
-            commit,
-            message,
-            role,
-            took,
-            age,
+/// Lays out the columns by the longest texts in them.
+fn columns(d: &Deployments, cx: &Cx<'_>, history: &History, width: usize) -> TableColumns {
+    let profile = d
+        .list
+        .selected()
+        .and_then(|row| cx.session.profiles.get(row.profile));
+    let widest = |of: &dyn Fn(&Revision) -> usize| {
+        let widths = history.revisions.iter().map(of);
+        widths.max().unwrap_or(0)
+    };
+    // As wide as the longest status, so that the next column stays aligned.
+    let longest = widest(&|one| text::width(&text::clean(&one.status)) + 2);
+    let state = longest.clamp(10, 24);
+    let role = widest(&|one| text::width(listed_role(history, one, d, cx).0)).max("ROLE".len());
+    let took = widest(&|one| {
+        let width = took(cx, profile, history, one).map_or(0, |took| text::width(&took));
+        if one.phase().is_final() {
+            width
+        } else {
+            width.max(GROWING)
         }
-    }
-
-    fn head(self) -> Line {
-        let Columns {
-            state,
-            commit,
-            message,
-            role,
-            took,
-            age,
-        } = self;
-        let mut text = format!("{:<state$}  {:<commit$}", "STATE", "COMMIT");
-        if message > 0 {
-            text.push_str(&format!("  {:<message$}", "MESSAGE"));
-        }
-        text.push_str(&format!(
-            "  {:<role$}  {:>took$}  {:>age$}",
-            "ROLE", "TOOK", "AGE"
-        ));
-        Line::dim(&text)
-    }
-
-    /// Returns the columns before the role.
-    fn before_role(self) -> usize {
-        self.state
-            + 2
-            + self.commit
-            + if self.message > 0 {
-                2 + self.message
-            } else {
-                0
-            }
-    }
+    });
+    let took = took.max("TOOK".len());
+    let age = widest(&|one| profile.map_or(0, |p| revision_age(p, one, cx.session.now).len()));
+    let age = age.max("AGE".len());
+    let room = width.saturating_sub(state + 2 + 2 + role + 2 + took + 2 + age);
+    let made_from = widest(&|one| text::width(&text::clean(&made_from(one))));
+    let message = widest(&|one| d.subjects.of(one).map_or(0, text::width));
+    let (commit, message) = shares(room, made_from, message);
+    let columns = [
+        ("STATE", state),
+        ("COMMIT", commit),
+        ("MESSAGE", message),
+        ("ROLE", role),
+        ("TOOK", took),
+        ("AGE", age),
+    ];
+    TableColumns::new(width, columns).aligned_right(4..6)
 }
 
 /// Returns the columns of the commits and of the messages, by their longest ones; 0 if messages have no room. Messages are whole
@@ -434,28 +366,9 @@ fn revision_line(
     revision: &Revision,
     d: &Deployments,
     cx: &Cx<'_>,
-    columns: Columns,
+    columns: &TableColumns,
 ) -> Line {
-    let mut line = phase_line(revision);
-    let pad = |line: &mut Line, to: usize| {
-        let used = line.width();
-        line.push_plain(&" ".repeat(to.saturating_sub(used)));
-    };
-    pad(&mut line, columns.state + 2);
-    line.push_plain(&fit_commit(&made_from(revision), columns.commit));
-    pad(&mut line, columns.state + 2 + columns.commit);
     let (word, tone) = listed_role(history, revision, d, cx);
-    if columns.message > 0 {
-        let subject = d.subjects.of(revision).unwrap_or_default();
-        // Few revisions have a role; the others' messages use its columns.
-        let room = columns.message + if word.is_empty() { 2 + columns.role } else { 0 };
-        line.push_plain(&format!("  {}", text::fit(subject, room)));
-    }
-    pad(&mut line, columns.before_role());
-    if !word.is_empty() {
-        line.push(tone, &format!("  {word}"));
-    }
-    pad(&mut line, columns.before_role() + 2 + columns.role);
     let profile = d
         .list
         .selected()
@@ -464,10 +377,19 @@ fn revision_line(
         .map(|p| revision_age(p, revision, cx.session.now))
         .unwrap_or_default();
     let took = took(cx, profile, history, revision).unwrap_or_default();
-    let (of_took, of_age) = (columns.took, columns.age);
-    line.push_plain(&format!("  {took:>of_took$}  "));
-    line.push_dim(&format!("{age:>of_age$}"));
-    line
+    let cells = [
+        phase_line(revision),
+        Line::plain(&fit_commit(&made_from(revision), columns.width(COMMIT))),
+        Line::plain(d.subjects.of(revision).unwrap_or_default()),
+        Line::of(tone, word),
+        Line::plain(&took),
+        Line::dim(&format!("{age:>0$}", columns.width(AGE))),
+    ];
+    // Few revisions have a role; the others' messages use its columns.
+    match word.is_empty() && columns.width(MESSAGE) > 0 {
+        true => columns.widened(MESSAGE).line(cells),
+        false => columns.line(cells),
+    }
 }
 
 /// Returns how long a revision took, or has been in progress. Where the server's times don't say it, at least as long as it was

@@ -126,18 +126,13 @@ fn wanted_newest(d: &Deployments, cx: &Cx<'_>) -> Vec<Vec<WantedRevision>> {
     let mut wanted: Vec<Vec<WantedRevision>> = vec![Vec::new(); cx.session.profiles.len()];
     // Per profile: unknown, failed and unfinished revisions.
     let mut counts = vec![[0usize; 3]; cx.session.profiles.len()];
-    let height = Deployments::list_height(cx.area);
-    let window = d.list.selection.window(d.list.len(), height);
-    let visible = window.first().copied().unwrap_or(0)..window.last().map_or(0, |last| last + 1);
-    let on_screen = visible
-        .filter_map(|n| d.list.shown(n))
-        .map(|row| (row, true));
+    let on_screen = d.list.on_screen().map(|row| (row, true));
     let others = d
         .list
         .all_shown()
         .chain(&d.list.rows)
         .map(|row| (row, false));
-    let selected = d.list.selection.selected.as_deref();
+    let selected = d.list.table.selected();
     // The active poll of the selected row's revisions also reports its newest one.
     let is_polled = d
         .history()
@@ -200,14 +195,7 @@ fn wanted_past(d: &Deployments, cx: &Cx<'_>) -> Vec<Vec<(Arc<str>, Arc<str>)>> {
     if !cx.is_shown {
         return wanted;
     }
-    let height = Deployments::list_height(cx.area);
-    for row in d
-        .list
-        .selection
-        .window(d.list.len(), height)
-        .into_iter()
-        .filter_map(|n| d.list.shown(n))
-    {
+    for row in d.list.on_screen() {
         let is_known = |newest: &str| {
             d.past
                 .get(&row.id)
@@ -237,23 +225,15 @@ fn wanted_subjects(d: &Deployments, cx: &Cx<'_>, revisions: &Cx<'_>) -> Vec<Vec<
         }
     };
     if cx.is_shown {
-        let height = Deployments::list_height(cx.area);
-        let rows = d
-            .list
-            .selection
-            .window(d.list.len(), height)
-            .into_iter()
-            .filter_map(|n| d.list.shown(n));
+        let rows = d.list.on_screen();
         rows.for_each(|row| row.newest.iter().for_each(|newest| add(row, newest)));
     }
     if let (Some(row), Some(history)) = (
         d.list.selected().filter(|_| revisions.is_shown),
         d.history(),
     ) {
-        let height = Deployments::revisions_height(revisions.area);
-        let window = d.revision_selection.window(history.revisions.len(), height);
+        let window = d.revision_table.window(history.revisions.len());
         window
-            .into_iter()
             .filter_map(|n| history.revisions.get(n))
             .for_each(|revision| add(row, revision));
     }

@@ -4,12 +4,14 @@ use super::Deployments;
 use super::columns::{Column, Place};
 use super::last_day::{Past, hours, strip};
 use super::list::{Live, Row};
+use crate::session::msg::RevisionRef;
 use crate::session::profile::ProfileState;
 use crate::session::threads_known::ThreadsKnown;
 use crate::session::{Cx, cure};
-use crate::widgets::area::{Area, below};
+use crate::widgets::area::below;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Piece, Tone};
+use crate::widgets::table::{GUTTER, RowStyle, TableRow};
 use crate::widgets::theme::{deployment_badge, phase_glyph};
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind};
@@ -26,51 +28,33 @@ pub(super) fn deployments(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>)
     }
     let columns = d.columns(cx);
     headers(d, canvas, &columns, area.x, area.y);
-    let rows = below(area, 1);
-    let selected = list.selection.selected.as_deref();
-    for (line, number) in list
-        .selection
-        .window(list.len(), rows.h as usize)
-        .into_iter()
-        .enumerate()
-    {
-        let (Some(row), y) = (list.shown(number), rows.y + line as u16) else {
-            continue;
-        };
-        let Some(profile) = cx.session.profiles.get(row.profile) else {
-            continue;
-        };
+    // Of the selected row, the name is bold.
+    let bold = columns
+        .first()
+        .map_or(area.w, |name| name.x + name.width + 1);
+    let style = RowStyle {
+        is_focused: focused,
+        bold,
+        ..RowStyle::default()
+    };
+    list.table.draw(canvas, below(area, 1), style, |number| {
+        let row = list.shown(number)?;
+        let profile = cx.session.profiles.get(row.profile)?;
+        // Outdated rows are dim; the header shows their age.
+        let stale = profile.problem().is_some() && row.deployment.is_some();
+        let mut line = Line::new();
         for place in &columns {
-            // Outdated rows are dim; the header shows their age.
-            let stale = profile.problem().is_some() && row.deployment.is_some();
-            let line = cell(d, cx, profile, row, place);
-            draw_cell(canvas, rows.x, y, place, line, stale);
+            let cell = cell(d, cx, profile, row, place);
+            push_cell(&mut line, place, cell, stale);
         }
-        if list.marked.contains(&row.id) {
-            canvas.foreign(rows.x + 2, y, 1, "+", Tone::Accent);
-        } else if d
-            .watches
-            .keys()
-            .any(|w| w.profile == row.profile_name && row.is(&w.deployment))
-        {
-            canvas.foreign(rows.x + 2, y, 1, "»", Tone::Accent);
-        }
-        if Some(row.id.as_str()) == selected {
-            select(canvas, Area { h: 1, ..rows }, y, focused, columns.first());
-        }
-    }
-}
-
-/// Marks the selected row, and its name in bold.
-pub(super) fn select(
-    canvas: &mut Canvas<'_>,
-    area: Area,
-    y: u16,
-    focused: bool,
-    name: Option<&Place>,
-) {
-    let end = name.map_or(area.w, |place| place.x + place.width + 1);
-    canvas.select(area, y, focused, end);
+        let is_watched =
+            |of: &RevisionRef| of.profile == row.profile_name && row.is(&of.deployment);
+        let mark = match list.table.marked.contains(&row.id) {
+            true => Some("+"),
+            false => d.watches.keys().any(is_watched).then_some("»"),
+        };
+        Some(TableRow { mark, line })
+    });
 }
 
 /// Returns the title: the number of deployments, what could not be listed, the filter, marks and watches.
@@ -153,8 +137,8 @@ pub(super) fn title(d: &Deployments, cx: &Cx<'_>) -> Line {
             );
         }
     }
-    if !list.marked.is_empty() {
-        add(Tone::Accent, &format!("{} marked", list.marked.len()));
+    if !list.table.marked.is_empty() {
+        add(Tone::Accent, &format!("{} marked", list.table.marked.len()));
     }
     if !d.watches.is_empty() {
         add(Tone::Accent, &format!("» {} watched", d.watches.len()));
@@ -460,19 +444,22 @@ fn server_cell(cx: &Cx<'_>, row: &Row, column: Column) -> Line {
 /// The mark of a serverless deployment, after its name.
 pub(super) const SERVERLESS: &str = " z";
 
-fn draw_cell(canvas: &mut Canvas<'_>, x: u16, y: u16, place: &Place, mut line: Line, stale: bool) {
+/// Adds a cell at its place.
+fn push_cell(line: &mut Line, place: &Place, cell: Line, stale: bool) {
+    let mut cell = cell.cut(place.width.into());
     if stale {
-        line.left
+        cell.left
             .iter_mut()
             .for_each(|piece: &mut Piece| piece.tone = Tone::Dim);
     }
-    let width = line.width() as u16;
     let shift = if place.column.is_right() {
-        place.width.saturating_sub(width)
+        usize::from(place.width).saturating_sub(cell.width())
     } else {
         0
     };
-    canvas.pieces(x + place.x + shift, y, place.width, &line.left);
+    let at = usize::from(place.x - GUTTER) + shift;
+    line.push_plain(&" ".repeat(at.saturating_sub(line.width())));
+    line.left.extend(cell.left);
 }
 
 /// Returns the age of a revision since its creation, by which lists are sorted.

@@ -7,7 +7,7 @@ use crate::session::{Component, Cx, Request, Requests};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
-use crate::widgets::selection::Selection;
+use crate::widgets::table::Table;
 use runtail_core::text;
 
 /// Widths from which the help has three and two columns.
@@ -29,9 +29,8 @@ const KEYS: &str = "/ filter   ⏎ run   Tab other contexts   Esc close";
 pub struct HelpPage {
     /// The shown context: how many after the current one.
     turned: usize,
-    filter: String,
-    /// The selected line.
-    selection: Selection,
+    /// The lines of all groups.
+    table: Table,
     /// The first visible row.
     top: usize,
 }
@@ -116,6 +115,7 @@ impl HelpPage {
         };
         let mut groups = help_groups(&cx.session.keymap, place, cx.session.settings.ascii);
         let words: Vec<String> = self
+            .table
             .filter
             .split_whitespace()
             .map(str::to_lowercase)
@@ -129,7 +129,7 @@ impl HelpPage {
             )
             .to_lowercase();
             words.iter().all(|word| text.contains(word))
-                || item.keys.split("  ").any(|key| key == self.filter)
+                || item.keys.split("  ").any(|key| key == self.table.filter)
         };
         groups
             .iter_mut()
@@ -143,7 +143,7 @@ impl HelpPage {
         let item = groups
             .iter()
             .flat_map(|group| &group.items)
-            .nth(self.selection.cursor());
+            .nth(self.table.cursor());
         item.and_then(|item| item.id)
             .map(|id| Request::Run(id).into())
             .unwrap_or_default()
@@ -153,7 +153,7 @@ impl HelpPage {
     fn move_column(&mut self, cx: &Cx<'_>, right: bool) {
         let groups = self.groups(cx);
         let Layout { columns, .. } = layout(cx, &groups);
-        let Some((column, row)) = place_of(&columns, self.selection.cursor()) else {
+        let Some((column, row)) = place_of(&columns, self.table.cursor()) else {
             return;
         };
         let next = if right {
@@ -169,7 +169,7 @@ impl HelpPage {
             _ => None,
         };
         if let Some((_, item)) = cells.iter().enumerate().filter_map(item).min() {
-            self.selection.select(&ids(&groups), usize::MAX, item);
+            self.table.select(item);
         }
     }
 }
@@ -183,13 +183,12 @@ impl Component for HelpPage {
         let contexts = contexts(cx.lookup.page_context()).count();
         match action {
             Action::NextPane => {
-                (self.turned, self.selection) = ((self.turned + 1) % contexts, Selection::default())
+                self.turned = (self.turned + 1) % contexts;
+                self.table.deselect();
             }
             Action::PrevPane => {
-                (self.turned, self.selection) = (
-                    (self.turned + contexts - 1) % contexts,
-                    Selection::default(),
-                );
+                self.turned = (self.turned + contexts - 1) % contexts;
+                self.table.deselect();
             }
             Action::Left | Action::Right => self.move_column(cx, action == Action::Right),
             Action::Open => return self.run_selected(cx),
@@ -198,9 +197,12 @@ impl Component for HelpPage {
         Requests::none()
     }
 
-    fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
-        let ids = ids(&self.groups(cx));
-        self.selection.step(&ids, ids.len(), lines);
+    fn table(&self) -> Option<&Table> {
+        Some(&self.table)
+    }
+
+    fn table_mut(&mut self) -> Option<&mut Table> {
+        Some(&mut self.table)
     }
 
     /// A click chooses a line, and a click on the chosen one runs it.
@@ -214,44 +216,29 @@ impl Component for HelpPage {
             .get(usize::from(column) / width)
             .and_then(|cells| cells.get(self.top + usize::from(row)));
         match cell {
-            Some(Cell::Item(at) | Cell::More(at, _)) if *at == self.selection.cursor() => {
+            Some(Cell::Item(at) | Cell::More(at, _)) if *at == self.table.cursor() => {
                 return self.run_selected(cx);
             }
-            Some(Cell::Item(at) | Cell::More(at, _)) => {
-                self.selection.select(&ids(&groups), usize::MAX, *at)
-            }
+            Some(Cell::Item(at) | Cell::More(at, _)) => self.table.select(*at),
             _ => {}
         }
         Requests::none()
     }
 
-    fn back(&mut self, _quit: bool) -> Option<Requests> {
-        let was_filtered = !self.filter.is_empty();
-        self.filter.clear();
-        was_filtered.then(Requests::none)
-    }
-
-    fn filter(&self) -> Option<&str> {
-        Some(&self.filter)
-    }
-
     fn set_filter(&mut self, text: &str) {
-        (self.filter, self.selection) = (text.to_string(), Selection::default());
-    }
-
-    fn selected_id(&self) -> Option<&str> {
-        self.selection.selected.as_deref()
+        self.table.filter = text.to_string();
+        self.table.deselect();
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
         let groups = self.groups(cx);
-        self.selection.clamp(&ids(&groups), usize::MAX);
+        self.table.lay_out(ids(&groups), usize::MAX);
         let Layout { columns, .. } = layout(cx, &groups);
         let (room, all) = (
             usize::from(body(cx).h),
             columns.iter().map(Vec::len).max().unwrap_or(0),
         );
-        let row = place_of(&columns, self.selection.cursor()).map_or(0, |(_, row)| row);
+        let row = place_of(&columns, self.table.cursor()).map_or(0, |(_, row)| row);
         // The heading above the first line stays visible.
         self.top = self
             .top
@@ -266,9 +253,9 @@ impl Component for HelpPage {
         let items: Vec<&HelpItem> = groups.iter().flat_map(|group| &group.items).collect();
         let view = cx.lookup.shown_view().filter(|_| self.turned == 0);
         let place = view.map(|view| format!(", {view}")).unwrap_or_default();
-        let filter = match self.filter.is_empty() {
+        let filter = match self.table.filter.is_empty() {
             true => "/ filters".to_string(),
-            false => format!("filter: {}", text::clean(&self.filter)),
+            false => format!("filter: {}", text::clean(&self.table.filter)),
         };
         let keys = items.len();
         let plural = if keys == 1 { "key" } else { "keys" };
@@ -291,7 +278,7 @@ impl Component for HelpPage {
         if items.is_empty() {
             let said = format!(
                 "No key here matches \"{}\". Press Tab for other contexts.",
-                self.filter
+                self.table.filter
             );
             canvas.line(body.x, body.y, body.w, &Line::dim(&said));
         }
@@ -316,7 +303,7 @@ impl Component for HelpPage {
                     }
                     Cell::Item(at) | Cell::More(at, _) => {
                         let Some(item) = items.get(*at) else { continue };
-                        let is_selected = *at == self.selection.cursor();
+                        let is_selected = *at == self.table.cursor();
                         let line = match (sentences, cell) {
                             (Some(room), Cell::More(_, part)) => {
                                 sentence_line(item, room, *part, is_selected)

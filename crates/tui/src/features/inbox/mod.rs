@@ -12,7 +12,9 @@ mod view;
 pub use news::{News, PageStatus};
 pub use page::InboxPage;
 pub use state::{Counts, FailedDeployment, Inbox, Listing, ProfileServers, Row, Tally, Target};
-pub use table::{Columns, lines as row_lines, place as place_name, thread as thread_name};
+pub use table::{
+    columns as row_columns, lines as row_lines, place as place_name, thread as thread_name,
+};
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ use crate::session::row_details::RowDetails;
 use crate::session::thread::AnswerFrom;
 use crate::session::{Component, Cx, Request, Requests, Route};
 use crate::widgets::canvas::Canvas;
-use crate::widgets::selection::Selection;
+use crate::widgets::table::Table;
 use jiff::Timestamp;
 use runtail_api::{ApiError, CancelAction, ThreadIntent};
 use runtail_core::model::{InboxGroup, InboxItem};
@@ -23,8 +23,7 @@ pub struct InboxPage {
     listing: Arc<Listing>,
     /// The keys of the rows, as shown.
     order: Vec<String>,
-    pub(super) selection: Selection,
-    pub(super) filter: String,
+    pub(super) table: Table,
     pub(super) details: RowDetails,
     /// Whether the user moved the cursor. From then on the rows keep their places.
     is_touched: bool,
@@ -83,12 +82,6 @@ impl InboxPage {
         }
     }
 
-    /// Adjusts the selection to the rows.
-    pub(super) fn select_row(&mut self, height: usize) {
-        let ids = self.ids();
-        self.selection.clamp(&ids, height);
-    }
-
     /// Returns the rows and their completeness.
     pub(super) fn listing(&self) -> &Listing {
         &self.listing
@@ -102,7 +95,6 @@ impl InboxPage {
             .iter()
             .map(|row| (row.key.as_str(), row))
             .collect();
-        let filter = self.filter.to_lowercase();
         let fits = |row: &&Row| {
             let inner = &row.row;
             let of_thread = match &inner.item {
@@ -119,12 +111,8 @@ impl InboxPage {
                 inner.state(),
                 inner.region.as_deref().unwrap_or(""),
             ];
-            filter.is_empty()
-                || texts
-                    .into_iter()
-                    .chain(of_thread.into_iter().flatten())
-                    .any(|t| t.to_lowercase().contains(&filter))
-                || inner.needs().to_lowercase().contains(&filter)
+            let texts = texts.into_iter().chain(of_thread.into_iter().flatten());
+            self.table.fits(texts) || self.table.fits([inner.needs()])
         };
         self.order
             .iter()
@@ -139,16 +127,9 @@ impl InboxPage {
         self.is_touched = true;
     }
 
-    fn ids(&self) -> Vec<String> {
-        self.shown()
-            .into_iter()
-            .map(|row| row.key.clone())
-            .collect()
-    }
-
     /// Returns the selected row.
     pub(super) fn selected(&self) -> Option<&Row> {
-        let key = self.selection.selected.as_ref()?;
+        let key = self.table.selected()?;
         self.shown().into_iter().find(|row| row.key == *key)
     }
 
@@ -241,15 +222,17 @@ impl Component for InboxPage {
             .unwrap_or_default()
     }
 
-    fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
-        self.is_touched = true;
-        let ids = self.ids();
-        self.selection
-            .step(&ids, view::rows_height(cx.session.page_size()), lines);
+    fn table(&self) -> Option<&Table> {
+        Some(&self.table)
     }
 
-    fn selected_id(&self) -> Option<&str> {
-        self.selection.selected.as_deref()
+    fn table_mut(&mut self) -> Option<&mut Table> {
+        Some(&mut self.table)
+    }
+
+    fn step(&mut self, _cx: &Cx<'_>, lines: isize, _whole_window: bool) {
+        self.is_touched = true;
+        self.table.step(lines);
     }
 
     fn copied(&mut self) -> Option<String> {
@@ -257,19 +240,6 @@ impl Component for InboxPage {
             Target::Thread(thread) => Some(thread.id.clone()),
             Target::Revision(of, _) => Some(of.revision.to_string()),
         }
-    }
-
-    fn back(&mut self, _quit: bool) -> Option<Requests> {
-        let is_filtered = !std::mem::take(&mut self.filter).is_empty();
-        is_filtered.then(Requests::none)
-    }
-
-    fn filter(&self) -> Option<&str> {
-        Some(&self.filter)
-    }
-
-    fn set_filter(&mut self, text: &str) {
-        self.filter = text.to_string();
     }
 
     fn hints(&self) -> Option<&'static [&'static str]> {
@@ -307,12 +277,17 @@ impl Component for InboxPage {
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
-        self.select_row(view::rows_height(cx.session.page_size()));
+        let ids = self
+            .shown()
+            .into_iter()
+            .map(|row| row.key.clone())
+            .collect();
+        self.table
+            .lay_out(ids, view::rows_height(cx.session.page_size()));
         self.can_answer = self
             .selected()
             .is_some_and(|row| detail::can_answer(row, cx));
-        self.details
-            .select(self.selection.selected.as_deref(), cx.session.now);
+        self.details.select(self.table.selected(), cx.session.now);
     }
 
     /// Returns the time until an age changes, or a row is read.

@@ -5,6 +5,7 @@ use crate::session::Session;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::markdown::plain_line;
 use crate::widgets::status::STUCK;
+use crate::widgets::table::{REST, TableColumns};
 use runtail_core::model::{InboxCause, InboxItem, InboxRow};
 use runtail_core::text;
 use std::time::Duration;
@@ -12,91 +13,29 @@ use std::time::Duration;
 /// Width from which the person that a thread belongs to is shown.
 const WIDE: usize = 110;
 
-/// Maximum bytes of a cell's text that are read.
+/// Maximum bytes of a text that are compared with others.
 const MAX_CELL: usize = 4 << 10;
 
-/// The widths of the columns, without the gaps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Columns {
-    pub age: usize,
-    pub state: usize,
-    pub deployment: usize,
-    pub thread: usize,
-    pub needs: usize,
-    /// 0 if it is not shown.
-    pub person: usize,
+/// Lays out the columns for a width. `is_one_server`: whether the rows are those of one server, which isn't named in each of them.
+pub fn columns(width: usize, is_one_server: bool) -> TableColumns {
+    let (state, deployment, thread, person) = match width {
+        WIDE.. => (19, 22, 18, 17),
+        75.. => (15, 15, 13, 0),
+        _ => (10, 11, 8, 0),
+    };
+    let columns = [
+        ("AGE", 4),
+        ("STATE", state),
+        ("DEPLOYMENT", if is_one_server { 0 } else { deployment }),
+        ("THREAD", thread),
+        ("WHAT IT NEEDS", REST),
+        ("FOR", person),
+    ];
+    TableColumns::new(width, columns)
 }
 
-impl Columns {
-    /// Lays out the columns for a width.
-    pub fn new(width: usize) -> Columns {
-        let (state, deployment, thread, person) = match width {
-            WIDE.. => (19, 22, 18, 17),
-            75.. => (15, 15, 13, 0),
-            _ => (10, 11, 8, 0),
-        };
-        let columns = if person > 0 { 6 } else { 5 };
-        let used = 4 + state + deployment + thread + person + 2 * (columns - 1);
-        Columns {
-            age: 4,
-            state,
-            deployment,
-            thread,
-            needs: width.saturating_sub(used),
-            person,
-        }
-    }
-
-    /// Lays out the columns for the rows of one server, which isn't named in each of them.
-    pub fn of_one_server(width: usize) -> Columns {
-        let columns = Columns::new(width);
-        Columns {
-            deployment: 0,
-            needs: columns.needs + columns.deployment + 2,
-            ..columns
-        }
-    }
-
-    /// Returns the titles.
-    pub fn head(self) -> Line {
-        let mut line = Line::new();
-        let titles = [
-            ("AGE", self.age),
-            ("STATE", self.state),
-            ("DEPLOYMENT", self.deployment),
-            ("THREAD", self.thread),
-            ("WHAT IT NEEDS", self.needs),
-            ("FOR", self.person),
-        ];
-        for (title, width) in titles {
-            cell(&mut line, Tone::Dim, title, width);
-        }
-        line
-    }
-}
-
-/// Adds a cell, cut or filled to its width.
-fn cell(line: &mut Line, tone: Tone, said: &str, width: usize) {
-    if width == 0 {
-        return;
-    }
-    if !line.left.is_empty() {
-        line.push_plain("  ");
-    }
-    let said = text::clean(text::head(said, MAX_CELL));
-    let fitted = text::fit(&said, width);
-    line.push(tone, &fitted);
-    line.push_plain(&" ".repeat(width.saturating_sub(text::width(&fitted))));
-}
-
-/// Adds the cell of a state: its glyph and its word, each with its tone.
-fn state_cell(line: &mut Line, tones: (Tone, Tone), (glyph, word): (&str, &str), width: usize) {
-    cell(line, tones.0, glyph, text::width(glyph));
-    line.push(tones.1, " ");
-    let word = text::fit(word, width.saturating_sub(text::width(glyph) + 1));
-    line.push(tones.1, &word);
-    line.push_plain(&" ".repeat(width.saturating_sub(text::width(glyph) + 1 + text::width(&word))));
-}
+/// The column of what a row needs.
+const NEEDS: usize = 4;
 
 /// Returns the glyph and the words of a row's state, and their tones.
 pub fn state(row: &Row) -> (&'static str, String, (Tone, Tone)) {
@@ -210,7 +149,7 @@ fn common_prefix(a: &str, b: &str) -> usize {
 /// Returns rows as lines. `selected`: the key of the selected one. `error`: the first error of a failed revision, where it is known.
 pub fn lines<'a>(
     rows: &[&'a Row],
-    columns: Columns,
+    columns: &TableColumns,
     session: &Session,
     selected: Option<&str>,
     error: impl Fn(&'a Row) -> Option<&'a str>,
@@ -219,7 +158,7 @@ pub fn lines<'a>(
         .iter()
         .map(|row| error(row).map_or_else(|| needs(row), String::from))
         .collect();
-    let needs = told_apart(needs, columns.needs);
+    let needs = told_apart(needs, columns.width(NEEDS));
     let line = |(row, needs): (&&Row, &String)| {
         line(row, columns, session, selected == Some(&*row.key), needs)
     };
@@ -227,7 +166,13 @@ pub fn lines<'a>(
 }
 
 /// Returns a row as a line. `needs`: what it needs, or the first error of a failed revision.
-fn line(row: &Row, columns: Columns, session: &Session, is_selected: bool, needs: &str) -> Line {
+fn line(
+    row: &Row,
+    columns: &TableColumns,
+    session: &Session,
+    is_selected: bool,
+    needs: &str,
+) -> Line {
     let (glyph, word, tones) = state(row);
     let is_stale = row.as_of.is_some();
     let of = |tone| if is_stale { Tone::Dim } else { tone };
@@ -235,29 +180,15 @@ fn line(row: &Row, columns: Columns, session: &Session, is_selected: bool, needs
         InboxItem::Thread(thread) => thread.owner.as_deref().unwrap_or_default(),
         InboxItem::Revision(_) => "",
     };
-    let mut line = Line::new();
-    cell(
-        &mut line,
-        Tone::Dim,
-        &format!("{:>4}", age(row, session)),
-        columns.age,
-    );
-    state_cell(
-        &mut line,
-        (of(tones.0), of(tones.1)),
-        (glyph, &word),
-        columns.state,
-    );
-    cell(&mut line, Tone::Dim, &place(&row.row), columns.deployment);
-    cell(
-        &mut line,
-        if is_selected { Tone::Strong } else { Tone::Dim },
-        &thread(&row.row),
-        columns.thread,
-    );
-    cell(&mut line, of(Tone::Plain), needs, columns.needs);
-    cell(&mut line, Tone::Dim, owner, columns.person);
-    line
+    let of_thread = if is_selected { Tone::Strong } else { Tone::Dim };
+    columns.line([
+        Line::dim(&format!("{:>4}", age(row, session))),
+        Line::of(of(tones.0), glyph).with(of(tones.1), &format!(" {word}")),
+        Line::dim(&place(&row.row)),
+        Line::of(of_thread, &thread(&row.row)),
+        Line::of(of(Tone::Plain), needs),
+        Line::dim(owner),
+    ])
 }
 
 #[cfg(test)]

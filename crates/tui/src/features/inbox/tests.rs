@@ -1,6 +1,6 @@
 use super::page::InboxPage;
 use super::state::{Counts, Inbox, ProfileServers};
-use super::table::Columns;
+use super::table::columns;
 use super::view::layout;
 use crate::session::msg::{ServerRef, ThreadRef};
 use jiff::Timestamp;
@@ -373,21 +373,14 @@ fn new_rows_join_at_the_end_of_their_group_once_the_cursor_was_moved() {
 #[test]
 fn the_layout_fits_every_size() {
     for w in 60..220 {
-        let columns = Columns::new(w);
-        let widths = [
-            columns.age,
-            columns.state,
-            columns.deployment,
-            columns.thread,
-            columns.needs,
-            columns.person,
-        ];
+        let columns = columns(w, false);
+        let widths: Vec<usize> = (0..6).map(|n| columns.width(n)).collect();
         let shown = widths.iter().filter(|width| **width > 0).count();
         assert!(
             widths.iter().sum::<usize>() + 2 * (shown - 1) <= w,
             "{w}: {columns:?}"
         );
-        assert!(columns.needs >= 8, "{w}: {columns:?}");
+        assert!(columns.width(4) >= 8, "{w}: {columns:?}");
         for h in 12..80 {
             assert!(
                 layout((w as u16, h)).fits(w as u16, h),

@@ -1,18 +1,18 @@
 //! Draws the inbox: the rows, and the selected one in full below them.
 
 use super::page::InboxPage;
-use super::state::{Counts, Listing, Row};
+use super::state::{Counts, Listing};
 use super::{detail, table};
 use crate::session::{Cx, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
+use crate::widgets::table::{GUTTER, RowStyle};
 use runtail_core::text;
+use std::ops::Range;
 
 /// Minimum size for frames around the two parts.
 const FRAMED: (u16, u16) = (100, 20);
-/// Columns of the selection mark and the gap after it.
-const MARK: u16 = 3;
 
 /// The areas of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,8 +152,7 @@ pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let listing = page.listing();
     let (title, aside) = head(page, listing, layout.list.w.into(), cx.session);
     let shown = page.shown();
-    let window = page.selection.window(shown.len(), layout.rows.h.into());
-    let hidden = hidden(&window, shown.len());
+    let hidden = hidden(page.table.visible(), shown.len());
     if layout.is_framed {
         canvas.frame(layout.list, &title, &aside, &hidden);
     } else {
@@ -175,71 +174,32 @@ pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         };
         canvas.words(area, tone, &said);
     } else {
-        let width = usize::from(layout.rows.w.saturating_sub(MARK + 1));
-        let columns = table::Columns::new(width);
+        let width = usize::from(layout.rows.w.saturating_sub(GUTTER + 1));
+        let columns = table::columns(width, false);
         canvas.line(
-            layout.rows.x + MARK,
+            layout.rows.x + GUTTER,
             layout.rows.y - 1,
             width as u16,
             &columns.head(),
         );
-        let rows: Vec<&Row> = window
-            .iter()
-            .filter_map(|at| shown.get(*at).copied())
-            .collect();
-        let selected = page.selection.selected.as_deref();
-        let lines = table::lines(&rows, columns, cx.session, selected, |row| {
-            page.details.error(row)
-        });
-        for (n, (row, line)) in rows.into_iter().zip(&lines).enumerate() {
-            let y = layout.rows.y + n as u16;
-            canvas.line(layout.rows.x + MARK, y, width as u16, line);
-            if selected == Some(&*row.key) {
-                canvas.mark(layout.rows, y, true);
-            }
-        }
+        let rows = shown.get(page.table.visible()).unwrap_or_default();
+        let error = |row| page.details.error(row);
+        let lines = table::lines(rows, &columns, cx.session, page.table.selected(), error);
+        let mut lines = lines.into_iter();
+        // Only the thread of the selected row is bold.
+        let style = RowStyle {
+            bold: 0,
+            ..RowStyle::default()
+        };
+        page.table
+            .draw(canvas, layout.rows, style, |_| Some(lines.next()?.into()));
     }
     let Some(row) = selected else { return };
     let title = detail::title(row);
     if layout.is_framed {
         canvas.frame(layout.detail, &text::clean(&title), &Line::new(), "");
     } else {
-        let style = canvas.theme.style(Tone::Dim);
-        let rule = "─".repeat(layout.detail.w.into());
-        canvas.text(
-            layout.detail.x,
-            layout.detail.y,
-            layout.detail.w,
-            &rule,
-            style,
-        );
-        let more = if hidden.is_empty() {
-            hidden
-        } else {
-            format!(" {hidden} ")
-        };
-        let room = layout
-            .detail
-            .w
-            .saturating_sub(6 + text::width(&more) as u16);
-        let right = Line::new().right(Tone::Dim, &more);
-        canvas.line(
-            layout.detail.x,
-            layout.detail.y,
-            layout.detail.w.saturating_sub(2),
-            &right,
-        );
-        let title = format!(
-            " {} ",
-            text::fit(&text::clean(&title), room.saturating_sub(2).into())
-        );
-        canvas.text(
-            layout.detail.x + 2,
-            layout.detail.y,
-            room,
-            &title,
-            canvas.theme.style(Tone::Strong),
-        );
+        rule(canvas, layout.detail, &text::clean(&title), &hidden);
     }
     let area = layout.lines;
     let lines = detail::lines(row, page.details.of(row), cx, area.w.into(), area.h.into());
@@ -248,12 +208,26 @@ pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     }
 }
 
+/// Draws the rule above the details of a page without frames: the title, and how many rows are hidden.
+fn rule(canvas: &mut Canvas<'_>, area: Area, title: &str, hidden: &str) {
+    let style = canvas.theme.style(Tone::Dim);
+    canvas.text(area.x, area.y, area.w, &"─".repeat(area.w.into()), style);
+    let more = if hidden.is_empty() {
+        String::new()
+    } else {
+        format!(" {hidden} ")
+    };
+    let room = area.w.saturating_sub(6 + text::width(&more) as u16);
+    let right = Line::new().right(Tone::Dim, &more);
+    canvas.line(area.x, area.y, area.w.saturating_sub(2), &right);
+    let title = format!(" {} ", text::fit(title, room.saturating_sub(2).into()));
+    let style = canvas.theme.style(Tone::Strong);
+    canvas.text(area.x + 2, area.y, room, &title, style);
+}
+
 /// Says how many rows are above and below the visible ones, as cards do.
-fn hidden(window: &[usize], count: usize) -> String {
-    let (first, end) = (
-        window.first().copied().unwrap_or(0),
-        window.last().map_or(0, |last| last + 1),
-    );
+fn hidden(window: Range<usize>, count: usize) -> String {
+    let (first, end) = (window.start, window.end);
     let parts: Vec<String> = [("↑", first), ("↓", count.saturating_sub(end))]
         .into_iter()
         .filter(|(_, rows)| *rows > 0)
@@ -302,7 +276,7 @@ fn head(page: &InboxPage, listing: &Listing, width: usize, session: &Session) ->
     let Counts {
         waiting, failed, ..
     } = listing.counts();
-    if page.filter.is_empty() && !listing.rows.is_empty() {
+    if page.table.filter.is_empty() && !listing.rows.is_empty() {
         let title = format!("Inbox · {waiting} waiting, {failed} failed");
         all.extend(asides.iter().map(|aside| (title.clone(), aside.clone())));
     }
@@ -356,11 +330,11 @@ fn asleep(listing: &Listing) -> Option<String> {
 
 /// Returns the title with the counts, the longest form first.
 fn titles(page: &InboxPage, listing: &Listing, width: usize) -> Vec<String> {
-    if !page.filter.is_empty() {
+    if !page.table.filter.is_empty() {
         let (shown, all) = (page.shown().len(), listing.rows.len());
         return vec![format!(
             "Inbox · /{} · {shown} of {all}",
-            text::clean(&page.filter)
+            text::clean(&page.table.filter)
         )];
     }
     if listing.rows.is_empty() {
@@ -471,14 +445,8 @@ fn some_names(all: &[String], most: usize) -> String {
 
 /// Returns the text in place of rows.
 fn empty_state(page: &InboxPage, listing: &Listing) -> (Tone, String) {
-    if !page.filter.is_empty() && !listing.rows.is_empty() {
-        return (
-            Tone::Plain,
-            format!(
-                "No match for “{}”.\n\nPress Esc to clear the filter.",
-                text::clean(&page.filter)
-            ),
-        );
+    if let Some(text) = page.table.no_match().filter(|_| !listing.rows.is_empty()) {
+        return text;
     }
     let mut parts = Vec::new();
     if !listing.checked.is_empty() {

@@ -20,7 +20,7 @@ use crate::session::destination::Destination;
 use crate::session::request::Pref;
 use crate::session::{Component, Cx, Request, Requests, Route};
 use crate::widgets::canvas::Canvas;
-use crate::widgets::selection::Selection;
+use crate::widgets::table::Table;
 use crate::widgets::text_input::TextInput;
 use jiff::{SignedDuration, Timestamp};
 
@@ -49,8 +49,8 @@ const OFFERS_STAY: SignedDuration = SignedDuration::from_secs(1);
 #[derive(Debug, Clone)]
 pub struct Palette {
     pub input: TextInput,
-    /// The selected completion, by the line that it runs.
-    selection: Selection,
+    /// The rows, by the lines that they run.
+    table: Table,
     /// The position in the history, from 1 for the newest line; `None` outside the history.
     recalled: Option<usize>,
     /// The rows for the text.
@@ -66,7 +66,7 @@ impl Palette {
     pub fn with(text: &str) -> Palette {
         Palette {
             input: TextInput::line(text),
-            selection: Selection::default(),
+            table: Table::default(),
             recalled: None,
             offers: Vec::new(),
             offered: None,
@@ -76,7 +76,7 @@ impl Palette {
 
     /// Returns the index of the selected completion.
     pub fn at(&self) -> usize {
-        self.selection.cursor()
+        self.table.cursor()
     }
 
     /// Returns the line as it was typed.
@@ -86,7 +86,8 @@ impl Palette {
 
     /// Resets the selection and the history position after the text changed.
     fn reset_selection(&mut self) {
-        (self.selection, self.recalled) = (Selection::default(), None);
+        self.table.deselect();
+        self.recalled = None;
     }
 }
 
@@ -95,17 +96,13 @@ impl Palette {
     fn offer(&mut self, cx: &Cx<'_>) {
         let text = self.text();
         self.offers = completions::offers(cx, &text);
-        let lines = lines(&self.offers);
-        match self.selection.selected {
-            Some(_) => self.selection.clamp(&lines, lines.len()),
-            // A line that is complete runs as it is, so its row is the selected one.
-            None => {
-                let at = lines
-                    .iter()
-                    .position(|line| line == text.trim())
-                    .unwrap_or(0);
-                self.selection.select(&lines, lines.len(), at);
-            }
+        let lines: Vec<String> = self.offers.iter().map(|offer| offer.line.clone()).collect();
+        let complete = lines.iter().position(|line| line == text.trim());
+        let is_new = self.table.selected().is_none();
+        self.table.lay_out(lines, usize::MAX);
+        // A line that is complete runs as it is, so its row is the selected one.
+        if is_new {
+            self.table.select(complete.unwrap_or(0));
         }
         self.offered = Some((text, cx.session.now));
     }
@@ -136,10 +133,6 @@ impl Palette {
         self.reset_selection();
         self.recalled = back.filter(|_| line.is_some());
     }
-}
-
-fn lines(offers: &[Completion]) -> Vec<String> {
-    offers.iter().map(|offer| offer.line.clone()).collect()
 }
 
 fn close() -> Requests {
@@ -206,8 +199,8 @@ impl Component for Palette {
                 self.recall(&cx.session.prefs.said, true)
             }
             Code::Down if self.recalled.is_some() => self.recall(&cx.session.prefs.said, false),
-            Code::Up | Code::BackTab => self.selection.step(&lines(&offers), offers.len(), -1),
-            Code::Down => self.selection.step(&lines(&offers), offers.len(), 1),
+            Code::Up | Code::BackTab => self.table.step(-1),
+            Code::Down => self.table.step(1),
             Code::Tab => {
                 // If the completion is already there, insert the next one.
                 let again = offers
@@ -237,8 +230,7 @@ impl Component for Palette {
     }
 
     fn step(&mut self, _cx: &Cx<'_>, lines: isize, _whole_window: bool) {
-        self.selection
-            .step(&self::lines(&self.offers), self.offers.len(), lines);
+        self.table.step(lines);
     }
 
     /// A click chooses a row, and a click on the chosen one runs it.
@@ -255,8 +247,7 @@ impl Component for Palette {
             Some(line) if self.completes(cx, &line) => Requests::none(),
             Some(line) => close_and_run(cx, &line),
             None => {
-                self.selection
-                    .select(&lines(&self.offers), self.offers.len(), at);
+                self.table.select(at);
                 Pref::Preview(self.offers.get(at).and_then(Completion::theme)).into()
             }
         }
@@ -273,7 +264,7 @@ impl Component for Palette {
     }
 
     fn selected_id(&self) -> Option<&str> {
-        self.selection.selected.as_deref()
+        self.table.selected()
     }
 
     fn paste(&mut self, cx: &Cx<'_>, text: &str) {

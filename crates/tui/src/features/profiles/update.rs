@@ -248,7 +248,7 @@ impl Catalog {
             known.define(profile);
             known.typed = Some(text.into());
         }
-        self.selection.prefer(name.clone());
+        self.table.prefer(name.clone());
         Ok(self.try_profile(&name, AfterTest::Use))
     }
 

@@ -9,7 +9,7 @@ use crate::session::{Component, Cx, Requests};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
-use crate::widgets::selection::Selection;
+use crate::widgets::table::{REST, RowStyle, Table, TableColumns};
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind};
 use runtail_core::config::{Profile, SecretSource};
@@ -19,22 +19,18 @@ use std::time::Duration;
 /// The mark of production profiles.
 const PRODUCTION: &str = "PROD";
 
-/// The columns with pieces in roles of their own.
-const ACCESS: usize = 5;
+/// The column of the result of the last check.
 const LAST_CHECK: usize = 7;
 
 /// The page and its selection.
 #[derive(Debug, Clone, Default)]
 pub struct ProfilesPage {
-    /// The selected profile.
-    pub selection: Selection,
+    pub table: Table,
 }
 
 impl ProfilesPage {
     fn selected<'a>(&self, cx: &Cx<'a>) -> Option<&'a ProfileEntry> {
-        cx.session
-            .catalog
-            .known(self.selection.selected.as_deref()?)
+        cx.session.catalog.known(self.table.selected()?)
     }
 }
 
@@ -63,17 +59,16 @@ impl Component for ProfilesPage {
         request.into()
     }
 
-    fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
-        self.selection
-            .step(&cx.session.catalog.names(), rows(cx), lines);
+    fn table(&self) -> Option<&Table> {
+        Some(&self.table)
     }
 
-    fn selected_id(&self) -> Option<&str> {
-        self.selection.selected.as_deref()
+    fn table_mut(&mut self) -> Option<&mut Table> {
+        Some(&mut self.table)
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
-        self.selection.clamp(&cx.session.catalog.names(), rows(cx));
+        self.table.lay_out(cx.session.catalog.names(), rows(cx));
     }
 
     fn next_tick(&self, cx: &Cx<'_>) -> Option<Duration> {
@@ -104,39 +99,27 @@ fn draw(page: &ProfilesPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         about.push(Tone::Moving, "   not saved; s shows the diff");
     }
     overlay_frame(cx, canvas, "Profiles", &about);
-    let columns = Columns::of(cx, area.w);
-    let row = |texts: [&str; 8]| columns.line(texts.map(|text| (Tone::Dim, text.to_string())));
-    let headers = [
-        "",
-        "NAME",
-        "REGION",
-        "WORKSPACE",
-        "KEY",
-        "ACCESS",
-        "DEPLOYMENTS",
-        "LAST CHECK",
-    ];
-    canvas.line(area.x, area.y, area.w, &row(headers));
-    let catalog = &cx.session.catalog;
+    let columns = columns(cx, area.w);
+    canvas.line(area.x, area.y, area.w, &columns.head());
     let rows = rows(cx);
-    let shown = page.selection.window(catalog.all.len(), rows);
-    for (line, known) in shown
-        .into_iter()
-        .filter_map(|n| catalog.all.get(n))
-        .enumerate()
-    {
-        let y = area.y + 1 + line as u16;
-        canvas.line(area.x, y, area.w, &columns.line(cells(cx, known)));
-        if page.selection.selected.as_deref() == Some(known.profile.name.as_str()) {
-            let row = Area {
-                x: area.x - 2,
-                y,
-                w: area.w + 2,
-                h: 1,
-            };
-            canvas.select(row, y, true, columns.until_name() + 4);
-        }
-    }
+    let list = Area {
+        x: area.x - 2,
+        y: area.y + 1,
+        w: area.w + 2,
+        h: rows as u16,
+    };
+    // The checkbox and the name.
+    let bold = (columns.width(0) + 2 + columns.width(1) + 4) as u16;
+    let style = RowStyle {
+        bold,
+        gutter: 2,
+        ..RowStyle::default()
+    };
+    let room = columns.width(LAST_CHECK);
+    page.table.draw(canvas, list, style, |at| {
+        let known = cx.session.catalog.all.get(at)?;
+        Some(columns.line(cells(cx, known, room)).into())
+    });
     let below = area.y + 2 + rows as u16;
     let room = area.h.saturating_sub(2 + rows as u16);
     for (i, line) in details(page.selected(cx), cx, usize::from(area.w))
@@ -178,108 +161,33 @@ fn glyph_of(state: &str) -> usize {
     age.unwrap_or(said.len())
 }
 
-/// The widths of the columns, from the checkbox to the state, and the columns of the last one.
-struct Columns([usize; 8], usize);
-
-impl Columns {
-    fn of(cx: &Cx<'_>, width: u16) -> Columns {
-        let widest = |text: fn(&ProfileEntry) -> String, least: usize, most: usize| {
-            let all = cx
-                .session
-                .catalog
-                .all
-                .iter()
-                .map(|known| text::width(&text::clean(&text(known))));
-            all.max().unwrap_or(0).clamp(least, most)
-        };
-        let is_wide = width >= 110;
-        let has_workspace = cx
-            .session
-            .catalog
-            .all
+/// Lays out the columns by the longest texts in them.
+fn columns(cx: &Cx<'_>, width: u16) -> TableColumns {
+    let all = &cx.session.catalog.all;
+    let widest = |text: fn(&Profile) -> String, least: usize, most: usize| {
+        let all = all
             .iter()
-            .any(|known| known.profile.workspace.is_some());
-        let widths = [
-            3,
-            widest(
-                |known| known.profile.name.clone(),
-                8,
-                if is_wide { 24 } else { 16 },
-            ),
-            widest(
-                |known| place_of(&known.profile),
-                6,
-                if is_wide { 24 } else { 14 },
-            ),
-            if is_wide && has_workspace { 14 } else { 0 },
-            if is_wide {
-                widest(|known| key(&known.profile), 3, 30)
-            } else {
-                0
-            },
-            widest(
-                |known| access(&known.profile, known.profile.is_read_only()),
-                9,
-                20,
-            ),
-            if is_wide { 11 } else { 0 },
-            usize::MAX,
-        ];
-        let before: usize = widths[..7]
-            .iter()
-            .filter(|width| **width > 0)
-            .map(|width| width + 2)
-            .sum();
-        Columns(widths, usize::from(width).saturating_sub(before))
-    }
-
-    /// Returns the columns of the checkbox and the name.
-    fn until_name(&self) -> u16 {
-        (self.0[0] + 2 + self.0[1]) as u16
-    }
-
-    /// Returns a line with the cells of the columns that have room.
-    fn line(&self, cells: [(Tone, String); 8]) -> Line {
-        let mut line = Line::new();
-        for (n, ((tone, text), width)) in cells
-            .into_iter()
-            .zip(self.0)
-            .enumerate()
-            .filter(|(_, (_, width))| *width > 0)
-        {
-            let text = text::clean(&text).into_owned();
-            // The last column, the state, gets the rest of the width. A reason that doesn't fit is only in the details.
-            let text = match text.split_once(": ") {
-                Some((state, _)) if width == usize::MAX && text::width(&text) > self.1 => {
-                    state.into()
-                }
-                _ => text::fit(&text, width),
-            };
-            match (n, text.strip_prefix(PRODUCTION)) {
-                (ACCESS, Some(rest)) => {
-                    line.push(Tone::Badge, PRODUCTION);
-                    line.push(tone, rest);
-                }
-                (LAST_CHECK, _) => {
-                    let (glyph, rest) = text.split_at(glyph_of(&text));
-                    line.push(tone, glyph);
-                    line.push(
-                        if tone == Tone::Dim {
-                            Tone::Dim
-                        } else {
-                            Tone::Plain
-                        },
-                        rest,
-                    );
-                }
-                _ => line.push(tone, &text),
-            }
-            if width < usize::MAX {
-                line.push_plain(&" ".repeat(width + 2 - text::width(&text)));
-            }
-        }
-        line
-    }
+            .map(|known| text::width(&text::clean(&text(&known.profile))));
+        all.max().unwrap_or(0).clamp(least, most)
+    };
+    let is_wide = width >= 110;
+    let has_workspace = all.iter().any(|known| known.profile.workspace.is_some());
+    let if_wide = |width| if is_wide { width } else { 0 };
+    let name = widest(|one| one.name.clone(), 8, if is_wide { 24 } else { 16 });
+    let columns = [
+        ("", 3),
+        ("NAME", name),
+        ("REGION", widest(place_of, 6, if is_wide { 24 } else { 14 })),
+        ("WORKSPACE", if_wide(if has_workspace { 14 } else { 0 })),
+        ("KEY", if_wide(widest(key, 3, 30))),
+        (
+            "ACCESS",
+            widest(|one| access(one, one.is_read_only()), 9, 20),
+        ),
+        ("DEPLOYMENTS", if_wide(11)),
+        ("LAST CHECK", REST),
+    ];
+    TableColumns::new(width.into(), columns)
 }
 
 /// Returns the label, and whether requests that write are allowed.
@@ -368,38 +276,43 @@ fn key(profile: &Profile) -> String {
     }
 }
 
-fn cells(cx: &Cx<'_>, known: &ProfileEntry) -> [(Tone, String); 8] {
+/// Returns the cells of a profile. `room`: the columns of the last one.
+fn cells(cx: &Cx<'_>, known: &ProfileEntry, room: usize) -> [Line; 8] {
     let profile = &known.profile;
     let used = cx.session.catalog.used(&profile.name);
     let sealed = used.unwrap_or(profile).is_read_only();
-    let (tone, state) = state(cx, known);
+    let of_access = if sealed { Tone::Strong } else { Tone::Plain };
+    let said = access(profile, sealed);
+    let workspace = profile.workspace.as_deref().map(text::short_id);
     [
-        if used.is_some() {
-            (Tone::Accent, "[x]".into())
-        } else {
-            (Tone::Dim, "[ ]".into())
+        match used {
+            Some(_) => Line::accent("[x]"),
+            None => Line::dim("[ ]"),
         },
         // The name of the selected row is strong.
-        (Tone::Plain, profile.name.clone()),
-        (Tone::Plain, place_of(profile)),
-        (
-            Tone::Dim,
-            profile
-                .workspace
-                .as_deref()
-                .map_or_else(|| "-".into(), text::short_id),
-        ),
-        (Tone::Dim, key(profile)),
-        (
-            if sealed { Tone::Strong } else { Tone::Plain },
-            access(profile, sealed),
-        ),
-        (
-            Tone::Plain,
-            format!("{:>11}", deployments(cx, &profile.name)),
-        ),
-        (tone, state),
+        Line::plain(&profile.name),
+        Line::plain(&place_of(profile)),
+        Line::dim(workspace.as_deref().unwrap_or("-")),
+        Line::dim(&key(profile)),
+        match said.strip_prefix(PRODUCTION) {
+            Some(rest) => Line::of(Tone::Badge, PRODUCTION).with(of_access, rest),
+            None => Line::of(of_access, &said),
+        },
+        Line::plain(&format!("{:>11}", deployments(cx, &profile.name))),
+        state_cell(state(cx, known), room),
     ]
+}
+
+/// Returns the cell of a state: its glyph in its tone. A reason that doesn't fit is only in the details.
+fn state_cell((tone, said): (Tone, String), room: usize) -> Line {
+    let said = text::clean(&said);
+    let said = match said.split_once(": ") {
+        Some((state, _)) if text::width(&said) > room => state,
+        _ => &said,
+    };
+    let (glyph, rest) = said.split_at(glyph_of(said));
+    let of_rest = if tone == Tone::Dim { tone } else { Tone::Plain };
+    Line::of(tone, glyph).with(of_rest, rest)
 }
 
 /// Returns the state of a profile in a few words: the result of its last check, and when that was.

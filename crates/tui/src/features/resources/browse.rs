@@ -7,7 +7,8 @@ use crate::session::msg::Effect;
 use crate::session::subject::Subject;
 use crate::session::{Component, Cx, Request, Requests, Route, Session};
 use crate::widgets::canvas::Canvas;
-use crate::widgets::selection::Selection;
+use crate::widgets::line::{Line, Tone};
+use crate::widgets::table::{MAX_COLUMN, Table};
 use jiff::Timestamp;
 use runtail_api::{ApiError, Listing};
 use runtail_core::catalog::Column;
@@ -16,12 +17,6 @@ use runtail_core::text;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Spaces between two columns of a table.
-pub(super) const GAP: usize = 2;
-/// Maximum initial width of a column, and minimum width before columns are dropped.
-const MAX_COLUMN: usize = 44;
-const MIN_COLUMN: usize = 8;
 
 /// The open list.
 #[derive(Debug, Clone)]
@@ -40,48 +35,25 @@ pub struct Browse {
     pub incomplete: Option<ApiError>,
     /// Whether it is being loaded.
     pub loading: bool,
-    /// Only rows that contain this text are shown.
-    pub filter: String,
-    /// The selected row.
-    pub selection: Selection,
-}
-
-/// A table laid out for a width.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Table {
-    /// The titles and widths of the columns that fit.
-    pub columns: Vec<(&'static str, usize)>,
-    /// The cells of the shown rows, sanitized and cut to the widths.
-    pub rows: Vec<Vec<String>>,
+    table: Table,
 }
 
 impl Browse {
     /// Returns the rows that match the filter, with their ids. Leaves out rows without an id, which can't be selected.
-    pub fn shown(&self) -> Vec<(String, &Value)> {
-        let filter = self.filter.to_lowercase();
-        let fits = |row: &Value| {
-            filter.is_empty()
-                || self
-                    .of
-                    .resource()
-                    .columns
-                    .iter()
-                    .any(|field| field.words(row).to_lowercase().contains(&filter))
+    fn shown(&self) -> Vec<(String, &Value)> {
+        let columns = self.of.resource().columns;
+        let fits = |row: &&Value| {
+            self.table
+                .fits(columns.iter().map(|field| field.words(row)))
         };
-        let rows = self.rows.value.iter().flatten();
-        rows.filter(|row| fits(row))
-            .filter_map(|row| Some((self.of.id_of(row)?, row)))
+        let rows = self.rows.value.iter().flatten().filter(fits);
+        rows.filter_map(|row| Some((self.of.id_of(row)?, row)))
             .collect()
     }
 
-    /// Returns the ids of the shown rows.
-    pub fn ids(&self) -> Vec<String> {
-        self.shown().into_iter().map(|(id, _)| id).collect()
-    }
-
     /// Returns the selected row with its id.
-    pub fn selected(&self) -> Option<(String, &Value)> {
-        let id = self.selection.selected.as_ref()?;
+    fn selected(&self) -> Option<(String, &Value)> {
+        let id = self.table.selected()?;
         self.shown().into_iter().find(|(shown, _)| shown == id)
     }
 
@@ -145,56 +117,36 @@ impl Browse {
         }
     }
 
-    /// Lays out the shown rows, at the server's time.
-    pub fn table(&self, width: usize, now: Timestamp) -> Table {
-        let shown = self.shown();
-        // Columns that are empty in all rows are left out.
-        let has_text = |field: &&Column| shown.iter().any(|(_, row)| !field.words(row).is_empty());
-        let fields: Vec<&Column> = self.of.resource().columns.iter().filter(has_text).collect();
-        let mut cells: Vec<Vec<String>> = shown
-            .iter()
-            .map(|(_, row)| fields.iter().map(|field| cell(field, row, now)).collect())
-            .collect();
-        let widest = |n: usize| {
-            cells
-                .iter()
-                .map(|row| text::width(&row[n]))
-                .max()
-                .unwrap_or(0)
-        };
-        let natural = fields
-            .iter()
-            .enumerate()
-            .map(|(n, field)| widest(n).clamp(field.title.len(), MAX_COLUMN))
-            .collect();
-        let widths = shrunk(natural, width);
-        for row in &mut cells {
-            row.truncate(widths.len());
-            row.iter_mut()
-                .zip(&widths)
-                .for_each(|(cell, width)| *cell = text::fit(cell, *width).into_owned());
+    /// Returns the profile and the owner, for the title.
+    fn about(&self, cx: &Cx<'_>) -> Line {
+        let mut line = Line::new();
+        if !self.owner.is_empty() {
+            line.push_plain(&self.owner);
+            line.push_dim(" in ");
         }
-        Table {
-            columns: fields.iter().map(|field| field.title).zip(widths).collect(),
-            rows: cells,
+        line.push_plain(&self.profile);
+        let tag = cx.session.profile(&self.profile).map(|p| p.tag());
+        if let Some(tag) = tag.filter(|tag| *tag != &*self.profile) {
+            line.push_dim(&format!(" ({tag})"));
         }
+        line
     }
-}
 
-/// Shrinks columns to fit, the widest ones first. If all are at their minimum, drops the last ones.
-pub(super) fn shrunk(mut widths: Vec<usize>, room: usize) -> Vec<usize> {
-    loop {
-        let all: usize = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
-        let Some(widest) = widths.iter().copied().max().filter(|_| all > room) else {
-            return widths;
-        };
-        match widths
-            .iter()
-            .rposition(|width| *width == widest && *width > MIN_COLUMN)
-        {
-            Some(at) => widths[at] -= (all - room).min(widest - MIN_COLUMN).clamp(1, 4),
-            None if widths.len() > 1 => drop(widths.pop()),
-            None => return vec![room],
+    /// Returns the text to show if there are no rows.
+    fn empty_state(&self, session: &Session) -> (Tone, String) {
+        let what = self.of.plural();
+        match (&self.rows.value, &self.rows.error) {
+            (_, Some(error)) if !self.loading => view::failed(error),
+            (None, _) => (Tone::Dim, format!("Loading {what} of {}…", self.profile)),
+            (Some(_), _) => {
+                let others = session.profiles.iter().filter(|p| p.control_plane).count() > 1;
+                let tab = if others {
+                    "\n\nPress Tab for the next profile."
+                } else {
+                    ""
+                };
+                (Tone::Plain, format!("No {what}.{tab}"))
+            }
         }
     }
 }
@@ -235,8 +187,7 @@ impl Browse {
             rows: Loaded::default(),
             incomplete: None,
             loading: false,
-            filter: String::new(),
-            selection: Selection::default(),
+            table: Table::default(),
         }
     }
 
@@ -343,7 +294,8 @@ impl Browse {
             return Requests::info(text);
         }
         self.profile = next.clone();
-        (self.rows, self.incomplete, self.selection) = Default::default();
+        (self.rows, self.incomplete) = Default::default();
+        self.table.deselect();
         self.reread(cx.session).into()
     }
 }
@@ -448,31 +400,16 @@ impl Component for Browse {
         }
     }
 
-    fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
-        let ids = self.ids();
-        self.selection
-            .step(&ids, cx.session.overlay_rows().h.into(), lines);
+    fn table(&self) -> Option<&Table> {
+        Some(&self.table)
     }
 
-    fn selected_id(&self) -> Option<&str> {
-        self.selection.selected.as_deref()
+    fn table_mut(&mut self) -> Option<&mut Table> {
+        Some(&mut self.table)
     }
 
     fn copied(&mut self) -> Option<String> {
         self.copy_text()
-    }
-
-    fn back(&mut self, _quit: bool) -> Option<Requests> {
-        let is_filtered = !std::mem::take(&mut self.filter).is_empty();
-        is_filtered.then(Requests::none)
-    }
-
-    fn filter(&self) -> Option<&str> {
-        Some(&self.filter)
-    }
-
-    fn set_filter(&mut self, text: &str) {
-        self.filter = text.to_string();
     }
 
     fn hints(&self) -> Option<&'static [&'static str]> {
@@ -480,9 +417,8 @@ impl Component for Browse {
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
-        let ids = self.ids();
-        self.selection
-            .clamp(&ids, cx.session.overlay_rows().h.into());
+        let ids = self.shown().into_iter().map(|(id, _)| id).collect();
+        self.table.lay_out(ids, cx.session.overlay_rows().h.into());
     }
 
     fn profile(&self) -> Option<&str> {
@@ -490,37 +426,33 @@ impl Component for Browse {
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
-        view::browse(self, cx, canvas);
+        let now = cx.session.server_time(&self.profile);
+        let columns = self.of.resource().columns;
+        let cells = |row: &Value| columns.iter().map(|field| cell(field, row, now)).collect();
+        let shown = self.shown();
+        let all = self.rows.value.as_ref().map(Vec::len);
+        let count = all.map(|all| match shown.len() {
+            shown if shown < all => format!("{shown} of {all}"),
+            _ => all.to_string(),
+        });
+        view::list(
+            cx,
+            canvas,
+            &self.table,
+            view::RecordPage {
+                title: text::capitalized(self.of.plural()),
+                about: self.about(cx),
+                count,
+                state: view::loading_state(&self.rows, self.loading, self.incomplete.as_ref()),
+                titles: columns.iter().map(|field| field.title).collect(),
+                rows: shown
+                    .iter()
+                    .map(|(_, row)| (Tone::Plain, cells(row)))
+                    .collect(),
+                max_last: MAX_COLUMN,
+                empty: self.empty_state(cx.session),
+            },
+        );
         None
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_shrink_before_they_are_dropped() {
-        assert_eq!(shrunk(vec![10, 20, 30], 64), [10, 20, 30]);
-        let some = shrunk(vec![10, 20, 30], 50);
-        assert!(
-            some.len() == 3 && some.iter().sum::<usize>() + 4 == 50 && some[0] == 10,
-            "{some:?}"
-        );
-        assert_eq!(shrunk(vec![10, 20, 30], 28), [8, 8, 8]);
-        assert_eq!(
-            shrunk(vec![10, 20, 30], 27),
-            [8, 8],
-            "the last column is dropped"
-        );
-        assert_eq!(shrunk(vec![44], 5), [5]);
-        assert_eq!(shrunk(vec![], 5), [0; 0]);
-        for room in 0..90 {
-            let widths = shrunk(vec![12, 44, 3, 44, 9], room);
-            assert!(
-                widths.iter().sum::<usize>() + GAP * (widths.len() - 1) <= room,
-                "{room}: {widths:?}"
-            );
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! Lays out one top-level block of Markdown from the parser's events: a paragraph, a list with its contents, a table.
 
 use super::spans::{Span, cut, wrap};
-use super::table::Table;
+use super::table::MarkdownTable;
 use super::{Measure, Row};
 use crate::widgets::line::{Piece, Tone};
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, Tag, TagEnd};
@@ -43,7 +43,7 @@ pub(crate) struct Block<'a> {
     /// The URLs of the open links and images, and the index of the first span of each.
     links: Vec<(CowStr<'a>, usize)>,
     code: Option<Code>,
-    table: Option<Table<'a>>,
+    table: Option<MarkdownTable<'a>>,
     /// The byte of the source where the last shown text ends.
     shown: usize,
     /// The end of a paragraph that contains only literal text so far.
@@ -180,7 +180,7 @@ impl<'a> Block<'a> {
             }
             Tag::Table(aligned) => {
                 self.gap(range.start);
-                self.table = Some(Table::new(aligned));
+                self.table = Some(MarkdownTable::new(aligned));
             }
             Tag::TableHead | Tag::TableRow => {
                 if let Some(table) = &mut self.table {

@@ -12,14 +12,14 @@ const GAP: usize = 2;
 const MIN_COLUMN: usize = 8;
 
 /// A table. Its first row is the header.
-pub(crate) struct Table<'a> {
+pub(crate) struct MarkdownTable<'a> {
     alignments: Vec<Alignment>,
     pub rows: Vec<Vec<Vec<Span<'a>>>>,
 }
 
-impl<'a> Table<'a> {
+impl<'a> MarkdownTable<'a> {
     pub fn new(alignments: Vec<Alignment>) -> Self {
-        Table {
+        MarkdownTable {
             alignments,
             rows: Vec::new(),
         }

@@ -52,7 +52,7 @@ impl Records {
             }
             (Action::Left, RowOf::Item(row)) => {
                 let labels = namespace_of(row);
-                self.selection.prefer(format!("n {}", labels.join(".")));
+                self.table.prefer(format!("n {}", labels.join(".")));
                 self.toggle(cx.session, labels, false)
             }
             (Action::Mark, RowOf::Version(row)) => {

@@ -2,20 +2,22 @@
 
 mod actions;
 mod rows;
-mod view;
 
 pub use rows::Row;
 use rows::RowOf;
 
+use super::view;
 use crate::input::action::{Action, Context};
 use crate::session::loaded::Loaded;
 use crate::session::msg::{Effect, ServerRef};
 use crate::session::record_list::{RecordList, RecordQuery};
 use crate::session::{Component, Cx, Request, Requests, Session};
 use crate::widgets::canvas::Canvas;
-use crate::widgets::selection::Selection;
+use crate::widgets::line::{Line, Tone};
+use crate::widgets::table::Table;
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind, Listing};
+use runtail_core::text::clean;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,11 +36,11 @@ pub struct Records {
     pub marked: Option<i64>,
     /// The numbers of the requests without a response; responses to others are ignored.
     pub waiting: Vec<u64>,
-    /// Only rows that contain this text are shown.
-    pub filter: String,
-    /// The selected row.
-    pub selection: Selection,
+    table: Table,
 }
+
+/// Maximum width of the last column, which has the largest values.
+const MAX_LAST: usize = 200;
 
 impl Records {
     /// Creates an empty page.
@@ -55,8 +57,7 @@ impl Records {
             open,
             marked: None,
             waiting: Vec::new(),
-            filter: String::new(),
-            selection: Selection::default(),
+            table: Table::default(),
         }
     }
 
@@ -120,14 +121,45 @@ impl Records {
         self.request(session, RecordQuery::Items(namespace)).into()
     }
 
-    fn ids(&self, now: Timestamp) -> Vec<String> {
-        self.shown(now).into_iter().map(|row| row.id).collect()
-    }
-
     /// Returns the selected row.
     fn selected(&self, now: Timestamp) -> Option<Row<'_>> {
-        let id = self.selection.selected.as_ref()?;
+        let id = self.table.selected()?;
         self.shown(now).into_iter().find(|row| row.id == *id)
+    }
+
+    /// Returns the title, and whose records these are.
+    fn title(&self) -> (&'static str, Line) {
+        let (title, mut line) = match &self.of {
+            RecordList::Versions { name, .. } => ("Versions", Line::plain(name).with_dim(" on ")),
+            RecordList::Crons => ("Crons", Line::new()),
+            RecordList::Store(_) => ("Store", Line::new()),
+        };
+        line.push_plain(&self.server.name);
+        if self.server.name != self.server.profile {
+            line.push_dim(&format!(" ({})", self.server.profile));
+        }
+        (title, line)
+    }
+
+    /// Returns the text to show if there are no rows.
+    fn empty_state(&self) -> (Tone, String) {
+        let (what, hint) = match &self.of {
+            RecordList::Versions { .. } => ("versions", ""),
+            RecordList::Crons => ("crons", "\n\nPress a to create one."),
+            RecordList::Store(_) => (
+                "namespaces",
+                "\n\nPress a to write an item. Some servers list no namespaces: :store NAMESPACE opens one.",
+            ),
+        };
+        match (&self.rows.value, &self.rows.error) {
+            (_, Some(error)) if error.kind == Kind::NotOffered => (Tone::Plain, error.story()),
+            (_, Some(error)) if self.waiting.is_empty() => view::failed(error),
+            (None, _) => (
+                Tone::Dim,
+                format!("Loading {what} of {}…", clean(&self.server.name)),
+            ),
+            (Some(_), _) => (Tone::Plain, format!("No {what}.{hint}")),
+        }
     }
 
     fn useful_actions(&self) -> &'static [&'static str] {
@@ -225,33 +257,16 @@ impl Component for Records {
         }
     }
 
-    fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
-        let ids = self.ids(cx.session.now);
-        self.selection
-            .step(&ids, cx.session.overlay_rows().h.into(), lines);
+    fn table(&self) -> Option<&Table> {
+        Some(&self.table)
     }
 
-    fn selected_id(&self) -> Option<&str> {
-        self.selection.selected.as_deref()
+    fn table_mut(&mut self) -> Option<&mut Table> {
+        Some(&mut self.table)
     }
 
     fn copied(&mut self) -> Option<String> {
-        let now = Timestamp::UNIX_EPOCH;
-        let row = self.selected(now)?;
-        row.copied()
-    }
-
-    fn back(&mut self, _quit: bool) -> Option<Requests> {
-        let is_filtered = !std::mem::take(&mut self.filter).is_empty();
-        is_filtered.then(Requests::none)
-    }
-
-    fn filter(&self) -> Option<&str> {
-        Some(&self.filter)
-    }
-
-    fn set_filter(&mut self, text: &str) {
-        self.filter = text.to_string();
+        self.selected(Timestamp::UNIX_EPOCH)?.copied()
     }
 
     fn hints(&self) -> Option<&'static [&'static str]> {
@@ -259,9 +274,10 @@ impl Component for Records {
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
-        let ids = self.ids(cx.session.now);
-        self.selection
-            .clamp(&ids, cx.session.overlay_rows().h.into());
+        let now = cx.session.server_time(&self.server.profile);
+        let rows = self.shown(now).into_iter();
+        let ids = rows.map(|row| row.id).collect();
+        self.table.lay_out(ids, cx.session.overlay_rows().h.into());
     }
 
     fn profile(&self) -> Option<&str> {
@@ -269,7 +285,36 @@ impl Component for Records {
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
-        view::records(self, cx, canvas);
+        let now = cx.session.server_time(&self.server.profile);
+        let (title, about) = self.title();
+        let what = if matches!(self.of, RecordList::Store(_)) {
+            " namespaces"
+        } else {
+            ""
+        };
+        let rows = self.shown(now).into_iter().map(|row| match row.is {
+            RowOf::Note => (Tone::Dim, row.cells),
+            _ => (Tone::Plain, row.cells),
+        });
+        view::list(
+            cx,
+            canvas,
+            &self.table,
+            view::RecordPage {
+                title: title.into(),
+                about,
+                count: self
+                    .rows
+                    .value
+                    .as_ref()
+                    .map(|all| format!("{}{what}", all.len())),
+                state: view::loading_state(&self.rows, !self.waiting.is_empty(), None),
+                titles: self.titles().to_vec(),
+                rows: rows.collect(),
+                max_last: MAX_LAST,
+                empty: self.empty_state(),
+            },
+        );
         None
     }
 }

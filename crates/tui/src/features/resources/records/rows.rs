@@ -78,14 +78,7 @@ impl Records {
             RecordList::Crons => rows.map(|row| cron(row, now)).collect(),
             RecordList::Store(prefix) => self.tree(prefix, now),
         };
-        let filter = self.filter.to_lowercase();
-        shown.retain(|row| {
-            filter.is_empty()
-                || row
-                    .cells
-                    .iter()
-                    .any(|cell| cell.to_lowercase().contains(&filter))
-        });
+        shown.retain(|row| self.table.fits(&row.cells));
         shown
     }
 
@@ -135,7 +128,7 @@ impl Records {
             .flat_map(|labels| (1..=labels.len()).map(|n| labels[..n].to_vec()))
             .collect();
         let mut rows = Vec::new();
-        let is_searched = !self.filter.is_empty();
+        let is_searched = !self.table.filter.is_empty();
         for node in &nodes {
             let is_visible = (1..node.len())
                 .all(|n| is_searched || self.open.contains(&node[..n]) || n < prefix.len());
