@@ -4,7 +4,8 @@ use super::load::Failure;
 use super::view::{Words, draw_graph};
 use super::{GraphView, Shown, Stops};
 use crate::features::stream::StreamState;
-use crate::features::stream::export::{Format, Part, parse_export, timed_name};
+use crate::features::stream::export::{parse_export, timed_name};
+use crate::features::stream::formats::{Format, Part};
 use crate::input::action::{Action, Context};
 use crate::session::msg::{
     Described, Effect, FileStep, ServerRef, Subscription, SubscriptionEvent,

@@ -10,7 +10,7 @@ use crate::widgets::line::{Line, Tone};
 use runtail_core::text;
 
 /// Draws the view in an area. `is_titled`: whether its title is above it.
-pub(in crate::features::stream) fn draw(
+pub(super) fn draw(
     viewer: &Viewer,
     canvas: &mut Canvas<'_>,
     area: Area,
@@ -157,7 +157,7 @@ fn empty_text(viewer: &Viewer) -> (Tone, String) {
 
 impl History {
     /// Returns the title of the tree.
-    pub(in crate::features::stream) fn title(&self) -> String {
+    pub(super) fn title(&self) -> String {
         let plural = |count: usize, one: &str, many: &str| {
             format!(
                 "{} {}",

@@ -2,8 +2,8 @@
 //! cost, and the time of each node. Everything is also text, for copies and exports.
 
 use super::delivery::Row;
-use super::timeline::span;
-use super::timeline_bar::short_count;
+use super::timeline::bar::short_count;
+use super::timeline::head::span;
 use super::{UNKNOWN, pad};
 use crate::widgets::histogram::Histogram;
 use crate::widgets::line::{Line, Tone, wrap};

@@ -2,9 +2,9 @@
 //! under its call and has no lines of its own. Rules between messages belong to the message after them; an extra entry
 //! after the last message holds the rules that no message follows.
 
-use super::Clock;
 use super::message::{Body, MessageContext, Segment, Unanswered, segments};
 use super::rules::{RuleTimes, RunRules};
+use crate::features::stream::views::Clock;
 use crate::widgets::line::{Line, Piece, Tone};
 use crate::widgets::markdown::Measure;
 use crate::widgets::scroll::{LinePos, Place, ScrollList};

@@ -1,6 +1,6 @@
 //! The lines of the Messages view.
 
-use super::{Clock, clock, first_token, place_of};
+use crate::features::stream::views::{Clock, clock, first_token, place_of};
 use crate::widgets::line::{Line, Tone, marked, wrap};
 use crate::widgets::markdown::{Flow, Measure};
 use runtail_core::json;
