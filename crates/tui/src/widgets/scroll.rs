@@ -28,30 +28,6 @@ pub trait ScrollList {
     }
 }
 
-impl<R: ScrollList + ?Sized> ScrollList for &R {
-    fn first(&self) -> u64 {
-        (**self).first()
-    }
-    fn end(&self) -> u64 {
-        (**self).end()
-    }
-    fn height(&self, key: u64) -> usize {
-        (**self).height(key)
-    }
-    fn next(&self, key: u64) -> Option<u64> {
-        (**self).next(key)
-    }
-    fn prev(&self, key: u64) -> Option<u64> {
-        (**self).prev(key)
-    }
-    fn near(&self, key: u64) -> u64 {
-        (**self).near(key)
-    }
-    fn count_from(&self, key: u64) -> u64 {
-        (**self).count_from(key)
-    }
-}
-
 /// A list whose entries have one line each.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Flat {

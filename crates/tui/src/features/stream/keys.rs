@@ -1,11 +1,9 @@
-//! Which actions do something in the shown view. The help lists those that the view and the stream offer, the footer those that
-//! do something at the cursor now.
+//! Which actions the shown stream offers, for the help. The view says which of them do something at the cursor.
 
 use super::StreamState;
 use super::update::acts_on_server;
 use super::views::View;
 use crate::input::action::Action;
-use crate::session::Session;
 
 impl StreamState {
     /// Returns whether the shown stream offers an action, whatever is under the cursor.
@@ -27,13 +25,5 @@ impl StreamState {
             Action::Update => has_server,
             _ => true,
         }
-    }
-
-    /// Returns whether an action does something now.
-    pub(super) fn can_act(&self, session: &Session, action: Action) -> bool {
-        let Some(viewer) = self.tabs.shown().filter(|_| self.offers_action(action)) else {
-            return false;
-        };
-        viewer.view().of().can(viewer, session, action)
     }
 }

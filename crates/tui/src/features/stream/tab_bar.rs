@@ -217,8 +217,10 @@ fn connection(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, detail: Detail)
     }
     let gaps = delivery.gaps;
     if gaps > 0 {
-        let s = if gaps == 1 { "" } else { "s" };
-        part(Tone::Dim, &format!("? {} gap{s} · 8  ", text::count(gaps)));
+        part(
+            Tone::Dim,
+            &format!("? {} · 8  ", text::counted(gaps, "gap")),
+        );
     }
     if let Some(checkpoint) = viewer.shown_checkpoint() {
         let at = checkpoint

@@ -27,7 +27,7 @@ pub struct Find {
     pub(crate) seek: Option<Seek>,
     /// The input line that is open, and the position when it was opened.
     pub(crate) typing: Option<(Typing, SavedPosition)>,
-    marks: BTreeSet<Seq>,
+    pub(crate) marks: BTreeSet<Seq>,
 }
 
 /// The purpose of the viewer's input line.
@@ -67,11 +67,6 @@ impl Find {
     /// Returns the marked events, in order.
     pub fn marks(&self) -> &BTreeSet<Seq> {
         &self.marks
-    }
-
-    /// Exchanges the marks with those of another log.
-    pub(crate) fn swap_marks(&mut self, marks: &mut BTreeSet<Seq>) {
-        std::mem::swap(&mut self.marks, marks);
     }
 
     /// Toggles the mark of an event. Returns false if there are too many marks.

@@ -78,7 +78,7 @@ impl GraphView {
     }
 
     /// Folds or unfolds all groups.
-    pub(super) fn fold_all(&mut self, is_folded: bool) {
+    fn fold_all(&mut self, is_folded: bool) {
         for group in self.whole.groups() {
             self.chosen.insert(group, is_folded);
         }
@@ -119,6 +119,24 @@ impl GraphView {
         } else {
             "Groups in which nothing runs are folded."
         }
+    }
+
+    /// Handles the actions that need no thread. Returns `None` for other actions.
+    pub(super) fn act(&mut self, action: Action) -> Option<Requests> {
+        match action {
+            Action::Left => drop(self.fold()),
+            Action::Right => drop(self.unfold()),
+            Action::FoldAll | Action::UnfoldAll => self.fold_all(action == Action::FoldAll),
+            Action::NextMatch | Action::PrevMatch if self.search.is_active() => {
+                if !self.next_found(action == Action::NextMatch) {
+                    return Some(Requests::info(
+                        "No node's name matches the search. Esc clears it.",
+                    ));
+                }
+            }
+            _ => return None,
+        }
+        Some(Requests::none())
     }
 
     /// Moves to the next or previous visited node. Returns whether there is one.
@@ -228,20 +246,14 @@ impl StreamView for GraphTab {
     fn action(&self, viewer: &mut Viewer, on: &Session, action: Action) -> Option<Requests> {
         let is_recording = viewer.is_recording();
         let graph = &mut viewer.graph;
+        if let Some(done) = graph.act(action) {
+            return Some(done);
+        }
         match action {
-            Action::Left => drop(graph.fold()),
-            Action::Right => drop(graph.unfold()),
-            Action::FoldAll | Action::UnfoldAll => graph.fold_all(action == Action::FoldAll),
             Action::Collapse => return Some(Requests::info(graph.collapse_idle())),
             Action::NextMatch | Action::PrevMatch => {
                 let forward = action == Action::NextMatch;
-                if graph.search.is_active() {
-                    if !graph.next_found(forward) {
-                        return Some(Requests::info(
-                            "No node's name matches the search. Esc clears it.",
-                        ));
-                    }
-                } else if !graph.next_visited(forward) {
+                if !graph.next_visited(forward) {
                     let place = if forward { "below" } else { "above" };
                     return Some(Requests::info(format!("No visited node {place}.")));
                 }

@@ -242,18 +242,9 @@ impl Component for GraphPage {
         let graph = &mut self.graph;
         match action {
             Action::Refresh => self.load(cx.session),
-            Action::Left => drop(graph.fold()),
-            Action::Right => drop(graph.unfold()),
             Action::Open if !graph.unfold() => drop(graph.fold()),
-            Action::FoldAll | Action::UnfoldAll => graph.fold_all(action == Action::FoldAll),
-            Action::NextMatch | Action::PrevMatch => {
-                let forward = action == Action::NextMatch;
-                if !graph.search.is_active() {
-                    return Requests::info("Search for a node first: press /.");
-                }
-                if !graph.next_found(forward) {
-                    return Requests::info("No node's name matches the search. Esc clears it.");
-                }
+            Action::NextMatch | Action::PrevMatch if !graph.search.is_active() => {
+                return Requests::info("Search for a node first: press /.");
             }
             Action::Export => {
                 return Route::Palette(format!(
@@ -269,7 +260,7 @@ impl Component for GraphPage {
                 ))
                 .into();
             }
-            _ => {}
+            _ => return graph.act(action).unwrap_or_default(),
         }
         Requests::none()
     }

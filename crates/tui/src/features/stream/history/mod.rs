@@ -214,7 +214,7 @@ impl History {
     /// Drops what would be opened once it is loaded.
     fn await_nothing(&mut self) {
         self.awaited = None;
-        self.loading.details = None;
+        self.forget_details();
     }
 
     fn scroll_to_cursor(&mut self) {

@@ -158,18 +158,13 @@ fn empty_text(viewer: &Viewer) -> (Tone, String) {
 impl History {
     /// Returns the title of the tree.
     pub(super) fn title(&self) -> String {
-        let plural = |count: usize, one: &str, many: &str| {
-            format!(
-                "{} {}",
-                text::count(count as u64),
-                if count == 1 { one } else { many }
-            )
-        };
         let loaded = if self.is_complete() { "" } else { " loaded" };
-        let branches = plural(self.tree.branches(), "branch", "branches");
+        let checkpoints = text::counted(self.len() as u64, "checkpoint");
+        let branches = self.tree.branches();
+        let es = if branches == 1 { "" } else { "es" };
         let mut title = format!(
-            "{}{loaded} · {branches}",
-            plural(self.len(), "checkpoint", "checkpoints")
+            "{checkpoints}{loaded} · {} branch{es}",
+            text::count(branches as u64)
         );
         if !self.search.is_empty() {
             title.push_str(&format!(" · /{}", text::seen(&self.search, 24)));

@@ -61,7 +61,8 @@ impl Component for StreamState {
     }
 
     fn can(&self, cx: &Cx<'_>, action: Action) -> bool {
-        self.can_act(cx.session, action)
+        let offering = self.tabs.shown().filter(|_| self.offers_action(action));
+        offering.is_some_and(|viewer| viewer.view().of().can(viewer, cx.session, action))
     }
 
     fn jump_to_edge(&mut self, _cx: &Cx<'_>, start: bool) {

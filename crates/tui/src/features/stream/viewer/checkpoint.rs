@@ -224,7 +224,7 @@ impl OtherLog {
         std::mem::swap(&mut self.event_log, &mut viewer.event_log);
         std::mem::swap(&mut self.projections, &mut viewer.projections);
         std::mem::swap(&mut self.past, &mut viewer.past);
-        viewer.find.swap_marks(&mut self.marks);
+        std::mem::swap(&mut self.marks, &mut viewer.find.marks);
         std::mem::swap(&mut self.marked_state, &mut viewer.state.marked);
     }
 }

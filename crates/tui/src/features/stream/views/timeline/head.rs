@@ -119,8 +119,7 @@ pub fn span(d: Duration) -> String {
 
 /// Returns the number of evicted runs as text.
 fn evicted(attempts: u64) -> String {
-    let runs = if attempts == 1 { "run" } else { "runs" };
-    format!("{} earlier {runs} evicted", text::count(attempts))
+    format!("{} evicted", text::counted(attempts, "earlier run"))
 }
 
 /// Returns the heading: the run, the attempt and its outcome, from the thread's runs if they are known.
