@@ -3,7 +3,8 @@
 
 use runtail_core::config::EventLogLimits;
 use runtail_stream::{Data, Event, EventLog, Interner, Item, Limits, Record, Seq};
-use runtail_tui::features::stream::viewer::{View, Viewer};
+use runtail_tui::features::stream::viewer::Viewer;
+use runtail_tui::features::stream::views::View;
 use runtail_tui::session::msg::{ServerRef, StreamTarget};
 use std::hint::black_box;
 use std::sync::Arc;

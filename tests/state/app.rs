@@ -9,7 +9,7 @@ use runtail_stream::{Item, Seq};
 use runtail_testkit::dash::{Dash, Dialog, demo, demo_like};
 use runtail_testkit::screen_checks as hostile;
 use runtail_tui::app::Pane;
-use runtail_tui::features::stream::viewer::{VIEWS, View};
+use runtail_tui::features::stream::views::{VIEWS, View};
 use runtail_tui::input::action::{Action, Context};
 use runtail_tui::input::key::{Code, Key};
 use runtail_tui::input::keymap::{BINDINGS, Keymap};

@@ -3,7 +3,7 @@
 use crate::thread_actions::{page, records};
 use runtail_stream::comparison::{FileContents, read_pair};
 use runtail_testkit::dash::{Dash, Dialog, demo_like};
-use runtail_tui::features::stream::viewer::View;
+use runtail_tui::features::stream::views::View;
 use runtail_tui::session::compare::{SideContents, SideLoaded, SideRef};
 use runtail_tui::session::msg::{
     Effect, EffectResult, FileStep, SubscriptionEvent, SubscriptionId, SubscriptionKind,

@@ -7,7 +7,7 @@ use runtail_stream::projection::{
     time_of_nodes,
 };
 use runtail_stream::{Item, Loaded, Record, Seq, SnapshotPart, ThreadSnapshot};
-use runtail_tui::features::stream::views::timeline_picture::{Picture, groups};
+use runtail_tui::features::stream::views::timeline::picture::{Picture, groups};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

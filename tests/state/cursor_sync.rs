@@ -4,7 +4,8 @@
 use runtail_core::config::EventLogLimits;
 use runtail_stream::projection::{Message, Snapshot};
 use runtail_stream::{Decoder, Frame, Framer, Item, Record, Seq};
-use runtail_tui::features::stream::viewer::{VIEWS, View, Viewer};
+use runtail_tui::features::stream::viewer::Viewer;
+use runtail_tui::features::stream::views::{VIEWS, View};
 use runtail_tui::session::msg::{ServerRef, StreamTarget};
 
 /// Returns the name of every captured stream, and a viewer that received it.

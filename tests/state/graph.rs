@@ -7,7 +7,7 @@ use runtail_stream::{Outcome, SnapshotPart};
 use runtail_testkit::dash::{Dash, demo_server, demo_thread, listing};
 use runtail_testkit::says::Says;
 
-use runtail_tui::features::stream::viewer::View;
+use runtail_tui::features::stream::views::View;
 use runtail_tui::session::msg::{
     Chunk, Described, Effect, EffectResult, FileStep, SubscriptionEvent, SubscriptionId,
     SubscriptionKind,

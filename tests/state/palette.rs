@@ -9,7 +9,7 @@ use runtail_testkit::made;
 use runtail_testkit::says::Says;
 use runtail_tui::app::Pane;
 use runtail_tui::features::palette::{COMMANDS, Group};
-use runtail_tui::features::stream::viewer::View;
+use runtail_tui::features::stream::views::View;
 use runtail_tui::input::action::{Action, Context};
 use runtail_tui::input::key::Key;
 use runtail_tui::input::keymap::BINDINGS;

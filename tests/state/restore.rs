@@ -5,7 +5,7 @@ use runtail_core::model::{Question, ThreadStatus};
 use runtail_stream::{Item, Loaded, Record, Seq, SnapshotPart, ThreadSnapshot};
 use runtail_testkit::dash::{Dash, listed};
 use runtail_tui::app::Pane;
-use runtail_tui::features::stream::viewer::View;
+use runtail_tui::features::stream::views::View;
 use runtail_tui::session::msg::{Effect, Msg, SubscriptionEvent, SubscriptionId};
 use runtail_tui::session::saved_tabs::{
     SavedPlace, SavedServer, SavedTab, SavedTabs, Scope, TabsFile,

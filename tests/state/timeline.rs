@@ -7,7 +7,7 @@ use runtail_stream::projection::{
     Attempt, Bar, BarKind, BarState, Projections, Timeline, message_key,
 };
 use runtail_stream::{Data, Decoder, End, Event, Frame, Framer, Item, Outcome, Record, Seq};
-use runtail_tui::features::stream::views::timeline_rows::{Frame as TimelineFrame, TimelineRows};
+use runtail_tui::features::stream::views::timeline::rows::{Frame as TimelineFrame, TimelineRows};
 use runtail_tui::widgets::scroll::Place;
 use std::fmt::Write;
 use std::path::Path;

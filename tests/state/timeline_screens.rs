@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use runtail_stream::{Data, Event, EventNames, Item, Outcome, Record, Seq, SnapshotPart};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::features::stream::viewer::View;
+use runtail_tui::features::stream::views::View;
 use runtail_tui::session::msg::Msg;
 use serde_json::{Value, json};
 

@@ -7,7 +7,7 @@ use runtail_stream::{Item, Record, Seq};
 use runtail_testkit::dash::{Dash, demo_thread};
 use runtail_testkit::made;
 use runtail_testkit::says::Says;
-use runtail_tui::features::stream::viewer::View;
+use runtail_tui::features::stream::views::View;
 use runtail_tui::session::msg::{Effect, EffectResult, Msg};
 
 /// Creates events with these texts, 1.5s apart.

@@ -7,7 +7,7 @@ use runtail_stream::{Event, Outcome, SnapshotPart};
 use runtail_testkit::dash::{Dash, demo_thread};
 use runtail_testkit::made;
 use runtail_testkit::says::Says;
-use runtail_tui::features::stream::viewer::{VIEWS, View};
+use runtail_tui::features::stream::views::{VIEWS, View};
 use runtail_tui::session::msg::Msg;
 use serde_json::json;
 

@@ -292,6 +292,12 @@ pub fn bytes(n: u64) -> String {
     }
 }
 
+/// A number of things for people: `1 event`, `3,104 events`.
+pub fn counted(n: u64, thing: &str) -> String {
+    let s = if n == 1 { "" } else { "s" };
+    format!("{} {thing}{s}", count(n))
+}
+
 /// A count for people: `3,104`, and `1.2M` from ten million on.
 pub fn count(n: u64) -> String {
     if n >= 10_000_000 {

@@ -5,7 +5,7 @@ use runtail_api::Kind;
 use runtail_stream::SnapshotPart;
 use runtail_testkit::dash::{Dash, Dialog, demo_thread};
 use runtail_testkit::says::Says;
-use runtail_tui::features::stream::viewer::View;
+use runtail_tui::features::stream::views::View;
 use runtail_tui::session::checkpoints::{CheckpointDetails, HistoryRequest};
 use runtail_tui::session::msg::{Msg, SubscriptionEvent, SubscriptionId};
 use serde_json::{Value, json};

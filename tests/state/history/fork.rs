@@ -9,7 +9,7 @@ use runtail_core::model::{
 };
 use runtail_testkit::dash::{Dash, forgotten, thread_plan};
 use runtail_testkit::says::Says;
-use runtail_tui::features::stream::viewer::View;
+use runtail_tui::features::stream::views::View;
 use runtail_tui::session::msg::{Effect, EffectResult, Msg};
 use serde_json::{Value, json};
 

@@ -2,7 +2,8 @@
 
 use super::layout::WIDE;
 use super::{App, Overlay, Pane};
-use crate::features::stream::viewer::{View, Viewer};
+use crate::features::stream::viewer::Viewer;
+use crate::features::stream::views::stream_view::{EntryKind, FooterSubject, Hint};
 use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
 use crate::input::keymap::{Keymap, binding, key_glyph};
@@ -38,9 +39,6 @@ const PAIRS: [(&str, &str); 2] = [
     ("move.left", "move.right"),
     ("stream.unfold_all", "stream.fold_all"),
 ];
-
-/// An action of the footer, with a label that replaces the table's where that would mislead.
-type Hint = (&'static str, Option<&'static str>);
 
 /// Returns the hints for the current state.
 pub fn hints(app: &App) -> Hints {
@@ -228,19 +226,15 @@ fn stream_hints(
     can_act: bool,
     can: &dyn Fn(&str) -> bool,
 ) -> Vec<Hint> {
-    let view = viewer.view();
-    let in_tree = view == View::State;
+    let (kind, view) = (viewer.view().kind(), viewer.view().of());
+    let in_tree = kind == EntryKind::Document;
     let is_searching = !(viewer.searched().is_empty() || in_tree && viewer.shows_changes());
-    let mut ids = match view {
-        View::Graph => Vec::new(),
-        View::History if !viewer.history.has_states() => Vec::new(),
-        View::History => checkpoint_hints(viewer.history.is_at_head(), offers, can_act),
-        // A picture or a report has keys enough of its own; the banner has those of the thread.
-        View::Timeline if viewer.has_bars() && viewer.shown_checkpoint().is_none() => Vec::new(),
-        View::Delivery if viewer.has_delivery() => Vec::new(),
-        _ => thread_hints(viewer, offers, can_act),
+    let mut ids = match view.footer_subject(viewer) {
+        FooterSubject::View => Vec::new(),
+        FooterSubject::Checkpoint { is_head } => checkpoint_hints(is_head, offers, can_act),
+        FooterSubject::Thread => thread_hints(viewer, offers, can_act),
     };
-    ids.extend(view_hints(viewer));
+    ids.extend(view.hints(viewer));
     ids.retain(|(id, _)| can(id));
     // The keys of an active search or filter are more useful than all but the first of the others.
     let is_filtering = is_searching || !viewer.finding().filter.text().is_empty();
@@ -253,9 +247,7 @@ fn stream_hints(
     if is_filtering {
         ids.push(("app.back", Some("clear")));
     }
-    // Delivery, Graph and History have cursors of their own.
-    let has_own_cursor = matches!(view, View::Delivery | View::Graph | View::History);
-    let can_follow = viewer.playhead().is_some() || !viewer.follows() && !has_own_cursor;
+    let can_follow = viewer.playhead().is_some() || !viewer.follows() && !kind.has_own_cursor();
     if can_follow && viewer.shown_checkpoint().is_none() {
         ids.push(("stream.follow", None));
     }
@@ -284,52 +276,6 @@ fn thread_hints(viewer: &Viewer, offers: Offers, can_act: bool) -> Vec<Hint> {
     let mut ids = checkpoint_hints(checkpoint.is_head, offers, can_act);
     ids.extend([("stream.details", None), ("stream.follow", None)]);
     ids
-}
-
-/// Returns the hints for the keys of the view.
-fn view_hints(viewer: &Viewer) -> Vec<Hint> {
-    match viewer.view() {
-        View::State if viewer.shows_changes() => {
-            vec![
-                ("stream.open", Some("go there")),
-                ("stream.compare", Some("whole state")),
-            ]
-        }
-        View::State => vec![("stream.open", Some("fold")), ("stream.compare", None)],
-        View::Timeline => vec![("stream.open", Some("go to messages"))],
-        View::Raw | View::Custom => {
-            let label = if viewer.as_received {
-                "summary"
-            } else {
-                "as received"
-            };
-            vec![("stream.open", None), ("stream.as_received", Some(label))]
-        }
-        View::Delivery => vec![
-            ("stream.open", Some("go there")),
-            ("stream.next_problem", Some("next problem")),
-            ("app.copy", Some("copy as text")),
-        ],
-        View::Graph => {
-            let mut ids = vec![
-                ("stream.open", Some("go to last visit")),
-                ("move.left", Some("fold")),
-                ("stream.collapse", Some("collapse idle")),
-                ("stream.split", Some("split")),
-                ("stream.play", Some("breakpoint")),
-            ];
-            if !viewer.graph.follows() {
-                ids.push(("stream.follow", None));
-            }
-            ids
-        }
-        View::History => vec![
-            ("stream.play", Some("set A")),
-            ("stream.compare", Some("compare branches")),
-            ("stream.open", Some(viewer.history.open_label())),
-        ],
-        View::Messages | View::Updates | View::Runs => vec![("stream.open", None)],
-    }
 }
 
 /// Returns the hints for the actions on a checkpoint. An edit of an older one begins a branch, and a run continues there.

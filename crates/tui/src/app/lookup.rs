@@ -3,9 +3,11 @@
 use super::overlay::SCREENS;
 use super::{App, Overlay, Pane, bars};
 use crate::features::inbox::{row_columns, row_lines};
-use crate::features::stream::export::{Format, proposed_path};
+use crate::features::stream::export::proposed_path;
+use crate::features::stream::formats::Format;
 use crate::features::stream::tab_bar;
-use crate::features::stream::viewer::{VIEWS, Viewer};
+use crate::features::stream::viewer::Viewer;
+use crate::features::stream::views::VIEWS;
 use crate::input::action::{Action, Context};
 use crate::input::keymap::Binding;
 use crate::session::Lookup;

@@ -7,7 +7,7 @@ use crate::features::agent::state::{Server, Tab};
 use crate::features::deployments::list::RowId;
 use crate::features::palette::no_such;
 use crate::features::palette::parse_target::{self, Address};
-use crate::features::stream::viewer::{VIEWS, View};
+use crate::features::stream::views::{VIEWS, View};
 use crate::session::Route;
 use crate::session::destination::{ArgumentKind, Destination};
 use crate::session::msg::{Effect, ServerRef, StreamTarget};

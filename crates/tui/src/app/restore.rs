@@ -5,7 +5,8 @@
 
 use super::{App, Pane};
 use crate::features::stream::tabs::MAX_TABS;
-use crate::features::stream::viewer::{ConnectionState, VIEWS, View, Viewer};
+use crate::features::stream::viewer::{ConnectionState, Viewer};
+use crate::features::stream::views::{VIEWS, View};
 use crate::session::Session;
 use crate::session::msg::{Effect, ServerRef, StreamTarget};
 use crate::session::saved_tabs::{

@@ -77,6 +77,8 @@ pub struct Paged<P> {
     pub page: P,
     /// The scroll position.
     pub place: Place,
+    /// The lines of the last layout.
+    lines: Vec<Line>,
 }
 
 impl<P: Page + Default> Default for Paged<P> {
@@ -91,6 +93,7 @@ impl<P: Page> Paged<P> {
         Paged {
             page,
             place: Place::at_start(),
+            lines: Vec::new(),
         }
     }
 
@@ -115,14 +118,10 @@ impl<P: Page> Paged<P> {
         }
     }
 
-    fn lines(&self, cx: &Cx<'_>) -> Vec<Line> {
-        self.page.lines(cx, self.area(cx).w.into())
-    }
-
-    fn rows(&self, cx: &Cx<'_>) -> Flat {
+    fn rows(&self) -> Flat {
         Flat {
             first: 0,
-            end: self.lines(cx).len() as u64,
+            end: self.lines.len() as u64,
         }
     }
 }
@@ -146,7 +145,7 @@ impl<P: Page> Component for Paged<P> {
     }
 
     fn can(&self, cx: &Cx<'_>, action: Action) -> bool {
-        let (first, end) = (self.place.top.key, self.lines(cx).len() as u64);
+        let (first, end) = (self.place.top.key, self.rows().end);
         match action {
             Action::PageDown | Action::HalfDown | Action::Down | Action::Bottom => {
                 first + u64::from(cx.area.h) < end
@@ -161,12 +160,12 @@ impl<P: Page> Component for Paged<P> {
         if (lines > 0 || self.place.top.key == 0) && self.page.move_cursor(lines) {
             return;
         }
-        let rows = self.rows(cx);
+        let rows = self.rows();
         self.place.page(&rows, cx.area.h.into(), lines);
     }
 
     fn jump_to_edge(&mut self, cx: &Cx<'_>, start: bool) {
-        let rows = self.rows(cx);
+        let rows = self.rows();
         match start {
             true => self.place.to_start(&rows, cx.area.h.into()),
             false => self.place.to_end(&rows, cx.area.h.into(), false),
@@ -174,7 +173,8 @@ impl<P: Page> Component for Paged<P> {
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
-        let rows = self.rows(cx);
+        self.lines = self.page.lines(cx, self.area(cx).w.into());
+        let rows = self.rows();
         self.place.clamp(&rows, cx.area.h.into());
     }
 
@@ -202,7 +202,7 @@ impl<P: Page> Component for Paged<P> {
         let (title, about) = self.page.title(cx);
         let (w, h) = cx.session.page_size();
         let margin = self.margin(cx);
-        let lines = self.lines(cx);
+        let lines = &self.lines;
         // A centered page is a card: it ends after its last line.
         let rows = if margin > 0 {
             lines.len().min(h.into()) as u16 + 2
@@ -216,7 +216,7 @@ impl<P: Page> Component for Paged<P> {
             h: rows.min(h.saturating_sub(2)),
         };
         canvas.pane_frame(frame, &title_line(title, &Line::plain(&about)), true);
-        draw_lines(canvas, self.area(cx), &self.place, &lines);
+        draw_lines(canvas, self.area(cx), &self.place, lines);
         None
     }
 }

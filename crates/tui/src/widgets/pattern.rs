@@ -44,6 +44,16 @@ pub enum ScanResult {
     Further(usize),
 }
 
+impl ScanResult {
+    /// Returns whether there is a match, wherever it begins.
+    pub fn of(is_match: bool) -> ScanResult {
+        match is_match {
+            true => ScanResult::Found(0),
+            false => ScanResult::Nothing,
+        }
+    }
+}
+
 impl Pattern {
     /// Compiles a pattern. An invalid regular expression is searched as plain text, and [`Pattern::problem`] reports it.
     pub fn new(text: &str) -> Pattern {

@@ -28,32 +28,8 @@ pub trait ScrollList {
     }
 }
 
-impl<R: ScrollList + ?Sized> ScrollList for &R {
-    fn first(&self) -> u64 {
-        (**self).first()
-    }
-    fn end(&self) -> u64 {
-        (**self).end()
-    }
-    fn height(&self, key: u64) -> usize {
-        (**self).height(key)
-    }
-    fn next(&self, key: u64) -> Option<u64> {
-        (**self).next(key)
-    }
-    fn prev(&self, key: u64) -> Option<u64> {
-        (**self).prev(key)
-    }
-    fn near(&self, key: u64) -> u64 {
-        (**self).near(key)
-    }
-    fn count_from(&self, key: u64) -> u64 {
-        (**self).count_from(key)
-    }
-}
-
 /// A list whose entries have one line each.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Flat {
     /// The key of the first entry.
     pub first: u64,
@@ -80,6 +56,28 @@ pub struct LinePos {
     pub key: u64,
     /// The line in the entry, from 0.
     pub line: usize,
+}
+
+impl LinePos {
+    /// Returns the first line of an entry.
+    pub fn of(key: u64) -> LinePos {
+        LinePos { key, line: 0 }
+    }
+}
+
+/// A move in a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Move {
+    /// The cursor by lines. The window follows if needed.
+    Step(isize),
+    /// The cursor and the window by lines.
+    Page(isize),
+    /// To the first line.
+    Start,
+    /// To the last line, to follow new ones.
+    End,
+    /// To a line of the window.
+    Point(usize),
 }
 
 /// The scroll position in a list.
@@ -165,6 +163,22 @@ impl Place {
         for spot in [&mut self.cursor, &mut self.top] {
             if spot.key == key && before > 0 {
                 spot.line = spot.line * after / before;
+            }
+        }
+    }
+
+    /// Moves in a list.
+    pub fn apply(&mut self, rows: &impl ScrollList, height: usize, to: Move) {
+        match to {
+            Move::Step(lines) => self.step(rows, height, lines),
+            Move::Page(lines) => self.page(rows, height, lines),
+            Move::Start => self.to_start(rows, height),
+            Move::End => self.to_end(rows, height, true),
+            Move::Point(line) => {
+                let spot = window(rows, self.top, height).nth(line);
+                if let Some(spot) = spot {
+                    self.go(rows, height, spot);
+                }
             }
         }
     }

@@ -4,8 +4,9 @@ use super::Dash;
 use runtail_stream::projection::Role;
 use runtail_stream::{Event, Record, Seq};
 use runtail_tui::app::{App, Pane};
-use runtail_tui::features::stream::export::{Format, Part};
-use runtail_tui::features::stream::viewer::{Playhead, View, Viewer};
+use runtail_tui::features::stream::formats::{Format, Part};
+use runtail_tui::features::stream::viewer::{Playhead, Viewer};
+use runtail_tui::features::stream::views::View;
 use runtail_tui::session::msg::{ServerRef, StreamTarget};
 use runtail_tui::session::saved_tabs::SavedTabs;
 use runtail_tui::widgets::line::Line;
@@ -213,7 +214,7 @@ impl Dash {
     #[track_caller]
     pub fn shown_state(&self) -> Option<Seq> {
         let viewer = self.viewer();
-        Some(viewer.snapshot_at(viewer.snapshot?)?.seq)
+        Some(viewer.shown_snapshot()?.seq)
     }
 
     /// Returns the records of a view as `:export jsonl` writes them, in parts.

@@ -1,7 +1,8 @@
 //! The page of a bisect: the step at which a value first became wrong, and every state in which it changed.
 
 use super::StreamState;
-use super::viewer::{View, Viewer};
+use super::viewer::Viewer;
+use super::views::View;
 use crate::input::action::{Action, Context};
 use crate::session::destination::Destination;
 use crate::session::msg::{Epoch, Subscription, SubscriptionId, SubscriptionKind, ThreadRef};
@@ -291,13 +292,10 @@ impl StreamState {
 
 /// Opens the command line with a bisect of the value under the cursor: since when it is what it is.
 pub(super) fn propose(viewer: &Viewer) -> Requests {
-    let path = match viewer.view() {
-        View::State => viewer.path_under_cursor().filter(|path| path != "."),
-        _ => None,
-    };
-    // Of a change, the path is enough: it has two values.
-    let tree = viewer.state.as_ref().filter(|_| !viewer.shows_changes());
-    let value = tree.and_then(|tree| tree.json_under_cursor());
+    let path = viewer.state.path_under_cursor();
+    let path = path.filter(|path| viewer.view() == View::State && path != ".");
+    // Of a change, the path is enough.
+    let value = viewer.state.json_under_cursor();
     let value = value.filter(|value| value.len() <= MAX_PROPOSED && !value.contains('\n'));
     let command = match (path, value) {
         (Some(path), Some(value)) => format!("bisect {} !={value}", path.trim_start_matches('.')),

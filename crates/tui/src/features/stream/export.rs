@@ -2,68 +2,14 @@
 //! and the screen responsive for a million events.
 
 use super::StreamState;
-use super::viewer::{View, Viewer};
-use crate::session::msg::{Chunk, Effect, FileStep};
+use super::formats::{Format, Part};
+use super::viewer::Viewer;
+use super::views::View;
+use crate::session::msg::{Effect, FileStep};
 use crate::session::{Requests, Route, Session};
 use runtail_core::text::{bytes, count};
-use runtail_stream::{Record, Seq};
+use runtail_stream::Seq;
 use std::path::PathBuf;
-
-/// Maximum number of entries in a part.
-const PART_ENTRIES: usize = 2_000;
-/// Size in bytes after which a part is full.
-const PART_BYTES: usize = 4 << 20;
-
-/// The format of an exported file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// The text of the screen, not truncated.
-    Text,
-    /// Lines of a recording.
-    Jsonl,
-    /// Markdown with a conversation, tables and code.
-    Markdown,
-    /// An image of the graph.
-    Svg,
-    /// A flowchart of the graph.
-    Mermaid,
-}
-
-impl Format {
-    /// The names of the formats in the `:export` command.
-    pub const WORDS: [(&str, Format); 5] = [
-        ("text", Format::Text),
-        ("jsonl", Format::Jsonl),
-        ("md", Format::Markdown),
-        ("svg", Format::Svg),
-        ("mermaid", Format::Mermaid),
-    ];
-
-    /// Returns the format that the extension of a path implies.
-    fn of_path(path: &str) -> Format {
-        match path
-            .rsplit_once('.')
-            .map(|(_, extension)| extension.to_ascii_lowercase())
-            .as_deref()
-        {
-            Some("jsonl" | "ndjson") => Format::Jsonl,
-            Some("md" | "markdown") => Format::Markdown,
-            Some("svg") => Format::Svg,
-            Some("mmd" | "mermaid") => Format::Mermaid,
-            _ => Format::Text,
-        }
-    }
-
-    fn extension(self) -> &'static str {
-        match self {
-            Format::Text => "txt",
-            Format::Jsonl => "jsonl",
-            Format::Markdown => "md",
-            Format::Svg => "svg",
-            Format::Mermaid => "mmd",
-        }
-    }
-}
 
 /// An export in progress.
 #[derive(Debug, Clone)]
@@ -85,49 +31,16 @@ pub struct Export {
     finishing: bool,
 }
 
-/// A part of an exported view.
-#[derive(Debug, Default)]
-pub struct Part {
-    pub chunks: Vec<Chunk>,
-    /// The number of entries in the part.
-    pub entries: u64,
-    size: usize,
-}
-
-impl Part {
-    /// Adds text that is already sanitized.
-    pub fn text(&mut self, text: impl Into<String>) {
-        self.add(Chunk::Text(text.into()));
-    }
-
-    pub fn add(&mut self, chunk: Chunk) {
-        self.size += match &chunk {
-            Chunk::Text(text) => text.len(),
-            Chunk::Line(text) | Chunk::Lines(text) | Chunk::Code(_, text) => text.len(),
-            Chunk::Record(record) => match &**record {
-                Record::Event(event) => event.data.text().len(),
-                _ => 0,
-            },
-        };
-        self.chunks.push(chunk);
-    }
-
-    /// Returns whether the part has no room for more.
-    pub fn is_full(&self) -> bool {
-        self.entries as usize >= PART_ENTRIES || self.size >= PART_BYTES
-    }
-}
-
 /// Returns a file name made of the view, the stream's id and the time.
 pub fn proposed_path(session: &Session, viewer: &Viewer, format: Format) -> String {
-    let id = viewer
-        .run_id
-        .as_deref()
-        .or(viewer.thread_id.as_deref())
-        .unwrap_or("stream");
-    let id: String = plain(id).take(8).collect();
     let view = viewer.view().title().to_lowercase();
-    timed_name(session, &format!("{view}-{id}"), format)
+    timed_name(session, &format!("{view}-{}", short_id(viewer)), format)
+}
+
+/// Returns the first characters of a stream's id, for a file name.
+pub fn short_id(viewer: &Viewer) -> String {
+    let id = viewer.run_id.as_ref().or(viewer.thread_id.as_ref());
+    plain(id.map_or("stream", |id| id)).take(8).collect()
 }
 
 fn plain(text: &str) -> impl Iterator<Item = char> + '_ {
@@ -162,17 +75,13 @@ pub fn parse_export(argument: &str) -> (Format, &str) {
     }
 }
 
-impl StreamState {
-    /// Opens the command line with a proposed export command.
-    pub(super) fn propose_export(&self, session: &Session) -> Requests {
-        let path = self
-            .tabs
-            .shown()
-            .map(|viewer| proposed_path(session, viewer, Format::Text));
-        path.map(|path| Route::Palette(format!("export text {path}")).into())
-            .unwrap_or_default()
-    }
+/// Opens the command line with a proposed export command.
+pub(super) fn propose_export(viewer: &Viewer, session: &Session) -> Requests {
+    let path = proposed_path(session, viewer, Format::Text);
+    Route::Palette(format!("export text {path}")).into()
+}
 
+impl StreamState {
     /// Starts to export the focused view: `[text|jsonl|md] [PATH]`.
     pub fn begin_export(&mut self, session: &Session, argument: &str) -> Requests {
         let (format, path) = parse_export(argument);

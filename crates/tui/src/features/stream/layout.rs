@@ -1,7 +1,8 @@
 //! Layout of a stream and its views.
 
 use super::StreamState;
-use super::viewer::{View, Viewer};
+use super::viewer::Viewer;
+use super::views::View;
 use crate::session::Cx;
 use crate::widgets::area::{Area, below, inside};
 
@@ -115,10 +116,17 @@ impl StreamState {
                 break;
             }
         }
-        self.lay_out_graph(cx);
-        let history = self.history_area(cx);
-        if let (Some((area, is_titled)), Some(viewer)) = (history, self.tabs.shown_mut()) {
-            viewer.history.lay_out(area, is_titled);
+        let halves = self.halves(cx);
+        let shows = |view: View| halves.iter().any(|half| half.view == view);
+        self.request_graph(shows(View::Graph), || cx.session.next_stream.take());
+        let Some(viewer) = self.tabs.shown_mut() else {
+            return;
+        };
+        for half in &halves {
+            let view = half.view.of();
+            view.lay_out(viewer, half.rows, half.is_titled());
+        }
+        if shows(View::History) {
             viewer.request_history(|| cx.session.next_stream.take());
         }
     }

@@ -3,6 +3,7 @@
 pub mod bisect;
 pub mod export;
 pub mod find;
+pub mod formats;
 pub mod graph;
 pub mod history;
 mod keys;

@@ -2,10 +2,11 @@
 
 use super::layout::halves;
 use super::notes::{FIXED_ROWS, head_height};
-use super::viewer::View;
+use super::views::View;
 use super::{StreamState, tab_bar, views};
 use crate::session::Cx;
 use crate::widgets::area::{Area, below};
+use crate::widgets::scroll::Move;
 use std::ops::Range;
 
 impl StreamState {
@@ -16,7 +17,7 @@ impl StreamState {
         let contains = |a: Area| contains(a, x, y);
         halves(area, viewer).into_iter().find_map(|half| {
             // The lines above and below the entries are not entries.
-            let (head, foot) = viewer.around(half.view);
+            let (head, foot) = half.view.of().around(viewer);
             let entries = usize::from(half.rows.h).saturating_sub(head.len() + foot.len());
             let line =
                 contains(half.rows).then(|| usize::from(y - half.rows.y).checked_sub(head.len()));
@@ -104,7 +105,7 @@ impl StreamState {
                 {
                     viewer.focus(view);
                     if let Some(line) = line {
-                        viewer.point_at(line);
+                        viewer.go(Move::Point(line));
                     }
                 }
             }

@@ -2,10 +2,11 @@
 
 use super::StreamState;
 use super::layout::{Half, halves};
-use super::viewer::{ConnectionState, View, Viewer, head};
+use super::viewer::{ConnectionState, Viewer, head};
 use super::views;
+use super::views::View;
 use crate::session::{Cx, GUTTER};
-use crate::widgets::area::{Area, below};
+use crate::widgets::area::below;
 use crate::widgets::line::{Line, Tone};
 use runtail_core::model::ThreadStatus;
 use runtail_stream::{End, Outcome};
@@ -23,34 +24,18 @@ pub(super) fn head_height(viewer: &Viewer, cx: &Cx<'_>) -> u16 {
 
 impl StreamState {
     /// Returns the views of the stream with the focus, with their text columns and lines.
-    pub fn windows(&self, cx: &Cx<'_>) -> Vec<(View, usize, usize)> {
-        let Some(viewer) = self.tabs.shown() else {
-            return Vec::new();
+    pub(super) fn windows(&self, cx: &Cx<'_>) -> Vec<(View, usize, usize)> {
+        let window = |Half { view, rows, .. }: Half| {
+            (view, rows.w.saturating_sub(GUTTER).into(), rows.h.into())
         };
-        let area = below(cx.area, head_height(viewer, cx));
-        let size = |area: Area| (area.w.saturating_sub(GUTTER) as usize, area.h as usize);
-        let window = |(view, (w, h)): (View, (usize, usize))| (view, w, h);
-        halves(area, viewer)
-            .into_iter()
-            .map(|half| window((half.view, size(half.rows))))
-            .collect()
+        self.halves(cx).into_iter().map(window).collect()
     }
 
-    /// Returns the area of the History view and whether its title is above it, if it is shown.
-    pub(super) fn history_area(&self, cx: &Cx<'_>) -> Option<(Area, bool)> {
-        self.half_of(View::History, cx)
-            .map(|half| (half.rows, half.is_titled()))
-    }
-
-    /// Returns the area of a view, if it is shown.
-    pub(super) fn area_of(&self, view: View, cx: &Cx<'_>) -> Option<Area> {
-        self.half_of(view, cx).map(|half| half.rows)
-    }
-
-    fn half_of(&self, view: View, cx: &Cx<'_>) -> Option<Half> {
-        let viewer = self.tabs.shown()?;
-        let all = halves(below(cx.area, head_height(viewer, cx)), viewer);
-        all.into_iter().find(|half| half.view == view)
+    /// Returns the areas of the views of the stream with the focus.
+    pub(super) fn halves(&self, cx: &Cx<'_>) -> Vec<Half> {
+        let shown = self.tabs.shown();
+        let halves = shown.map(|viewer| halves(below(cx.area, head_height(viewer, cx)), viewer));
+        halves.unwrap_or_default()
     }
 }
 
@@ -81,16 +66,9 @@ fn banner(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
     );
     // A recording has no server to load details from.
     keys.retain(|(id, _)| !viewer.is_recording() || *id != "stream.details");
-    let hints = keys.iter().filter_map(|(id, label)| {
-        Some(format!(
-            "{} {label}",
-            cx.session
-                .keymap
-                .hints_of([id], cx.session.settings.ascii)
-                .pop()?
-                .0
-        ))
-    });
+    let hints = keys
+        .iter()
+        .filter_map(|(id, label)| Some(format!("{} {label}", key(cx, id)?)));
     let hints: Vec<String> = hints.collect();
     let width = usize::from(width);
     // The text gets up to two thirds of the width; the rest is for the keys that fit.
@@ -137,38 +115,24 @@ fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
             "Not connected, because {why}. {key} connects."
         )));
     }
-    let shows_state = viewer.shown().iter().any(|(view, _)| *view == View::State);
     match &viewer.connection {
         ConnectionState::Retrying { why, .. } => Some(Line::dim(why)),
         _ if viewer.leaves_events() => {
-            let key = cx
-                .session
-                .keymap
-                .hints_of(["stream.take_events"].iter(), cx.session.settings.ascii)
-                .pop();
-            let hint = key.map(|(key, _)| {
-                format!(" {key} reads them, but the other reader then misses them.")
-            });
+            let hint = key(cx, "stream.take_events")
+                .map(|key| format!(" {key} reads them, but the other reader then misses them."));
             let why = "One reader only: this run's events aren't read here.";
             Some(Line::dim(&format!("{why}{}", hint.unwrap_or_default())))
         }
         ConnectionState::Failed(error) => Some(Line::bad(&error.story().replace('\n', " · "))),
         _ if viewer.state_failure().is_some() => {
             let why = viewer.state_failure().unwrap_or_default();
-            let key = cx
-                .session
-                .keymap
-                .hints_of(["app.refresh"].iter(), cx.session.settings.ascii)
-                .pop()
-                .map(|(key, _)| key);
-            let retry = key
-                .map(|key| format!(" Press {key} to retry."))
-                .unwrap_or_default();
+            let retry = key(cx, "app.refresh").map(|key| format!(" Press {key} to retry."));
             Some(Line::dim(&format!(
-                "Couldn't load the state ({why}). Showing the stream only.{retry}"
+                "Couldn't load the state ({why}). Showing the stream only.{}",
+                retry.unwrap_or_default()
             )))
         }
-        _ if shows_state => {
+        _ if viewer.shows(View::State) => {
             let line = views::state::about(viewer, width.into(), &cx.session.settings.tz);
             let awake = "keeps a serverless deployment awake";
             line.map(|line| {
@@ -188,20 +152,21 @@ fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
             Some(Line::of(tone, end.detail.as_deref().unwrap_or_default()))
         }
         _ if viewer.is_open() && is_serverless => {
-            let key = cx
-                .session
-                .keymap
-                .hints_of(["stream.close"].iter(), cx.session.settings.ascii)
-                .pop();
-            let hint = key
-                .map(|(key, _)| format!(" {key} closes it."))
-                .unwrap_or_default();
+            let hint = key(cx, "stream.close").map(|key| format!(" {key} closes it."));
             Some(Line::dim(&format!(
-                "This page keeps a serverless deployment awake.{hint}"
+                "This page keeps a serverless deployment awake.{}",
+                hint.unwrap_or_default()
             )))
         }
         _ => None,
     }
+}
+
+/// Returns the key of an action as the footer shows it, if it has one.
+fn key(cx: &Cx<'_>, id: &str) -> Option<String> {
+    let keymap = &cx.session.keymap;
+    let hint = keymap.hints_of([&id], cx.session.settings.ascii).pop();
+    hint.map(|(key, _)| key)
 }
 
 /// Says what a restored stream waits for.

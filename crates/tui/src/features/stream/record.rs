@@ -2,7 +2,8 @@
 //! stream grows. The file is at most one part behind; otherwise the stream waits. An error ends only the recording.
 
 use super::StreamState;
-use super::export::Part;
+use super::export::{short_id, timed_name};
+use super::formats::{Format, Part};
 use super::viewer::{ConnectionState, Viewer};
 use crate::session::msg::{Chunk, Effect, FileStep};
 use crate::session::{Requests, Session};
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 const MAX_BEHIND: u64 = 10_000;
 
 /// A recording in progress.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Recording {
     number: u64,
     /// The number of the stream.
@@ -42,8 +43,9 @@ pub struct Recording {
 }
 
 /// The step that the file is in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Step {
+    #[default]
     Ready,
     Busy,
     Finishing,
@@ -179,23 +181,8 @@ impl StreamState {
             }
             (_, None) if is_recording => Requests::error("This is already a recording."),
             (path, None) => {
-                let id = viewer
-                    .run_id
-                    .as_deref()
-                    .or(viewer.thread_id.as_deref())
-                    .unwrap_or("stream");
-                let id: String = id
-                    .chars()
-                    .filter(|c| c.is_ascii_alphanumeric() || *c == '-')
-                    .take(8)
-                    .collect();
-                let at = session
-                    .now
-                    .to_zoned(session.settings.tz.clone())
-                    .strftime("%H%M%S")
-                    .to_string();
                 let path = if path.is_empty() {
-                    format!("runtail-{id}-{at}.jsonl")
+                    timed_name(session, &short_id(viewer), Format::Jsonl)
                 } else {
                     path.to_string()
                 };
@@ -204,17 +191,9 @@ impl StreamState {
                     number,
                     stream,
                     path: PathBuf::from(&path),
-                    event_log: None,
                     next: Seq(1),
-                    next_mark: 0,
-                    until: None,
-                    totals: End::default(),
-                    size: 0,
                     step: Step::Busy,
-                    stopping: false,
-                    is_cut: false,
-                    missing: 0,
-                    has_end: false,
+                    ..Recording::default()
                 });
                 Effect::File(number, FileStep::Record(path.into())).into()
             }

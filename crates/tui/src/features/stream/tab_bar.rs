@@ -3,7 +3,8 @@
 
 use super::StreamState;
 use super::viewer::head::Detail;
-use super::viewer::{ConnectionState, VIEWS, View, Viewer};
+use super::viewer::{ConnectionState, Viewer};
+use super::views::{VIEWS, View};
 use crate::session::Cx;
 use crate::session::msg::StreamTarget;
 use crate::widgets::line::{Line, Piece, Tone};
@@ -168,10 +169,7 @@ fn view_tabs(viewer: &Viewer, full: bool) -> Line {
     let mut line = Line::new();
     for view in &VIEWS {
         let chosen = *view == viewer.view();
-        let has_content = match view {
-            View::Delivery => viewer.reports_delivery(),
-            view => viewer.count(*view) > 0,
-        };
+        let has_content = viewer.count(*view) > 0;
         line.push(
             if chosen { Tone::Accent } else { Tone::Dim },
             &view.digit().to_string(),
@@ -219,8 +217,10 @@ fn connection(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, detail: Detail)
     }
     let gaps = delivery.gaps;
     if gaps > 0 {
-        let s = if gaps == 1 { "" } else { "s" };
-        part(Tone::Dim, &format!("? {} gap{s} · 8  ", text::count(gaps)));
+        part(
+            Tone::Dim,
+            &format!("? {} · 8  ", text::counted(gaps, "gap")),
+        );
     }
     if let Some(checkpoint) = viewer.shown_checkpoint() {
         let at = checkpoint

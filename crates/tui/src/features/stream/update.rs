@@ -1,13 +1,14 @@
 //! Actions of the stream viewer.
 
 mod component;
-mod in_view;
 
 use super::StreamState;
+use super::export::propose_export;
 use super::find::Typing;
 use super::modes_dialog::is_thread;
 use super::tabs::MAX_TABS;
-use super::viewer::{ConnectionState, Landmark, View, Viewer};
+use super::viewer::{ConnectionState, Landmark, Viewer};
+use super::views::{VIEWS, View};
 use crate::input::action::{Action, Context};
 use crate::input::keymap::{BINDINGS, Binding};
 use crate::session::msg::{
@@ -187,28 +188,6 @@ impl StreamState {
         }
     }
 
-    /// Moves to the next or previous landmark of a kind.
-    fn go_to_next(&mut self, landmark: Landmark, forward: bool) -> Requests {
-        let Some(viewer) = self.tabs.shown_mut() else {
-            return Requests::none();
-        };
-        if viewer.go_to_next(landmark, forward) {
-            return Requests::none();
-        }
-        let what = match landmark {
-            Landmark::Problem => "failure, gap or run end",
-            Landmark::Message => "message",
-            Landmark::Step => "step",
-            Landmark::Mark => "mark",
-        };
-        let when = if forward { "later" } else { "earlier" };
-        Requests::info(match landmark {
-            Landmark::Mark => format!("No {when} mark. m marks an event."),
-            _ if forward && !viewer.is_over() => format!("No {when} {what} yet."),
-            _ => format!("No {when} {what}."),
-        })
-    }
-
     /// Fills in the parameters that change while the streams are read.
     pub fn fill(&self, cx: &Cx<'_>, subscriptions: &mut [Subscription]) {
         for sub in subscriptions {
@@ -247,15 +226,15 @@ impl StreamState {
             Action::NextMatch | Action::PrevMatch => {
                 let forward = action == Action::NextMatch;
                 if !viewer.next_hit(forward) {
-                    return Some(self.go_to_next(Landmark::Problem, forward));
+                    return Some(go_to_next(viewer, Landmark::Problem, forward));
                 }
             }
-            Action::NextMessage => return Some(self.go_to_next(Landmark::Message, true)),
-            Action::PrevMessage => return Some(self.go_to_next(Landmark::Message, false)),
-            Action::NextStep => return Some(self.go_to_next(Landmark::Step, true)),
-            Action::PrevStep => return Some(self.go_to_next(Landmark::Step, false)),
-            Action::NextMark => return Some(self.go_to_next(Landmark::Mark, true)),
-            Action::PrevMark => return Some(self.go_to_next(Landmark::Mark, false)),
+            Action::NextMessage => return Some(go_to_next(viewer, Landmark::Message, true)),
+            Action::PrevMessage => return Some(go_to_next(viewer, Landmark::Message, false)),
+            Action::NextStep => return Some(go_to_next(viewer, Landmark::Step, true)),
+            Action::PrevStep => return Some(go_to_next(viewer, Landmark::Step, false)),
+            Action::NextMark => return Some(go_to_next(viewer, Landmark::Mark, true)),
+            Action::PrevMark => return Some(go_to_next(viewer, Landmark::Mark, false)),
             // A failed stream is reloaded; otherwise the received events are replayed.
             Action::Replay
                 if matches!(viewer.connection, ConnectionState::Failed(_))
@@ -276,82 +255,6 @@ impl StreamState {
             _ => return None,
         }
         Some(Requests::none())
-    }
-
-    /// Opens the thread in Studio. Also shows the URL, for machines without a browser.
-    fn open_in_browser(&self, session: &Session) -> Requests {
-        let Some(viewer) = self.tabs.shown() else {
-            return Requests::none();
-        };
-        let profile = session
-            .catalog
-            .in_use()
-            .iter()
-            .find(|profile| *profile.name == *viewer.server.profile);
-        let control_plane = profile.and_then(|profile| profile.control_plane.as_ref());
-        match studio_page(
-            control_plane,
-            &viewer.server.url,
-            viewer.thread_id.as_deref(),
-        ) {
-            Some(page) => {
-                Requests::info(format!("Opening {page}")).and(Effect::OpenLink(page.into()))
-            }
-            None => Requests::none(),
-        }
-    }
-
-    /// Opens the composer for a run on the shown thread.
-    fn compose(&self) -> Requests {
-        let Some(viewer) = self.tabs.shown() else {
-            return Requests::none();
-        };
-        let started = match &viewer.target {
-            StreamTarget::Start { body, .. } => Some(body.assistant_id.clone()),
-            _ => None,
-        };
-        let warning = match viewer.thread_status() {
-            ThreadStatus::Waiting { .. } => Some(Warning::WaitingForInput),
-            status if status.is_active() => Some(Warning::Active),
-            _ => None,
-        };
-        let of_thread = viewer.loaded_thread().assistant().map(str::to_string);
-        let (thread, assistant) = (viewer.thread_id.clone(), of_thread.or(started));
-        let breakpoints = viewer.graph.breakpoints();
-        let [before, after] =
-            [&breakpoints.before, &breakpoints.after].map(|nodes| nodes.iter().cloned().collect());
-        let origin = Origin {
-            thread,
-            assistant,
-            place: None,
-            warning,
-            before,
-            after,
-        };
-        Route::ComposeOn(viewer.server.clone(), origin).into()
-    }
-
-    /// Opens the page for an action on the shown thread, or explains why there is no thread.
-    fn act_on_thread(&self, action: Action) -> Requests {
-        let Some(viewer) = self.tabs.shown() else {
-            return Requests::none();
-        };
-        let Some(id) = viewer.thread_id.clone() else {
-            return Requests::info("This stream has no thread yet.");
-        };
-        let thread = ThreadRef {
-            server: viewer.server.clone(),
-            id,
-        };
-        if matches!(action, Action::Answer | Action::Approve) {
-            return answer(viewer, thread, action == Action::Approve);
-        }
-        // The page of a run acts on that run.
-        let run = match &viewer.target {
-            StreamTarget::Join { run, .. } => Some(run.clone()),
-            _ => None,
-        };
-        act_on_thread(thread, run, action)
     }
 
     fn handle_action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
@@ -385,8 +288,8 @@ impl StreamState {
                 out
             }
             Action::Timestamps => next_timestamps(cx.session),
-            Action::Export => self.propose_export(cx.session),
-            Action::OpenLink => self.open_in_browser(cx.session),
+            Action::Export => propose_export(viewer, cx.session),
+            Action::OpenLink => open_in_browser(viewer, cx.session),
             Action::TakeEvents if viewer.leaves_events() => {
                 let mut out = self.reopen(cx.session);
                 if let Some(viewer) = self.tabs.shown_mut() {
@@ -400,7 +303,7 @@ impl StreamState {
             }
             Action::TakeEvents => Requests::info("No run on this thread is limited to one reader."),
             Action::Bisect => super::bisect::propose(viewer),
-            Action::NewRun => self.compose(),
+            Action::NewRun => compose(viewer),
             Action::Describe => match viewer.thread_id.clone() {
                 Some(thread) => {
                     Route::Record(Described::Thread(viewer.server.clone(), thread)).into()
@@ -419,10 +322,111 @@ impl StreamState {
             | Action::CancelRun
             | Action::RollbackRun
             | Action::Again
-            | Action::Delete => self.act_on_thread(action),
+            | Action::Delete => act_on_shown_thread(viewer, action),
             _ => works_elsewhere(cx, viewer.view(), action),
         }
     }
+}
+
+/// Moves to the next or previous landmark of a kind.
+fn go_to_next(viewer: &mut Viewer, landmark: Landmark, forward: bool) -> Requests {
+    if viewer.go_to_next(landmark, forward) {
+        return Requests::none();
+    }
+    let what = match landmark {
+        Landmark::Problem => "failure, gap or run end",
+        Landmark::Message => "message",
+        Landmark::Step => "step",
+        Landmark::Mark => "mark",
+    };
+    let when = if forward { "later" } else { "earlier" };
+    Requests::info(match landmark {
+        Landmark::Mark => format!("No {when} mark. m marks an event."),
+        _ if forward && !viewer.is_over() => format!("No {when} {what} yet."),
+        _ => format!("No {when} {what}."),
+    })
+}
+
+/// Opens the thread in Studio. Also shows the URL, for machines without a browser.
+fn open_in_browser(viewer: &Viewer, session: &Session) -> Requests {
+    let profile = session
+        .catalog
+        .in_use()
+        .iter()
+        .find(|profile| *profile.name == *viewer.server.profile);
+    let control_plane = profile.and_then(|profile| profile.control_plane.as_ref());
+    match studio_page(
+        control_plane,
+        &viewer.server.url,
+        viewer.thread_id.as_deref(),
+    ) {
+        Some(page) => Requests::info(format!("Opening {page}")).and(Effect::OpenLink(page.into())),
+        None => Requests::none(),
+    }
+}
+
+/// Opens the composer for a run on the shown thread.
+fn compose(viewer: &Viewer) -> Requests {
+    let warning = match viewer.thread_status() {
+        ThreadStatus::Waiting { .. } => Some(Warning::WaitingForInput),
+        status if status.is_active() => Some(Warning::Active),
+        _ => None,
+    };
+    let of_thread = viewer.loaded_thread().assistant().map(str::to_string);
+    let assistant = of_thread.or_else(|| viewer.started_assistant());
+    let thread = viewer.thread_id.clone();
+    let breakpoints = viewer.graph.breakpoints();
+    let [before, after] =
+        [&breakpoints.before, &breakpoints.after].map(|nodes| nodes.iter().cloned().collect());
+    let origin = Origin {
+        thread,
+        assistant,
+        place: None,
+        warning,
+        before,
+        after,
+    };
+    Route::ComposeOn(viewer.server.clone(), origin).into()
+}
+
+/// Opens the page for an action on the shown thread, or explains why there is no thread.
+fn act_on_shown_thread(viewer: &Viewer, action: Action) -> Requests {
+    let Some(id) = viewer.thread_id.clone() else {
+        return Requests::info("This stream has no thread yet.");
+    };
+    let thread = ThreadRef {
+        server: viewer.server.clone(),
+        id,
+    };
+    if matches!(action, Action::Answer | Action::Approve) {
+        return answer(viewer, thread, action == Action::Approve);
+    }
+    // The page of a run acts on that run.
+    let run = match &viewer.target {
+        StreamTarget::Join { run, .. } => Some(run.clone()),
+        _ => None,
+    };
+    act_on_thread(thread, run, action)
+}
+
+/// Switches the view or its display options. Returns false for other actions.
+fn show_view(viewer: &mut Viewer, action: Action) -> bool {
+    use Action::*;
+    const KEYS: [Action; VIEWS.len()] = [
+        View1, View2, View3, View4, View5, View6, View7, View8, View9, View0,
+    ];
+    match action {
+        NextView => viewer.turn(1),
+        PrevView => viewer.turn(-1),
+        Split if !viewer.view().of().split(viewer) => viewer.toggle_split(),
+        Split => {}
+        AsReceived => viewer.as_received = !viewer.as_received,
+        _ => match KEYS.iter().position(|key| *key == action) {
+            Some(at) => viewer.show(VIEWS[at]),
+            None => return false,
+        },
+    }
+    true
 }
 
 /// Says in which views an action works that the shown view doesn't have.
@@ -506,7 +510,7 @@ fn next_timestamps(session: &Session) -> Requests {
 }
 
 /// Returns whether an action needs the stream's server.
-fn acts_on_server(action: Action) -> bool {
+pub(super) fn acts_on_server(action: Action) -> bool {
     use Action::*;
     matches!(
         action,

@@ -2,7 +2,9 @@
 
 use super::layout::{Half, halves};
 use super::notes::{FIXED_ROWS, head_height, notes};
-use super::viewer::{ConnectionState, View, Viewer};
+use super::viewer::{ConnectionState, Viewer};
+use super::views::View;
+use super::views::stream_view::{DrawnAs, EntryKind};
 use super::{StreamState, tab_bar};
 use crate::session::Cx;
 use crate::session::msg::StreamTarget;
@@ -54,11 +56,8 @@ pub(super) fn pane(state: &StreamState, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         canvas.line_for_right(area.x + 1, y, inner, line);
     }
     for half in halves(rows, viewer) {
-        let about = match half.view {
-            View::Graph => format!(" · {}", viewer.graph.title(viewer)),
-            View::History => format!(" · {}", viewer.history.title()),
-            _ => String::new(),
-        };
+        let about = half.view.of().about(viewer);
+        let about = about.map_or(String::new(), |about| format!(" · {about}"));
         if let Some(frame) = half.frame {
             let is_focused = focused && half.focused;
             let tone = if is_focused { Tone::Focus } else { Tone::Plain };
@@ -84,35 +83,28 @@ pub(super) fn pane(state: &StreamState, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
                 style,
             );
         }
-        view(
-            viewer,
-            canvas,
-            half,
-            (focused && half.focused, cx.session.settings.ascii),
-        );
+        let drawn = DrawnAs {
+            is_focused: focused && half.focused,
+            is_ascii: cx.session.settings.ascii,
+            is_titled: half.is_titled(),
+        };
+        if !half.view.of().draw(viewer, canvas, half.rows, drawn) {
+            entries(viewer, canvas, half, drawn.is_focused);
+        }
     }
 }
 
-/// Draws one view.
-fn view(viewer: &Viewer, canvas: &mut Canvas<'_>, half: Half, (focused, ascii): (bool, bool)) {
-    let rows = half.rows;
-    if half.view == View::History {
-        return super::history::draw(viewer, canvas, rows, (focused, half.is_titled()));
-    }
-    if half.view == View::Graph {
-        return super::graph::draw(viewer, canvas, rows, (focused, ascii));
-    }
-    let rows = around(viewer, canvas, half.view, rows);
+/// Draws the entries of a view.
+fn entries(viewer: &Viewer, canvas: &mut Canvas<'_>, half: Half, focused: bool) {
+    let view = half.view.of();
+    let rows = around(viewer, canvas, half.view, half.rows);
     let lines = viewer.window(half.view);
     if lines.is_empty() {
         let (tone, text) =
             no_match_text(viewer, half.view).unwrap_or_else(|| empty_view_text(viewer, half.view));
         return canvas.words(rows, tone, &text);
     }
-    let (marks, runs) = (
-        viewer.marked(half.view),
-        viewer.lines_of_marked_runs(half.view),
-    );
+    let (marks, runs) = (viewer.marked(half.view), view.lines_of_marked_runs(viewer));
     for (i, (line, marked)) in lines.iter().enumerate().take(rows.h as usize) {
         let y = rows.y + i as u16;
         canvas.line(rows.x + 2, y, rows.w.saturating_sub(3), line);
@@ -128,9 +120,7 @@ fn view(viewer: &Viewer, canvas: &mut Canvas<'_>, half: Half, (focused, ascii): 
             canvas.text(rows.x + 1, y, 1, "▌", style);
         }
     }
-    // Rules of runs alone don't say where to look.
-    let has_no_messages = half.view == View::Messages && viewer.count(View::Messages) == 0;
-    if has_no_messages && viewer.shown_checkpoint().is_none() && viewer.playhead().is_none() {
+    if view.is_blank(viewer) && viewer.shown_checkpoint().is_none() && viewer.playhead().is_none() {
         let mut used = lines.len().min(rows.h.into()) as u16;
         let asked = question_lines(
             viewer,
@@ -144,7 +134,7 @@ fn view(viewer: &Viewer, canvas: &mut Canvas<'_>, half: Half, (focused, ascii): 
         canvas.words(
             below(rows, used),
             Tone::Dim,
-            &nothing_text(viewer, View::Messages),
+            &nothing_text(viewer, half.view),
         );
     }
 }
@@ -182,7 +172,7 @@ fn question_lines(viewer: &Viewer, width: usize, room: usize) -> Vec<Line> {
 
 /// Draws the lines above and below the entries of a view, and returns the area of the entries.
 fn around(viewer: &Viewer, canvas: &mut Canvas<'_>, view: View, area: Area) -> Area {
-    let (head, foot) = viewer.around(view);
+    let (head, foot) = view.of().around(viewer);
     let (above, below_rows) = (
         head.len().min(area.h.into()) as u16,
         foot.len().min(area.h.into()) as u16,
@@ -208,8 +198,7 @@ fn around(viewer: &Viewer, canvas: &mut Canvas<'_>, view: View, area: Area) -> A
 /// Explains why a view with entries shows none: no entry scanned so far matches the filter.
 fn no_match_text(viewer: &Viewer, view: View) -> Option<(Tone, String)> {
     let filter = viewer.finding().filter.text();
-    if viewer.count(view) == 0 || filter.is_empty() || matches!(view, View::State | View::Delivery)
-    {
+    if viewer.count(view) == 0 || filter.is_empty() || !view.kind().is_filtered() {
         return None;
     }
     let so_far = if viewer.finding().is_scanning() {
@@ -226,16 +215,7 @@ fn no_match_text(viewer: &Viewer, view: View) -> Option<(Tone, String)> {
 /// Returns the text of a view that shows nothing of a saved checkpoint.
 fn empty_at_checkpoint(viewer: &Viewer, view: View) -> Option<String> {
     viewer.shown_checkpoint()?;
-    let text = match view {
-        View::Messages => "The state at this checkpoint has no messages.",
-        View::State => "The state at this checkpoint is empty.",
-        View::Timeline => "No steps are known up to this checkpoint.",
-        View::Runs => "No runs are known up to this checkpoint.",
-        View::Updates | View::Custom | View::Raw | View::Delivery => {
-            "A checkpoint has a state but no events, so this view has nothing to show for that time."
-        }
-        View::Graph | View::History => return None,
-    };
+    let text = view.facts().empty_at_checkpoint;
     Some(format!("{text}\n\nPress G to return to the newest events."))
 }
 
@@ -283,21 +263,18 @@ fn empty_view_text(viewer: &Viewer, view: View) -> (Tone, String) {
         };
         return (Tone::Dim, text.into());
     }
+    let is_from_events = matches!(view.kind(), EntryKind::Events | EntryKind::Report);
     // What was never read isn't empty.
     if viewer.has_only_snapshots()
         && viewer.projections.status.state().is_none()
         && let Some(why) = viewer.state_failure()
-        && !matches!(view, View::Raw | View::Delivery)
+        && view.facts().empty.0 != "events"
     {
         return (
             Tone::Plain,
             format!("Nothing is known: couldn't load the state ({why}).\n\nPress r to retry."),
         );
     }
-    let is_from_events = matches!(
-        view,
-        View::Updates | View::Custom | View::Raw | View::Delivery
-    );
     let has_runs = !viewer.projections.status.runs().is_empty();
     if is_from_events
         && has_runs
@@ -330,35 +307,19 @@ fn opened_later_text(viewer: &Viewer, view: View) -> String {
     };
     format!(
         "No {} received: the page was opened after the runs.{writes}",
-        nothing_shown(viewer, view).0
+        view.facts().empty.0
     )
 }
 
 /// Says that a view has nothing to show: yet, or at all if the runs are over.
 fn nothing_text(viewer: &Viewer, view: View) -> String {
-    let (what, more) = nothing_shown(viewer, view);
+    let (what, more) = view.facts().empty;
+    // Without events, no other view has more.
+    let is_all = view.kind() == EntryKind::Rows && viewer.has_only_snapshots();
+    let more = if is_all { "" } else { more };
     match what {
         "" => String::new(),
         _ if !viewer.is_over() => format!("No {what} yet.{more}"),
         _ => format!("No {what}.{more}"),
-    }
-}
-
-/// Returns what a view shows nothing of, and what to do.
-fn nothing_shown(viewer: &Viewer, view: View) -> (&'static str, &'static str) {
-    match view {
-        View::Messages if !viewer.has_only_snapshots() => (
-            "messages",
-            " Press 2 for updates, 3 for state, 7 for raw events.",
-        ),
-        View::Messages => ("messages", ""),
-        View::Updates => ("updates", ""),
-        View::State => ("state", ""),
-        View::Timeline => ("node timings", ""),
-        View::Custom => ("custom events", " A node has to emit them."),
-        View::Runs => ("runs", ""),
-        View::Raw | View::Delivery => ("events", ""),
-        // They have texts of their own.
-        View::Graph | View::History => ("", ""),
     }
 }

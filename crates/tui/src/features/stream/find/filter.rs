@@ -5,8 +5,8 @@
 use super::Pattern;
 use crate::widgets::filter::Needle;
 use runtail_core::json::{self, Peek};
-use runtail_stream::EventNumber;
 use runtail_stream::projection::{EventAttrs, Message, Path};
+use runtail_stream::{Event, EventNumber};
 use std::cmp::Ordering;
 use std::ops::RangeInclusive;
 
@@ -105,8 +105,16 @@ impl StreamFilter {
     }
 
     /// Returns whether matching reads event data, which is slow for large events.
-    pub fn reads_data(&self) -> bool {
+    fn reads_data(&self) -> bool {
         self.terms.iter().any(|term| term.condition.cost() > 1)
+    }
+
+    /// Returns the number of bytes of an event that matching reads.
+    pub fn cost(&self, event: &Event) -> usize {
+        match self.reads_data() {
+            true => event.data.text().len(),
+            false => 0,
+        }
     }
 
     /// Returns whether an event matches.
@@ -436,7 +444,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use runtail_stream::projection::Projections;
-    use runtail_stream::{Data, Event, Item, Record, Seq};
+    use runtail_stream::{Data, Item, Record, Seq};
 
     fn event_log() -> (Vec<Event>, Projections) {
         let rows = [

@@ -3,7 +3,7 @@
 mod filter;
 mod match_index;
 
-use crate::features::stream::viewer::VIEWS;
+use crate::features::stream::views::VIEWS;
 use crate::widgets::scroll::Place;
 use runtail_stream::Seq;
 use std::collections::BTreeSet;
@@ -15,26 +15,19 @@ pub use match_index::MatchIndex;
 /// Maximum number of marks in one stream.
 const MAX_MARKS: usize = 1000;
 
-/// The search, filter and marks of a stream. They apply to all of its views; matches are indexed for each view that was
-/// shown.
+/// The search, filter and marks of a stream. They apply to all of its views.
 #[derive(Debug, Default)]
 pub struct Find {
     /// The search pattern.
     pub pattern: Pattern,
     pub filter: StreamFilter,
-    /// For each view, the entries that match the filter.
-    pub(crate) filtered: [Option<MatchIndex>; VIEWS.len()],
-    /// For each view, the filtered entries that match the search.
-    pub(crate) hits: [Option<MatchIndex>; VIEWS.len()],
-    /// The newest event when each view was last scanned: messages that changed since are scanned again.
-    pub(crate) scanned_to: [Seq; VIEWS.len()],
     /// Whether a shown view has entries left to scan.
     pub(crate) is_scanning: bool,
     /// The match to jump to once it is found.
     pub(crate) seek: Option<Seek>,
     /// The input line that is open, and the position when it was opened.
     pub(crate) typing: Option<(Typing, SavedPosition)>,
-    marks: BTreeSet<Seq>,
+    pub(crate) marks: BTreeSet<Seq>,
 }
 
 /// The purpose of the viewer's input line.
@@ -61,12 +54,6 @@ pub(crate) struct SavedPosition {
 }
 
 impl Find {
-    /// Forgets the matches of a view whose entries were renumbered, so that it is scanned again.
-    pub(crate) fn forget(&mut self, view: usize) {
-        self.filtered[view] = None;
-        self.hits[view] = None;
-    }
-
     /// Returns whether a shown view has entries left to scan.
     pub fn is_scanning(&self) -> bool {
         self.is_scanning
@@ -80,11 +67,6 @@ impl Find {
     /// Returns the marked events, in order.
     pub fn marks(&self) -> &BTreeSet<Seq> {
         &self.marks
-    }
-
-    /// Exchanges the marks with those of another log.
-    pub(crate) fn swap_marks(&mut self, marks: &mut BTreeSet<Seq>) {
-        std::mem::swap(&mut self.marks, marks);
     }
 
     /// Toggles the mark of an event. Returns false if there are too many marks.

@@ -1,10 +1,16 @@
-//! The actions of the Graph view.
+//! The Graph view: its actions, and what it tells the viewer.
 
 use super::GraphView;
-use crate::features::stream::StreamState;
-use crate::features::stream::viewer::View;
+use super::view::{Words, draw_graph};
+use crate::features::stream::formats::{Format, Part};
+use crate::features::stream::viewer::{Found, Viewer};
+use crate::features::stream::views::stream_view::{DrawnAs, FooterSubject, Hint, StreamView};
+use crate::features::stream::views::{View, extent};
 use crate::input::action::Action;
 use crate::session::{Requests, Session};
+use crate::widgets::area::Area;
+use crate::widgets::canvas::Canvas;
+use crate::widgets::scroll::Move;
 use runtail_core::graph::{group_of, is_in};
 use runtail_core::text;
 
@@ -20,7 +26,7 @@ const PARTNERS: [View; 5] = [
 impl GraphView {
     /// Returns whether an action does something at the cursor.
     pub(in crate::features::stream) fn can(&self, action: Action) -> bool {
-        let node = || self.cursor_row().map(|row| self.picture.node_of_row(row));
+        let node = || self.node_under_cursor();
         match action {
             Action::Open => self.last_visit().is_some(),
             Action::Left | Action::Right => {
@@ -37,10 +43,9 @@ impl GraphView {
 
     /// Folds the innermost group of the node under the cursor. Returns false if there is none.
     pub(super) fn fold(&mut self) -> bool {
-        let Some(row) = self.cursor_row() else {
+        let Some(node) = self.node_under_cursor() else {
             return false;
         };
-        let node = self.picture.node_of_row(row);
         let Some(group) = group_of(&node.id).map(str::to_string) else {
             // A set of siblings that was unfolded.
             let opened = self
@@ -61,16 +66,9 @@ impl GraphView {
 
     /// Unfolds the group under the cursor. Returns false if it is a node.
     pub(super) fn unfold(&mut self) -> bool {
-        let Some(row) = self.cursor_row() else {
-            return false;
-        };
-        let node = self.picture.node_of_row(row);
-        if node.folded == 0 {
-            return false;
-        }
-        let id = node.id.clone();
-        self.choose(id, false);
-        true
+        let node = self.node_under_cursor().filter(|node| node.folded > 0);
+        let id = node.map(|node| node.id.clone());
+        id.map(|id| self.choose(id, false)).is_some()
     }
 
     fn choose(&mut self, group: String, is_folded: bool) {
@@ -80,7 +78,7 @@ impl GraphView {
     }
 
     /// Folds or unfolds all groups.
-    pub(super) fn fold_all(&mut self, is_folded: bool) {
+    fn fold_all(&mut self, is_folded: bool) {
         for group in self.whole.groups() {
             self.chosen.insert(group, is_folded);
         }
@@ -123,6 +121,24 @@ impl GraphView {
         }
     }
 
+    /// Handles the actions that need no thread. Returns `None` for other actions.
+    pub(super) fn act(&mut self, action: Action) -> Option<Requests> {
+        match action {
+            Action::Left => drop(self.fold()),
+            Action::Right => drop(self.unfold()),
+            Action::FoldAll | Action::UnfoldAll => self.fold_all(action == Action::FoldAll),
+            Action::NextMatch | Action::PrevMatch if self.search.is_active() => {
+                if !self.next_found(action == Action::NextMatch) {
+                    return Some(Requests::info(
+                        "No node's name matches the search. Esc clears it.",
+                    ));
+                }
+            }
+            _ => return None,
+        }
+        Some(Requests::none())
+    }
+
     /// Moves to the next or previous visited node. Returns whether there is one.
     fn next_visited(&mut self, forward: bool) -> bool {
         let Some(at) = self.cursor_row() else {
@@ -138,10 +154,7 @@ impl GraphView {
 
     /// Sets or removes the breakpoints of the node under the cursor. Returns what to say.
     fn turn_breakpoint(&mut self) -> Result<String, String> {
-        let node = self
-            .cursor_row()
-            .map(|row| self.picture.node_of_row(row))
-            .ok_or("No graph is loaded yet.")?;
+        let node = self.node_under_cursor().ok_or("No graph is loaded yet.")?;
         let (id, name) = (node.id.clone(), text::seen(&node.name, 40));
         if !node.is_real() {
             return Err(format!("A run can't stop at {name}; choose a node."));
@@ -166,34 +179,81 @@ impl GraphView {
     }
 }
 
-impl StreamState {
-    /// Handles the actions of the Graph view. Returns `None` for actions that mean the same in all views.
-    pub(in crate::features::stream) fn handle_graph_action(
-        &mut self,
-        session: &Session,
-        action: Action,
-    ) -> Option<Requests> {
-        let viewer = self
-            .tabs
-            .shown_mut()
-            .filter(|viewer| viewer.view() == View::Graph)?;
+/// The Graph view.
+pub struct GraphTab;
+
+impl StreamView for GraphTab {
+    fn count(&self, viewer: &Viewer) -> u64 {
+        extent(viewer.projections.timeline.bars()).end
+    }
+
+    fn go(&self, viewer: &mut Viewer, to: Move) {
+        let graph = &mut viewer.graph;
+        match to {
+            Move::Step(rows) | Move::Page(rows) => graph.step(rows),
+            Move::Start => graph.to_start(),
+            Move::End => graph.follow(),
+            Move::Point(line) => graph.point_at(line),
+        }
+    }
+
+    fn height(&self, viewer: &Viewer) -> Option<usize> {
+        Some(viewer.graph.height())
+    }
+
+    fn search(&self, viewer: &mut Viewer, text: &str) {
+        viewer.search(text);
+        viewer.find.seek = None;
+        viewer.graph.search_near(&viewer.find.pattern);
+    }
+
+    fn found(&self, viewer: &Viewer) -> Option<Found> {
+        let (count, at) = viewer.graph.found();
+        Some(Found {
+            count: count as u64,
+            at: at.map(|at| at as u64),
+            progress: None,
+        })
+    }
+
+    fn lay_out(&self, viewer: &mut Viewer, area: Area, _is_titled: bool) {
+        viewer.prepare_graph(area);
+    }
+
+    fn about(&self, viewer: &Viewer) -> Option<String> {
+        Some(viewer.graph.title(viewer))
+    }
+
+    fn draw(&self, viewer: &Viewer, on: &mut Canvas<'_>, area: Area, drawn: DrawnAs) -> bool {
+        let graph = &viewer.graph;
+        let words = Words {
+            title: if viewer.is_split() {
+                String::new()
+            } else {
+                graph.title(viewer)
+            },
+            empty: graph.empty_text(viewer),
+        };
+        draw_graph(graph, &words, on, area, (drawn.is_focused, drawn.is_ascii));
+        true
+    }
+
+    fn can(&self, viewer: &Viewer, session: &Session, action: Action) -> bool {
+        let is_sealed = session.is_read_only(&viewer.server.profile);
+        viewer.graph.can(action) && !(action == Action::Play && is_sealed)
+    }
+
+    fn action(&self, viewer: &mut Viewer, on: &Session, action: Action) -> Option<Requests> {
         let is_recording = viewer.is_recording();
         let graph = &mut viewer.graph;
+        if let Some(done) = graph.act(action) {
+            return Some(done);
+        }
         match action {
-            Action::Left if graph.fold() => {}
-            Action::Right if graph.unfold() => {}
-            Action::Left | Action::Right => {}
-            Action::FoldAll | Action::UnfoldAll => graph.fold_all(action == Action::FoldAll),
             Action::Collapse => return Some(Requests::info(graph.collapse_idle())),
             Action::NextMatch | Action::PrevMatch => {
                 let forward = action == Action::NextMatch;
-                if graph.search.is_active() {
-                    if !graph.next_found(forward) {
-                        return Some(Requests::info(
-                            "No node's name matches the search. Esc clears it.",
-                        ));
-                    }
-                } else if !graph.next_visited(forward) {
+                if !graph.next_visited(forward) {
                     let place = if forward { "below" } else { "above" };
                     return Some(Requests::info(format!("No visited node {place}.")));
                 }
@@ -208,32 +268,59 @@ impl StreamState {
                 None => return Some(Requests::info("This node hasn't been visited yet.")),
             },
             Action::Play if !is_recording => {
-                if session.is_read_only(&viewer.server.profile) {
-                    return Some(Requests::error(
-                        session.read_only_text(&viewer.server.profile),
-                    ));
+                if on.is_read_only(&viewer.server.profile) {
+                    return Some(Requests::error(on.read_only_text(&viewer.server.profile)));
                 }
-                return Some(match viewer.graph.turn_breakpoint() {
-                    Ok(text) => Requests::info(text),
-                    Err(text) => Requests::info(text),
-                });
-            }
-            Action::Split => {
-                let at = PARTNERS
-                    .iter()
-                    .position(|view| viewer.split && *view == viewer.partner());
-                let next = if viewer.split {
-                    at.map_or(Some(0), |at| Some(at + 1))
-                } else {
-                    Some(0)
-                };
-                match next.and_then(|at| PARTNERS.get(at)) {
-                    Some(view) => viewer.show_beside(*view),
-                    None => viewer.split = false,
-                }
+                let (Ok(text) | Err(text)) = viewer.graph.turn_breakpoint();
+                return Some(Requests::info(text));
             }
             _ => return None,
         }
         Some(Requests::none())
+    }
+
+    /// Shows the next of the other views beside the graph, at last none.
+    fn split(&self, viewer: &mut Viewer) -> bool {
+        let mut partners = PARTNERS.iter();
+        let is_at_one = viewer.split && partners.any(|view| *view == viewer.partner());
+        if !is_at_one {
+            partners = PARTNERS.iter();
+        }
+        match partners.next() {
+            Some(view) => viewer.show_beside(*view),
+            None => viewer.split = false,
+        }
+        true
+    }
+
+    fn footer_subject(&self, _viewer: &Viewer) -> FooterSubject {
+        FooterSubject::View
+    }
+
+    fn hints(&self, viewer: &Viewer) -> Vec<Hint> {
+        let mut hints = vec![
+            ("stream.open", Some("go to last visit")),
+            ("move.left", Some("fold")),
+            ("stream.collapse", Some("collapse idle")),
+            ("stream.split", Some("split")),
+            ("stream.play", Some("breakpoint")),
+        ];
+        if !viewer.graph.follows() {
+            hints.push(("stream.follow", None));
+        }
+        hints
+    }
+
+    fn copied(&self, viewer: &Viewer) -> Option<String> {
+        viewer.graph.name_under_cursor()
+    }
+
+    fn selected_id<'a>(&self, viewer: &'a Viewer) -> Option<&'a str> {
+        viewer.graph.id_under_cursor()
+    }
+
+    fn write(&self, viewer: &Viewer, _key: u64, format: Format, part: &mut Part) {
+        let title = viewer.graph.title(viewer);
+        viewer.graph.write(&title, format, part);
     }
 }

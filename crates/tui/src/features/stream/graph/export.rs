@@ -1,7 +1,7 @@
 //! The graph in files: as text with its numbers, as an image, and as a flowchart.
 
 use super::GraphView;
-use crate::features::stream::export::{Format, Part};
+use crate::features::stream::formats::{Format, Part};
 use crate::session::msg::Chunk;
 use runtail_core::graph::{Glyphs, Limits, layout, mermaid, svg};
 
@@ -10,7 +10,7 @@ const WIDTH: usize = 400;
 
 impl GraphView {
     /// Writes the graph.
-    pub(in crate::features::stream) fn write(&self, title: &str, format: Format, part: &mut Part) {
+    pub(super) fn write(&self, title: &str, format: Format, part: &mut Part) {
         let graph = &self.picture.folded.graph;
         match format {
             Format::Svg => part.text(svg(graph, &layout(graph, Limits::NONE))),

@@ -3,8 +3,7 @@
 use super::breakpoints::RunBreakpoints;
 use super::{GraphView, Shown, Stops};
 use crate::features::stream::StreamState;
-use crate::features::stream::viewer::{View, Viewer};
-use crate::session::Cx;
+use crate::features::stream::viewer::Viewer;
 use crate::session::msg::{
     Epoch, ServerRef, StreamTarget, Subscription, SubscriptionEvent, SubscriptionId,
     SubscriptionKind,
@@ -140,18 +139,13 @@ impl GraphView {
 }
 
 impl StreamState {
-    /// Updates the Graph view if it is shown. A graph that is already known gives all views the colors of its nodes.
-    pub(in crate::features::stream) fn lay_out_graph(&mut self, cx: &Cx<'_>) {
-        let area = self.area_of(View::Graph, cx);
-        self.request_graph(area.is_some(), || cx.session.next_stream.take());
-        if let (Some(area), Some(viewer)) = (area, self.tabs.shown_mut()) {
-            viewer.prepare_graph(area);
-        }
-    }
-
     /// Uses the graph of the shown thread's assistant if it is known, else requests it once: it gives the nodes their colors in all
     /// views. A refresh reloads it only for the Graph view.
-    fn request_graph(&mut self, is_shown: bool, number: impl Fn() -> u64) {
+    pub(in crate::features::stream) fn request_graph(
+        &mut self,
+        is_shown: bool,
+        number: impl Fn() -> u64,
+    ) {
         let Some(viewer) = self.tabs.shown_mut() else {
             return;
         };
@@ -289,7 +283,7 @@ impl Viewer {
     }
 
     /// Updates the Graph view in its area.
-    fn prepare_graph(&mut self, area: Area) {
+    pub(super) fn prepare_graph(&mut self, area: Area) {
         let playhead = self
             .playhead()
             .and_then(|playhead| self.event_log.arrival(playhead.at));

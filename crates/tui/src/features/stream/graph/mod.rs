@@ -11,10 +11,10 @@ mod rows;
 mod search;
 mod view;
 
+pub use actions::GraphTab;
 pub use breakpoints::Breakpoints;
 pub use load::KnownGraphs;
 pub use page::GraphPage;
-pub(super) use view::draw;
 
 use crate::widgets::area::Area;
 use crate::widgets::line::Line;
@@ -24,7 +24,7 @@ use colors::NodeColors;
 use jiff::Timestamp;
 use load::Loading;
 use picture::Picture;
-use runtail_core::graph::{Graph, group_of, is_in};
+use runtail_core::graph::{Graph, Node, group_of, is_in};
 use runtail_core::model::ThreadStatus;
 use runtail_stream::Seq;
 use runtail_stream::projection::{ActivityCache, Timeline};
@@ -273,7 +273,11 @@ impl GraphView {
 
     /// Returns the name of the node under the cursor.
     pub fn name_under_cursor(&self) -> Option<String> {
-        Some(self.picture.node_of_row(self.cursor_row()?).id.clone())
+        Some(self.node_under_cursor()?.id.clone())
+    }
+
+    fn node_under_cursor(&self) -> Option<&Node> {
+        Some(self.picture.node_of_row(self.cursor_row()?))
     }
 
     /// Returns the first event of the last visit of the node under the cursor.

@@ -4,7 +4,8 @@ use super::load::Failure;
 use super::view::{Words, draw_graph};
 use super::{GraphView, Shown, Stops};
 use crate::features::stream::StreamState;
-use crate::features::stream::export::{Format, Part, parse_export, timed_name};
+use crate::features::stream::export::{parse_export, timed_name};
+use crate::features::stream::formats::{Format, Part};
 use crate::input::action::{Action, Context};
 use crate::session::msg::{
     Described, Effect, FileStep, ServerRef, Subscription, SubscriptionEvent,
@@ -241,18 +242,9 @@ impl Component for GraphPage {
         let graph = &mut self.graph;
         match action {
             Action::Refresh => self.load(cx.session),
-            Action::Left => drop(graph.fold()),
-            Action::Right => drop(graph.unfold()),
             Action::Open if !graph.unfold() => drop(graph.fold()),
-            Action::FoldAll | Action::UnfoldAll => graph.fold_all(action == Action::FoldAll),
-            Action::NextMatch | Action::PrevMatch => {
-                let forward = action == Action::NextMatch;
-                if !graph.search.is_active() {
-                    return Requests::info("Search for a node first: press /.");
-                }
-                if !graph.next_found(forward) {
-                    return Requests::info("No node's name matches the search. Esc clears it.");
-                }
+            Action::NextMatch | Action::PrevMatch if !graph.search.is_active() => {
+                return Requests::info("Search for a node first: press /.");
             }
             Action::Export => {
                 return Route::Palette(format!(
@@ -268,7 +260,7 @@ impl Component for GraphPage {
                 ))
                 .into();
             }
-            _ => {}
+            _ => return graph.act(action).unwrap_or_default(),
         }
         Requests::none()
     }

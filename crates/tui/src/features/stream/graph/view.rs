@@ -20,31 +20,6 @@ pub(super) struct Words {
     pub empty: Option<(Tone, String)>,
 }
 
-/// Draws the view of a thread in an area.
-pub(in crate::features::stream) fn draw(
-    viewer: &Viewer,
-    canvas: &mut Canvas<'_>,
-    area: Area,
-    (focused, ascii): (bool, bool),
-) {
-    let graph = &viewer.graph;
-    let title = if viewer.is_split() {
-        String::new()
-    } else {
-        graph.title(viewer)
-    };
-    draw_graph(
-        graph,
-        &Words {
-            title,
-            empty: graph.empty_text(viewer),
-        },
-        canvas,
-        area,
-        (focused, ascii),
-    );
-}
-
 /// Draws a graph in an area.
 pub(super) fn draw_graph(
     graph: &GraphView,
@@ -95,7 +70,7 @@ pub(super) fn draw_graph(
 
 impl GraphView {
     /// Returns the title: the graph's name, how many nodes were visited, and whether it is observed.
-    pub(in crate::features::stream) fn title(&self, viewer: &Viewer) -> String {
+    pub(super) fn title(&self, viewer: &Viewer) -> String {
         let (visited, all) = self.picture.visited(&self.whole, self.activity.activity());
         let name = viewer.graph_name().map(|name| text::seen(&name, 30));
         let mut parts: Vec<String> = name.into_iter().collect();
@@ -144,7 +119,7 @@ impl GraphView {
     }
 
     /// Returns the text of a view without a graph.
-    fn empty_text(&self, viewer: &Viewer) -> Option<(Tone, String)> {
+    pub(super) fn empty_text(&self, viewer: &Viewer) -> Option<(Tone, String)> {
         if self.picture.rows() > 0 {
             return None;
         }

@@ -1,9 +1,11 @@
-//! The actions of the History view, and what it does with arriving parts.
+//! The History view: its actions, what it tells the viewer, and what it does with arriving parts.
 
 use super::load::{Arrived, Known, failure_text};
 use super::{History, Purpose};
 use crate::features::stream::StreamState;
-use crate::features::stream::viewer::{OfHistory, View, Viewer};
+use crate::features::stream::viewer::{OfHistory, Viewer};
+use crate::features::stream::views::View;
+use crate::features::stream::views::stream_view::{DrawnAs, FooterSubject, Hint, StreamView};
 use crate::input::action::Action;
 use crate::session::checkpoints::{CheckpointDetails, CheckpointState};
 use crate::session::msg::{
@@ -11,6 +13,9 @@ use crate::session::msg::{
 };
 use crate::session::subject::Subject;
 use crate::session::{Requests, Route, Session};
+use crate::widgets::area::Area;
+use crate::widgets::canvas::Canvas;
+use crate::widgets::scroll::Move;
 use runtail_api::{ForkChange, ThreadIntent};
 use runtail_core::json::Peek;
 use runtail_core::model::state_document;
@@ -45,13 +50,8 @@ impl History {
 }
 
 impl Viewer {
-    /// Requests what the History view needs, if it is shown.
+    /// Requests what the History view needs.
     pub(in crate::features::stream) fn request_history(&mut self, number: impl Fn() -> u64) {
-        // From a shown checkpoint, its state can be edited in any view.
-        let is_wanted = self.shown_checkpoint().is_some() && self.history.is_awaiting();
-        if !is_wanted && !self.shown().iter().any(|(view, _)| *view == View::History) {
-            return;
-        }
         let loaded = match self.is_recording() {
             // A recording is shown as of an event.
             true => self.projections.status.loaded(),
@@ -167,30 +167,72 @@ impl StreamState {
             false => with_state(viewer, Some(id), Purpose::EditAndRun),
         }
     }
+}
 
-    /// Handles the actions of the History view. Returns `None` for actions that mean the same in all views.
-    pub(in crate::features::stream) fn handle_history_action(
-        &mut self,
-        session: &Session,
-        action: Action,
-    ) -> Option<Requests> {
-        let viewer = self
-            .tabs
-            .shown_mut()
-            .filter(|viewer| viewer.view() == View::History)?;
+/// The History view.
+pub struct HistoryTab;
+
+impl StreamView for HistoryTab {
+    /// Before the history is loaded, the thread's state shows whether there is one.
+    fn count(&self, viewer: &Viewer) -> u64 {
+        let state = viewer.projections.status.state();
+        match viewer.history.len() as u64 {
+            0 => u64::from(state.is_some_and(|state| !state.is_empty())),
+            count => count,
+        }
+    }
+
+    fn go(&self, viewer: &mut Viewer, to: Move) {
         let history = &mut viewer.history;
-        let history_cursor = history.id_under_cursor().map(str::to_string);
-        // Before the first page is loaded, the newest checkpoint is the one that the thread's record names.
-        let newest = || {
-            viewer
-                .projections
-                .status
-                .thread_records()
-                .state?
-                .checkpoint_id
-                .clone()
-        };
-        let history_cursor = history_cursor.or_else(|| newest().filter(|_| history.is_empty()));
+        match to {
+            Move::Step(lines) | Move::Page(lines) => history.step(lines),
+            Move::Start | Move::End => history.to_edge(to == Move::Start),
+            Move::Point(line) => history.point_at(line),
+        }
+    }
+
+    fn height(&self, viewer: &Viewer) -> Option<usize> {
+        Some(viewer.history.height())
+    }
+
+    fn own_search<'a>(&self, viewer: &'a Viewer) -> Option<&'a str> {
+        Some(viewer.history.searched())
+    }
+
+    fn search(&self, viewer: &mut Viewer, text: &str) {
+        viewer.history.search(text);
+    }
+
+    fn lay_out(&self, viewer: &mut Viewer, area: Area, is_titled: bool) {
+        viewer.history.lay_out(area, is_titled);
+    }
+
+    fn about(&self, viewer: &Viewer) -> Option<String> {
+        Some(viewer.history.title())
+    }
+
+    fn draw(&self, viewer: &Viewer, on: &mut Canvas<'_>, area: Area, drawn: DrawnAs) -> bool {
+        super::view::draw(viewer, on, area, (drawn.is_focused, drawn.is_titled));
+        true
+    }
+
+    fn can(&self, viewer: &Viewer, _session: &Session, action: Action) -> bool {
+        let history = &viewer.history;
+        match action {
+            Action::Open => {
+                !history.is_empty() && (history.has_states() || !history.shows_difference())
+            }
+            Action::Again | Action::Update | Action::Describe | Action::Play => {
+                history.has_states()
+            }
+            Action::Collapse | Action::Left | Action::Right => history.shows_difference(),
+            Action::Compare => history.has_other_branch(),
+            _ => true,
+        }
+    }
+
+    fn action(&self, viewer: &mut Viewer, on: &Session, action: Action) -> Option<Requests> {
+        let history = &mut viewer.history;
         match action {
             Action::Play => history.toggle_base(),
             Action::Collapse => history.difference.toggle_equal(),
@@ -199,15 +241,15 @@ impl StreamState {
             Action::Open if !history.shows_difference() && !history.tree.is_empty() => {
                 history.is_open_below = true
             }
-            Action::Open => {
-                return Some(with_state(
-                    viewer,
-                    history_cursor,
-                    Purpose::Show(View::State),
-                ));
-            }
-            Action::Again | Action::Update | Action::Describe => {
-                return Some(act_on_checkpoint(viewer, session, history_cursor, action));
+            Action::Open | Action::Again | Action::Update | Action::Describe => {
+                // Before the first page is loaded, the newest checkpoint is the one that the thread's record names.
+                let of_record = || newest(viewer).filter(|_| viewer.history.is_empty());
+                let id = viewer.history.id_under_cursor().or_else(of_record);
+                let id = id.map(str::to_string);
+                return Some(match action {
+                    Action::Open => with_state(viewer, id, Purpose::Show(View::State)),
+                    _ => act_on_checkpoint(viewer, on, id, action),
+                });
             }
             Action::NextMatch | Action::PrevMatch => {
                 let forward = action == Action::NextMatch;
@@ -221,12 +263,10 @@ impl StreamState {
                     "The history can't be saved from here. {how}"
                 )));
             }
-            Action::Compare => {
-                return Some(compare_branches(history, &session.key("stream.compare")));
-            }
+            Action::Compare => return Some(compare_branches(history, &on.key("stream.compare"))),
             // A mark belongs to events of the stream.
             Action::Mark => {
-                let key = session.key("stream.play");
+                let key = on.key("stream.play");
                 return Some(Requests::info(format!(
                     "Press {key} to set the checkpoint to compare with."
                 )));
@@ -236,21 +276,48 @@ impl StreamState {
         Some(Requests::none())
     }
 
-    /// Handles the actions on a checkpoint that the views show. Returns `None` for other actions.
-    pub(in crate::features::stream) fn handle_checkpoint_action(
-        &mut self,
-        session: &Session,
-        action: Action,
-    ) -> Option<Requests> {
-        let viewer = self.tabs.shown_mut()?;
-        let id = viewer.shown_checkpoint()?.id.clone();
-        let is_of_checkpoint = matches!(action, Action::Again | Action::Update | Action::Describe);
-        is_of_checkpoint.then(|| act_on_checkpoint(viewer, session, Some(id), action))
+    fn has_checkpoints(&self) -> bool {
+        true
+    }
+
+    fn footer_subject(&self, viewer: &Viewer) -> FooterSubject {
+        match viewer.history.has_states() {
+            true => FooterSubject::Checkpoint {
+                is_head: viewer.history.is_at_head(),
+            },
+            false => FooterSubject::View,
+        }
+    }
+
+    fn hints(&self, viewer: &Viewer) -> Vec<Hint> {
+        vec![
+            ("stream.play", Some("set A")),
+            ("stream.compare", Some("compare branches")),
+            ("stream.open", Some(viewer.history.open_label())),
+        ]
+    }
+
+    fn close(&self, viewer: &mut Viewer) -> bool {
+        viewer.history.close()
+    }
+
+    fn copied(&self, viewer: &Viewer) -> Option<String> {
+        viewer.history.id_under_cursor().map(str::to_string)
+    }
+
+    fn selected_id<'a>(&self, viewer: &'a Viewer) -> Option<&'a str> {
+        viewer.history.id_under_cursor()
     }
 }
 
+/// Returns the newest checkpoint by the thread's record.
+fn newest(viewer: &Viewer) -> Option<&str> {
+    let records = viewer.projections.status.thread_records();
+    records.state?.checkpoint_id.as_deref()
+}
+
 /// Runs again from a checkpoint, edits its state, or opens it.
-fn act_on_checkpoint(
+pub(in crate::features::stream) fn act_on_checkpoint(
     viewer: &mut Viewer,
     session: &Session,
     id: Option<String>,
@@ -316,17 +383,8 @@ fn use_state(viewer: &mut Viewer, purpose: Purpose, id: &str, state: &Checkpoint
 
 /// Returns whether a checkpoint is the newest. Until the history is loaded, the thread's record says so.
 fn is_head(viewer: &Viewer, id: &str) -> bool {
-    let of_record = || {
-        viewer
-            .projections
-            .status
-            .thread_records()
-            .state?
-            .checkpoint_id
-            .as_deref()
-    };
     match viewer.history.is_empty() {
-        true => of_record() == Some(id),
+        true => newest(viewer) == Some(id),
         false => viewer.history.tree.find(id) == Some(0),
     }
 }

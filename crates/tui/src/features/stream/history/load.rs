@@ -31,22 +31,13 @@ pub(super) struct Loading {
     is_complete: bool,
     /// Whether the checkpoints are those of a recording's snapshot.
     is_recorded: bool,
-    page: Option<PageRequest>,
-    states: Vec<(String, u64)>,
-    /// The checkpoint whose details are awaited.
-    pub(super) details: Option<(String, u64)>,
+    /// The requests in progress, with their numbers.
+    requests: Vec<(u64, HistoryRequest)>,
     failure: Option<Failure>,
     /// The oldest checkpoint that was received, in the server's order.
     oldest: Option<String>,
     /// What was known of the thread when the newest page was requested.
     seen: Known,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct PageRequest {
-    number: u64,
-    before: Option<String>,
-    limit: usize,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -82,40 +73,22 @@ pub(super) enum Arrived {
 impl History {
     /// Returns the requests in progress, with their numbers.
     pub fn requests(&self) -> impl Iterator<Item = (u64, HistoryRequest)> + '_ {
-        let page = self.loading.page.as_ref();
-        let page = page.map(|page| {
-            (
-                page.number,
-                HistoryRequest::Page {
-                    before: page.before.clone(),
-                    limit: page.limit,
-                },
-            )
-        });
-        let states = self.loading.states.iter();
-        let states = states.map(|(id, number)| {
-            (
-                *number,
-                HistoryRequest::State {
-                    checkpoint: id.clone(),
-                },
-            )
-        });
-        let details = self.loading.details.iter();
-        let details = details.map(|(id, number)| {
-            (
-                *number,
-                HistoryRequest::Details {
-                    checkpoint: id.clone(),
-                },
-            )
-        });
-        page.into_iter().chain(states).chain(details)
+        self.loading.requests.iter().cloned()
+    }
+
+    /// Returns a request that was answered, if it is still wanted.
+    fn take_request(&mut self, number: u64) -> Option<HistoryRequest> {
+        let requests = &mut self.loading.requests;
+        let at = requests.iter().position(|(known, _)| *known == number)?;
+        Some(requests.remove(at).1)
     }
 
     /// Returns whether a request is in progress.
     pub fn has_request(&self, number: u64) -> bool {
-        self.requests().any(|(known, _)| known == number)
+        self.loading
+            .requests
+            .iter()
+            .any(|(known, _)| *known == number)
     }
 
     /// Returns why the history could not be loaded.
@@ -129,7 +102,11 @@ impl History {
     }
 
     pub(super) fn is_loading_page(&self) -> bool {
-        self.loading.page.is_some()
+        let is_page = |request: &HistoryRequest| matches!(request, HistoryRequest::Page { .. });
+        self.loading
+            .requests
+            .iter()
+            .any(|(_, request)| is_page(request))
     }
 
     /// Decides what to load for what is shown. `number` returns the number of a new request.
@@ -164,7 +141,7 @@ impl History {
     }
 
     fn request_page(&mut self, known: Known, number: impl Fn() -> u64) {
-        if self.loading.page.is_some() || self.loading.failure.is_some() {
+        if self.is_loading_page() || self.loading.failure.is_some() {
             return;
         }
         let window_end = self.top + 2 * usize::from(self.panes.rows.h.max(1));
@@ -183,11 +160,8 @@ impl History {
         if before.is_none() {
             self.loading.seen = known;
         }
-        self.loading.page = Some(PageRequest {
-            number: number(),
-            before,
-            limit,
-        });
+        let page = HistoryRequest::Page { before, limit };
+        self.loading.requests.push((number(), page));
     }
 
     fn request_states(&mut self, number: impl Fn() -> u64) {
@@ -200,21 +174,26 @@ impl History {
         });
         wanted.dedup();
         wanted.truncate(MAX_STATES);
-        self.loading.states.retain(|(id, _)| wanted.contains(id));
-        for id in wanted {
-            if !self.loading.states.iter().any(|(known, _)| *known == id) {
-                self.loading.states.push((id, number()));
+        let requests = &mut self.loading.requests;
+        requests.retain(|(_, request)| match request {
+            HistoryRequest::State { checkpoint } => wanted.contains(checkpoint),
+            _ => true,
+        });
+        for checkpoint in wanted {
+            let state = HistoryRequest::State { checkpoint };
+            if !requests.iter().any(|(_, known)| *known == state) {
+                requests.push((number(), state));
             }
         }
     }
 
     /// Applies a page, if it is still the requested one.
     pub fn on_page(&mut self, number: u64, page: Result<CheckpointPage, ApiError>) {
-        let Some(request) = self.loading.page.take_if(|page| page.number == number) else {
+        let Some(HistoryRequest::Page { before, .. }) = self.take_request(number) else {
             return;
         };
         match page {
-            Ok(page) => self.add_page(request, page),
+            Ok(page) => self.add_page(before.is_some(), page),
             Err(error) if error.may_lack_call() && !self.loading.has_page => {
                 self.loading.failure = Some(Failure::NotOffered);
             }
@@ -222,9 +201,8 @@ impl History {
         }
     }
 
-    fn add_page(&mut self, request: PageRequest, page: CheckpointPage) {
+    fn add_page(&mut self, is_older_page: bool, page: CheckpointPage) {
         let is_new = |checkpoint: &Checkpoint| self.tree.find(&checkpoint.id).is_none();
-        let is_older_page = request.before.is_some();
         let has_new = page.checkpoints.iter().any(is_new);
         let overlaps = !page.checkpoints.iter().all(is_new);
         let last = page
@@ -288,15 +266,9 @@ impl History {
         number: u64,
         state: Result<Option<Arc<CheckpointState>>, ApiError>,
     ) -> Arrived {
-        let Some(at) = self
-            .loading
-            .states
-            .iter()
-            .position(|(_, known)| *known == number)
-        else {
+        let Some(HistoryRequest::State { checkpoint: id }) = self.take_request(number) else {
             return Arrived::Nothing;
         };
-        let (id, _) = self.loading.states.remove(at);
         let purpose = self
             .awaited
             .take_if(|(awaited, _)| *awaited == id)
@@ -345,7 +317,18 @@ impl History {
 
     /// Requests the details of a checkpoint.
     pub(super) fn request_details(&mut self, checkpoint: String, number: u64) {
-        self.loading.details = Some((checkpoint, number));
+        self.forget_details();
+        let details = HistoryRequest::Details { checkpoint };
+        self.loading.requests.push((number, details));
+    }
+
+    /// Drops the details that are awaited.
+    pub(super) fn forget_details(&mut self) {
+        let is_other =
+            |request: &HistoryRequest| !matches!(request, HistoryRequest::Details { .. });
+        self.loading
+            .requests
+            .retain(|(_, request)| is_other(request));
     }
 
     /// Applies the details of a checkpoint, if they are still wanted.
@@ -354,7 +337,7 @@ impl History {
         number: u64,
         details: Result<Option<CheckpointDetails>, ApiError>,
     ) -> Arrived {
-        let Some((id, _)) = self.loading.details.take_if(|(_, known)| *known == number) else {
+        let Some(HistoryRequest::Details { checkpoint: id }) = self.take_request(number) else {
             return Arrived::Nothing;
         };
         match details {
@@ -371,25 +354,15 @@ impl History {
 
     /// Records that the task of a request failed.
     pub fn on_panic(&mut self, number: u64, why: &str) {
-        if self
-            .loading
-            .page
-            .take_if(|page| page.number == number)
-            .is_some()
-        {
-            self.loading.failure = Some(Failure::Task(why.to_string()));
-        } else if let Some(at) = self
-            .loading
-            .states
-            .iter()
-            .position(|(_, known)| *known == number)
-        {
-            let (id, _) = self.loading.states.remove(at);
-            self.states
-                .failed
-                .insert(id, format!("Couldn't load the state: {why}"));
-        } else {
-            self.loading.details.take_if(|(_, known)| *known == number);
+        match self.take_request(number) {
+            Some(HistoryRequest::Page { .. }) => {
+                self.loading.failure = Some(Failure::Task(why.to_string()));
+            }
+            Some(HistoryRequest::State { checkpoint }) => {
+                let why = format!("Couldn't load the state: {why}");
+                self.states.failed.insert(checkpoint, why);
+            }
+            Some(HistoryRequest::Details { .. }) | None => {}
         }
     }
 

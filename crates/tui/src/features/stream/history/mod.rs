@@ -6,9 +6,9 @@ mod load;
 mod rows;
 mod view;
 
-pub(super) use view::draw;
+pub(super) use actions::{HistoryTab, act_on_checkpoint};
 
-use super::viewer::View;
+use super::views::View;
 use crate::features::stream::layout::has_room_for_frames;
 use crate::session::checkpoints::CheckpointState;
 use crate::widgets::area::{Area, below, inside};
@@ -214,7 +214,7 @@ impl History {
     /// Drops what would be opened once it is loaded.
     fn await_nothing(&mut self) {
         self.awaited = None;
-        self.loading.details = None;
+        self.forget_details();
     }
 
     fn scroll_to_cursor(&mut self) {
@@ -386,11 +386,6 @@ impl History {
     /// Returns whether the cursor is at the newest checkpoint.
     pub fn is_at_head(&self) -> bool {
         self.under_cursor() == Some(0)
-    }
-
-    /// Returns whether a state is awaited.
-    pub(super) fn is_awaiting(&self) -> bool {
-        self.awaited.is_some()
     }
 
     /// Returns whether there are branches to compare with the one under the cursor.

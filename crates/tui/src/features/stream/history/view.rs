@@ -10,7 +10,7 @@ use crate::widgets::line::{Line, Tone};
 use runtail_core::text;
 
 /// Draws the view in an area. `is_titled`: whether its title is above it.
-pub(in crate::features::stream) fn draw(
+pub(super) fn draw(
     viewer: &Viewer,
     canvas: &mut Canvas<'_>,
     area: Area,
@@ -157,19 +157,14 @@ fn empty_text(viewer: &Viewer) -> (Tone, String) {
 
 impl History {
     /// Returns the title of the tree.
-    pub(in crate::features::stream) fn title(&self) -> String {
-        let plural = |count: usize, one: &str, many: &str| {
-            format!(
-                "{} {}",
-                text::count(count as u64),
-                if count == 1 { one } else { many }
-            )
-        };
+    pub(super) fn title(&self) -> String {
         let loaded = if self.is_complete() { "" } else { " loaded" };
-        let branches = plural(self.tree.branches(), "branch", "branches");
+        let checkpoints = text::counted(self.len() as u64, "checkpoint");
+        let branches = self.tree.branches();
+        let es = if branches == 1 { "" } else { "es" };
         let mut title = format!(
-            "{}{loaded} · {branches}",
-            plural(self.len(), "checkpoint", "checkpoints")
+            "{checkpoints}{loaded} · {} branch{es}",
+            text::count(branches as u64)
         );
         if !self.search.is_empty() {
             title.push_str(&format!(" · /{}", text::seen(&self.search, 24)));

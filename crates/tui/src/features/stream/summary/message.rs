@@ -93,19 +93,23 @@ fn content_block(out: &mut OneLine, block: Peek<'_>) {
     }
     let [kind, text, reasoning, thinking] = block.pick(["type", "text", "reasoning", "thinking"]);
     let kind = kind.and_then(Peek::string).unwrap_or("block".into());
-    let whole_text = |json: Option<Peek<'_>>| {
-        json.and_then(|json| Some((json.string()?.into_owned(), json.is_whole())))
-    };
-    if let Some((text, whole)) = whole_text(text) {
-        if kind != "text" {
-            out.push(Tone::Dim, &format!("{kind} "));
-        }
-        out.quoted(&text, whole);
-    } else if let Some((text, whole)) = whole_text(reasoning.or(thinking)) {
-        out.push(Tone::Dim, "thinks ").quoted(&text, whole);
+    let label = if kind == "text" {
+        String::new()
     } else {
+        format!("{kind} ")
+    };
+    if !quoted(out, &label, text) && !quoted(out, "thinks ", reasoning.or(thinking)) {
         out.push(Tone::Dim, &format!("[{kind}]"));
     }
+}
+
+/// Adds a text after a label. Returns false if it is no text.
+fn quoted(out: &mut OneLine, label: &str, text: Option<Peek<'_>>) -> bool {
+    let Some((json, text)) = text.and_then(|json| Some((json, json.string()?))) else {
+        return false;
+    };
+    out.push(Tone::Dim, label).quoted(&text, json.is_whole());
+    true
 }
 
 /// Adds a tool call, or a chunk of one. Returns whether there was anything to show.
@@ -256,12 +260,13 @@ pub(crate) fn block(out: &mut OneLine, json: Peek<'_>) -> bool {
                 block_content(out, content);
             }
         }
-        "message-finish" => {
-            out.push(Tone::Dim, "message done");
-            let _ = cost.is_some_and(|cost| usage(out, cost));
-        }
-        "usage" => {
-            out.push(Tone::Dim, "usage");
+        "message-finish" | "usage" => {
+            let word = if event == "usage" {
+                "usage"
+            } else {
+                "message done"
+            };
+            out.push(Tone::Dim, word);
             let _ = cost.is_some_and(|cost| usage(out, cost));
         }
         other => {
@@ -289,16 +294,9 @@ fn delta_of(out: &mut OneLine, delta: Option<Peek<'_>>) {
     let Some(delta) = delta else { return };
     let delta = delta.get("fields").unwrap_or(delta);
     let [text, reasoning, args] = delta.pick(["text", "reasoning", "args"]);
-    let whole_text = |json: Option<Peek<'_>>| {
-        json.and_then(|json| Some((json.string()?.into_owned(), json.is_whole())))
-    };
-    if let Some((text, whole)) = whole_text(text) {
-        out.quoted(&text, whole);
-    } else if let Some((text, whole)) = whole_text(reasoning) {
-        out.push(Tone::Dim, "thinks ").quoted(&text, whole);
-    } else if args.is_some() {
-        tool_call(out, delta);
-    } else {
-        out.value(delta);
+    match args {
+        _ if quoted(out, "", text) || quoted(out, "thinks ", reasoning) => {}
+        Some(_) => drop(tool_call(out, delta)),
+        None => out.value(delta),
     }
 }

@@ -236,9 +236,7 @@ pub(crate) fn task(out: &mut OneLine, json: Peek<'_>) -> bool {
     if let Some(error) = non_empty(error) {
         out.dot().value(error);
     } else if let Some(list) = non_empty(interrupts) {
-        for interrupt in list.items() {
-            out.dot().value(interrupt.get("value").unwrap_or(interrupt));
-        }
+        questions(out, list);
     } else if verb == " starts" {
         let by: Vec<Cow<'_, str>> = triggers
             .into_iter()

@@ -1,8 +1,11 @@
 //! The streams as a component: its keys, its text for the clipboard, its subscriptions.
 
-use super::{acts_on_server, only_looks};
+use super::{acts_on_server, only_looks, show_view};
 use crate::features::stream::find::Typing;
-use crate::features::stream::viewer::{View, Viewer};
+use crate::features::stream::history::act_on_checkpoint;
+use crate::features::stream::viewer::Viewer;
+use crate::features::stream::views::View;
+use crate::features::stream::views::stream_view::EntryKind;
 use crate::features::stream::{StreamState, view};
 use crate::input::action::{Action, Context};
 use crate::session::msg::{Epoch, Subscription, SubscriptionId, SubscriptionKind};
@@ -22,13 +25,10 @@ impl Component for StreamState {
         viewer.now = cx.session.now;
         // An action that does more than show something keeps the tab.
         viewer.is_preview &= only_looks(action);
-        if let Some(done) = self.handle_graph_action(cx.session, action) {
-            return done;
+        if show_view(viewer, action) {
+            return Requests::none();
         }
-        if let Some(done) = self.show_view(action) {
-            return done;
-        }
-        if let Some(viewer) = self.tabs.shown_mut().filter(|viewer| viewer.is_recording()) {
+        if viewer.is_recording() {
             if action == Action::Again {
                 viewer.play_from_start();
                 return Requests::none();
@@ -37,22 +37,15 @@ impl Component for StreamState {
                 return Requests::info("This is a recording; there is no server.");
             }
         }
-        if let Some(done) = self.handle_history_action(cx.session, action) {
-            return done;
+        let view = viewer.view().of();
+        if let Some(checkpoint) = viewer.shown_checkpoint()
+            && !view.has_checkpoints()
+            && matches!(action, Action::Again | Action::Update | Action::Describe)
+        {
+            let id = checkpoint.id.clone();
+            return act_on_checkpoint(viewer, cx.session, Some(id), action);
         }
-        if let Some(done) = self.handle_checkpoint_action(cx.session, action) {
-            return done;
-        }
-        if let Some(done) = self.handle_state_action(action) {
-            return done;
-        }
-        if let Some(done) = self.handle_runs_action(action) {
-            return done;
-        }
-        if let Some(done) = self.handle_delivery_action(action) {
-            return done;
-        }
-        if let Some(done) = self.handle_timeline_action(action) {
+        if let Some(done) = view.action(viewer, cx.session, action) {
             return done;
         }
         if let Some(done) = self.navigate(cx.session, action) {
@@ -68,7 +61,8 @@ impl Component for StreamState {
     }
 
     fn can(&self, cx: &Cx<'_>, action: Action) -> bool {
-        self.can_act(cx.session, action)
+        let offering = self.tabs.shown().filter(|_| self.offers_action(action));
+        offering.is_some_and(|viewer| viewer.view().of().can(viewer, cx.session, action))
     }
 
     fn jump_to_edge(&mut self, _cx: &Cx<'_>, start: bool) {
@@ -88,17 +82,13 @@ impl Component for StreamState {
 
     fn selected_id(&self) -> Option<&str> {
         let viewer = self.tabs.shown()?;
-        match viewer.view() {
-            View::History => viewer.history.id_under_cursor(),
-            View::Graph => viewer.graph.id_under_cursor(),
-            _ => None,
-        }
+        viewer.view().of().selected_id(viewer)
     }
 
     fn copied(&mut self) -> Option<String> {
         let viewer = self.tabs.shown()?;
         // Copies the error of a failed thread, unless an entry is selected. History always has one, Delivery is copied whole.
-        let has_own = matches!(viewer.view(), View::Graph | View::History | View::Delivery);
+        let has_own = viewer.view().kind().has_own_cursor();
         match viewer.offers_error() && !has_own {
             true => viewer.thread_status().error().map(str::to_string),
             false => viewer.copy_text(),
@@ -106,10 +96,9 @@ impl Component for StreamState {
     }
 
     fn copied_path(&self) -> Option<String> {
-        self.tabs
-            .shown()
-            .filter(|viewer| viewer.view() == View::State)?
-            .path_under_cursor()
+        let viewer = self.tabs.shown()?;
+        let is_document = viewer.view().kind() == EntryKind::Document;
+        viewer.state.path_under_cursor().filter(|_| is_document)
     }
 
     /// Handles Esc, which keeps the stream in its tab, and `q`, which closes it.
@@ -118,7 +107,7 @@ impl Component for StreamState {
             return Some(Requests::none());
         }
         let viewer = self.tabs.shown_mut()?;
-        if !quit && viewer.view() == View::History && viewer.history.close() {
+        if !quit && viewer.view().of().close(viewer) {
             return Some(Requests::none());
         }
         if !quit && viewer.leave_checkpoint() {

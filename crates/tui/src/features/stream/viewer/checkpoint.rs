@@ -1,7 +1,7 @@
 //! A saved checkpoint in all views. The views show a log of one snapshot: the state at the checkpoint, with the history and the
 //! runs up to its time. The live log continues meanwhile.
 
-use super::{VIEWS, Viewer};
+use super::Viewer;
 use jiff::Timestamp;
 use runtail_core::json::Peek;
 use runtail_core::model::{RunFacts, StateFacts};
@@ -32,7 +32,7 @@ struct OtherLog {
     projections: Projections,
     past: super::Past,
     marks: BTreeSet<Seq>,
-    marked_state: (Option<u64>, Option<Seq>),
+    marked_state: Option<(u64, Option<Seq>)>,
 }
 
 /// A checkpoint of a history, for the views.
@@ -213,9 +213,8 @@ impl Viewer {
 
     /// Drops what belongs to the log that was shown before.
     fn show_other_log(&mut self) {
-        (self.snapshot, self.snapshot_seq) = (None, None);
+        self.state.forget_snapshot();
         self.reset_layout();
-        self.synced_cursor = [None; VIEWS.len()];
     }
 }
 
@@ -225,9 +224,7 @@ impl OtherLog {
         std::mem::swap(&mut self.event_log, &mut viewer.event_log);
         std::mem::swap(&mut self.projections, &mut viewer.projections);
         std::mem::swap(&mut self.past, &mut viewer.past);
-        viewer.find.swap_marks(&mut self.marks);
-        let mut marked = (viewer.marked_state, viewer.marked_seq);
-        std::mem::swap(&mut self.marked_state, &mut marked);
-        (viewer.marked_state, viewer.marked_seq) = marked;
+        std::mem::swap(&mut self.marks, &mut viewer.find.marks);
+        std::mem::swap(&mut self.marked_state, &mut viewer.state.marked);
     }
 }

@@ -1,17 +1,93 @@
 //! The cursor shared by all views: an event. A view that is shown is scrolled to its line for that event, and moving in
 //! any view moves the cursor. While the viewer follows new events there is no cursor.
 
-use super::{VIEWS, View, Viewer};
-use crate::features::stream::views::message::Unanswered;
-use crate::features::stream::views::timeline_rows::Frame;
+use super::Viewer;
+use crate::features::stream::find::MatchIndex;
+use crate::features::stream::views::View;
+use crate::features::stream::views::stream_view::{EntryKind, ViewLayout, ViewRows};
 use crate::widgets::line::Line;
 use crate::widgets::scroll;
-use crate::widgets::scroll::{LinePos, Place, ScrollList};
-use jiff::Timestamp;
-use runtail_core::model::ThreadStatus;
+use crate::widgets::scroll::{LinePos, Move, Place, ScrollList};
 use runtail_stream::{Event, Seq};
 
+/// What the viewer keeps for a view.
+#[derive(Debug)]
+pub struct Slot {
+    /// The scroll position.
+    pub place: Place,
+    /// The cursor that the view was last scrolled to.
+    pub(super) synced: Option<Option<Seq>>,
+    /// The columns and lines of the window.
+    pub window: (usize, usize),
+    /// The entries that match the filter.
+    pub(super) filtered: Option<MatchIndex>,
+    /// The filtered entries that match the search.
+    pub(super) hits: Option<MatchIndex>,
+    /// The newest event when the view was last scanned: messages that changed since are scanned again.
+    pub(super) scanned_to: Seq,
+}
+
+impl Default for Slot {
+    fn default() -> Slot {
+        Slot {
+            place: Place::following(),
+            synced: None,
+            window: (0, 0),
+            filtered: None,
+            hits: None,
+            scanned_to: Seq::START,
+        }
+    }
+}
+
+impl Slot {
+    /// Forgets the matches, because the entries were renumbered.
+    pub fn forget(&mut self) {
+        (self.filtered, self.hits) = (None, None);
+    }
+}
+
 impl Viewer {
+    /// Returns what is kept for a view.
+    pub fn slot(&self, view: View) -> &Slot {
+        &self.slots[view as usize]
+    }
+
+    pub(crate) fn place(&self, view: View) -> &Place {
+        &self.slot(view).place
+    }
+
+    /// Scrolls all views to the cursor again.
+    pub(super) fn unsync(&mut self) {
+        self.slots.iter_mut().for_each(|slot| slot.synced = None);
+    }
+
+    /// Returns the number of entries of a view, for its tab.
+    pub fn count(&self, view: View) -> u64 {
+        view.of().count(self)
+    }
+
+    /// Returns the visible entries of a view.
+    pub(crate) fn rows(&self, view: View) -> ViewRows<'_> {
+        let all = match view.of().entries(self) {
+            ViewRows::Flat(flat) if self.wraps(view) => ViewRows::Wrapped(flat, self, view),
+            all => all,
+        };
+        match &self.slot(view).filtered {
+            Some(index) => ViewRows::Filtered(Box::new(all), index),
+            None => all,
+        }
+    }
+
+    /// Returns one line of a view.
+    pub(super) fn line(&self, view: View, spot: LinePos) -> Line {
+        if !self.wraps(view) {
+            return view.of().line(self, spot, self.line_width(view));
+        }
+        let mut lines = self.wrapped(view, spot.key).into_iter();
+        lines.nth(spot.line).unwrap_or_default()
+    }
+
     /// Returns whether the viewer follows new events.
     pub fn follows(&self) -> bool {
         self.anchor.is_none()
@@ -26,7 +102,7 @@ impl Viewer {
     pub fn go_to(&mut self, seq: Seq) {
         let first = self.event_log.first_seq().unwrap_or_default();
         self.anchor = Some(seq.clamp(first, self.event_log.last_seq().max(first)));
-        self.synced_cursor = [None; VIEWS.len()];
+        self.unsync();
     }
 
     /// Returns the first event of the run or message with this id, or the newest event with this id. Returns `None` if
@@ -45,29 +121,26 @@ impl Viewer {
             .then_some(seq)
     }
 
-    /// Returns the number of entries that arrived in the focused view since it was paused. Delivery is not a list of
-    /// arrivals and has none.
+    /// Returns the number of entries that arrived in the focused view since it was paused. A view with a cursor of its own is not
+    /// a list of arrivals and has none.
     pub fn ignored_fields(&self) -> u64 {
-        match self.view() {
-            View::Delivery | View::Graph | View::History => 0,
-            view => self.place(view).ignored_fields(&self.rows(view)),
+        let view = self.view();
+        match view.kind().has_own_cursor() {
+            true => 0,
+            false => self.place(view).ignored_fields(&self.rows(view)),
         }
-    }
-
-    pub(crate) fn place(&self, view: View) -> &Place {
-        &self.places[view as usize]
     }
 
     /// Sets the cursor after a move in a view, whose scroll position is already updated.
     pub(crate) fn set_anchor(&mut self, view: View, anchor: Option<Seq>) {
         self.anchor = anchor;
-        self.synced_cursor[view as usize] = Some(anchor);
         let end = self.rows(view).end();
-        let place = &mut self.places[view as usize];
-        if place.follow && anchor.is_some() {
-            place.seen = end;
+        let slot = &mut self.slots[view as usize];
+        slot.synced = Some(anchor);
+        if slot.place.follow && anchor.is_some() {
+            slot.place.seen = end;
         }
-        place.follow = anchor.is_none();
+        slot.place.follow = anchor.is_none();
     }
 
     /// Updates layout and positions for new events, the cursor and the windows (view, columns, lines). Durations of
@@ -78,55 +151,25 @@ impl Viewer {
         self.find
             .drop_evicted_marks(self.event_log.first_seq().unwrap_or_default());
         let playhead = self.playhead();
-        let open = self.is_open() || playhead.is_some();
+        let is_open = self.is_open() || playhead.is_some();
         // During time travel, ages count up to the arrival of the shown event, or until the shown checkpoint was written.
         let shown_at = match self.shown_checkpoint() {
-            Some(checkpoint) => checkpoint.at.unwrap_or(self.now),
-            None => playhead
-                .and_then(|playhead| self.event_log.arrival(playhead.at))
-                .unwrap_or(self.now),
+            Some(checkpoint) => checkpoint.at,
+            None => playhead.and_then(|playhead| self.event_log.arrival(playhead.at)),
         };
-        let has_thread = self.has_thread();
+        let now = shown_at.unwrap_or(self.now);
         for (view, width, height) in windows.iter().copied() {
-            self.windows[view as usize] = (width, height);
-            match view {
-                View::Messages => {
-                    let unanswered = self.unanswered(open);
-                    let today = self.today();
-                    let place = &mut self.places[view as usize];
-                    if self.blocks.prepare(
-                        &self.projections,
-                        unanswered,
-                        width,
-                        (&self.tz, today),
-                        place,
-                    ) {
-                        self.find.forget(view as usize);
-                    }
-                }
-                View::Timeline => {
-                    let place = &mut self.places[view as usize];
-                    // In a closed stream nothing grows.
-                    let is_shown = open || self.checkpoint.is_some();
-                    let now = if is_shown { shown_at } else { Timestamp::MIN };
-                    let frame = Frame {
-                        now,
-                        anchor: self.anchor,
-                        width,
-                        height,
-                        has_badge: has_thread,
-                    };
-                    if self.bars.prepare(&self.projections, frame, place) {
-                        self.find.forget(view as usize);
-                    }
-                }
-                View::Runs => self.prepare_runs(),
-                View::Delivery => self.prepare_delivery(shown_at, open, width),
-                _ => {}
-            }
-            let (head, foot) = self.around(view);
+            self.slots[view as usize].window = (width, height);
+            let layout = ViewLayout {
+                now,
+                is_open,
+                width,
+                height,
+            };
+            view.of().prepare(self, layout);
+            let (head, foot) = view.of().around(self);
             let rows = height.saturating_sub(head.len() + foot.len()).max(1);
-            self.windows[view as usize] = (width, rows);
+            self.slots[view as usize].window = (width, rows);
             self.scan(view);
             self.sync_view(view);
         }
@@ -135,49 +178,17 @@ impl Viewer {
         }
     }
 
-    /// Returns why calls without a result have none. `open`: whether more events may arrive.
-    fn unanswered(&self, open: bool) -> Unanswered {
-        // The thread's status is that of its newest checkpoint.
-        if let Some(checkpoint) = self
-            .shown_checkpoint()
-            .filter(|checkpoint| !checkpoint.is_head)
-        {
-            return if checkpoint.has_next {
-                Unanswered::Later
-            } else {
-                Unanswered::Missing
-            };
-        }
-        match self.shown_status() {
-            ThreadStatus::Running { .. } | ThreadStatus::Queued { .. } | ThreadStatus::Loading
-                if open =>
-            {
-                Unanswered::Running
-            }
-            ThreadStatus::Waiting { .. } => Unanswered::Waiting,
-            ThreadStatus::Failed { .. } => Unanswered::Failed,
-            _ => Unanswered::Missing,
-        }
-    }
-
     fn sync_view(&mut self, view: View) {
-        if view == View::State {
-            if self.anchor.is_none() {
-                self.places[view as usize].seen = self.rows(view).end();
-            }
-            self.sync_state();
+        if view.of().sync(self) {
             return;
         }
-        if matches!(view, View::Graph | View::History) {
-            return;
-        }
-        let moved = self.synced_cursor[view as usize] != Some(self.anchor);
-        self.synced_cursor[view as usize] = Some(self.anchor);
+        let moved = self.slot(view).synced != Some(self.anchor);
+        self.slots[view as usize].synced = Some(self.anchor);
         let target = self
             .anchor
             .filter(|_| moved)
-            .map(|seq| self.spot_of(view, seq));
-        let follow = self.anchor.is_none() && view != View::Delivery;
+            .map(|seq| view.of().spot_of(self, seq));
+        let follow = self.anchor.is_none() && !view.kind().has_own_cursor();
         self.update_place(view, |place, rows, height| {
             match target {
                 Some(Some(spot)) => place.go(rows, height, spot),
@@ -191,22 +202,19 @@ impl Viewer {
     pub(crate) fn update_place(
         &mut self,
         view: View,
-        change: impl FnOnce(&mut Place, &super::rows::ViewRows<'_>, usize),
+        change: impl FnOnce(&mut Place, &ViewRows<'_>, usize),
     ) {
-        let mut place = self.places[view as usize];
-        change(&mut place, &self.rows(view), self.windows[view as usize].1);
-        self.places[view as usize] = place;
+        let mut place = *self.place(view);
+        change(&mut place, &self.rows(view), self.slot(view).window.1);
+        self.slots[view as usize].place = place;
     }
 
     /// Moves in the focused view; all other views follow.
-    pub(crate) fn move_in_view(
-        &mut self,
-        change: impl FnOnce(&mut Place, &super::rows::ViewRows<'_>, usize),
-    ) {
+    pub(crate) fn move_in_view(&mut self, change: impl FnOnce(&mut Place, &ViewRows<'_>, usize)) {
         let view = self.view();
         self.update_place(view, change);
         let place = *self.place(view);
-        match (place.follow, self.seq_at(view, place.cursor)) {
+        match (place.follow, view.of().seq_at(self, place.cursor)) {
             (true, _) => self.set_anchor(view, None),
             (false, Some(seq)) => self.set_anchor(view, Some(seq)),
             // A line without an event moves only this view.
@@ -214,68 +222,22 @@ impl Viewer {
         }
     }
 
-    /// Moves the cursor of the focused view to a line of its window.
-    pub fn point_at(&mut self, line: usize) {
-        if self.view() == View::History {
-            return self.history.point_at(line);
-        }
-        if self.view() == View::Graph {
-            return self.graph.point_at(line);
-        }
-        if self.view() == View::State {
-            return self.move_in_state(|place, rows, height| {
-                let spot = scroll::window(&rows, place.top, height).nth(line);
-                if let Some(spot) = spot {
-                    place.go(&rows, height, spot);
-                }
-            });
-        }
-        self.move_in_view(|place, rows, height| {
-            let spot = scroll::window(rows, place.top, height).nth(line);
-            if let Some(spot) = spot {
-                place.go(rows, height, spot);
-            }
-        });
+    /// Moves in the focused view.
+    pub fn go(&mut self, to: Move) {
+        self.view().of().go(self, to);
     }
 
     /// Moves by lines: the cursor only, or the cursor together with the window.
     pub fn step(&mut self, lines: isize, whole_window: bool) {
-        if self.view() == View::History {
-            return self.history.step(lines);
-        }
-        if self.view() == View::Graph {
-            return self.graph.step(lines);
-        }
-        if self.view() == View::State {
-            return self.move_in_state(|place, rows, height| match whole_window {
-                true => place.page(&rows, height, lines),
-                false => place.step(&rows, height, lines),
-            });
-        }
-        if self.view() == View::Timeline && !whole_window && self.next_run_at_edge(lines) {
-            return;
-        }
-        self.move_in_view(|place, rows, height| {
-            if whole_window {
-                place.page(rows, height, lines)
-            } else {
-                place.step(rows, height, lines)
-            }
+        self.go(match whole_window {
+            true => Move::Page(lines),
+            false => Move::Step(lines),
         });
     }
 
     /// Moves to the first line.
     pub fn to_start(&mut self) {
-        if self.view() == View::History {
-            return self.history.to_edge(true);
-        }
-        if self.view() == View::Graph {
-            return self.graph.to_start();
-        }
-        if self.view() == View::State {
-            return self.move_in_state(|place, rows, height| place.to_start(&rows, height));
-        }
-        self.move_in_view(|place, rows, height| place.to_start(rows, height));
+        self.go(Move::Start);
     }
 
     /// Moves to the newest entry, and follows new events.
@@ -283,51 +245,31 @@ impl Viewer {
         if self.leave_checkpoint() {
             return;
         }
-        if self.playhead().is_some() {
-            return self.return_to_present();
-        }
-        let view = self.view();
-        match view {
-            View::Graph => self.graph.follow(),
-            View::History => self.history.to_edge(false),
-            View::State => {
-                self.set_anchor(view, None);
-                self.sync_state();
-            }
-            View::Delivery => self.update_place(view, |place, rows, height| {
-                place.to_end(rows, height, false)
-            }),
-            _ => self.move_in_view(|place, rows, height| place.to_end(rows, height, true)),
+        match self.playhead() {
+            Some(_) => self.return_to_present(),
+            None => self.go(Move::End),
         }
     }
 
     /// Returns the number of lines on a page of the focused view.
     pub fn height(&self) -> usize {
-        if self.view() == View::History {
-            return self.history.height();
-        }
-        if self.view() == View::Graph {
-            return self.graph.height();
-        }
-        self.windows[self.view() as usize].1
+        let view = self.view();
+        view.of().height(self).unwrap_or(self.slot(view).window.1)
     }
 
     /// Returns the lines of a view's window, and whether each is under the cursor. A view that follows new events shows
     /// no cursor.
     pub fn window(&self, view: View) -> Vec<(Line, bool)> {
-        let height = self.windows[view as usize].1;
-        if view == View::State {
-            return match &self.state {
-                Some(_) if self.shows_changes() => self.changed_lines(),
-                Some(tree) => tree.window(),
-                None => Vec::new(),
-            };
+        if let Some(lines) = view.of().window(self) {
+            return lines;
         }
         let place = self.place(view);
         let rows = self.rows(view);
-        let is_under_cursor = |spot: LinePos| match view {
-            View::Messages => spot == place.cursor,
-            _ => spot.key == place.cursor.key,
+        // All lines of an event are under the cursor, but one line of a message.
+        let is_whole = view.kind() == EntryKind::Events;
+        let is_under_cursor = |spot: LinePos| match is_whole {
+            true => spot.key == place.cursor.key,
+            false => spot == place.cursor,
         };
         // The lines of a wrapped entry are rendered together.
         let mut rendered: Option<(u64, Vec<Line>)> = None;
@@ -343,7 +285,7 @@ impl Viewer {
                 .and_then(|(_, lines)| lines.get(spot.line).cloned())
                 .unwrap_or_default()
         };
-        scroll::window(&rows, place.top, height)
+        scroll::window(&rows, place.top, self.slot(view).window.1)
             .map(|spot| {
                 let mut shown = self.highlight(view, spot, line(spot));
                 self.graph.color(&mut shown);
@@ -355,7 +297,7 @@ impl Viewer {
     /// Returns the event under the cursor in the focused view.
     pub fn event_under_cursor(&self) -> Option<Event> {
         let view = self.view();
-        self.event_log
-            .get(self.seq_at(view, self.place(view).cursor)?)
+        let seq = view.of().seq_at(self, self.place(view).cursor)?;
+        self.event_log.get(seq)
     }
 }

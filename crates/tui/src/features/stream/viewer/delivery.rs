@@ -1,8 +1,9 @@
 //! The rows of the Delivery view.
 
-use super::{View, Viewer};
+use super::Viewer;
+use crate::features::stream::views::View;
+use crate::features::stream::views::delivery::Row;
 use crate::features::stream::views::delivery_summary::Summary;
-use crate::widgets::scroll::LinePos;
 use jiff::Timestamp;
 use runtail_core::config::prices::Prices;
 use runtail_stream::Seq;
@@ -24,7 +25,7 @@ pub(super) struct DeliveryState {
 
 impl Viewer {
     /// Computes the rows of Delivery.
-    pub(super) fn prepare_delivery(&mut self, now: Timestamp, open: bool, width: usize) {
+    pub(crate) fn prepare_delivery(&mut self, now: Timestamp, open: bool, width: usize) {
         if self.checkpoint.is_some() {
             self.delivery_rows = Vec::new();
             self.delivery.version = None;
@@ -75,7 +76,7 @@ impl Viewer {
     }
 
     /// Returns the summary of the delivery as text.
-    pub(super) fn delivery_text(&self) -> String {
+    pub(crate) fn delivery_text(&self) -> String {
         self.summary(self.now, self.is_open(), usize::MAX).text()
     }
 
@@ -99,32 +100,14 @@ impl Viewer {
         }
     }
 
-    /// Moves to the next or previous problem of the summary. Returns false if there is none.
-    pub fn next_delivery_problem(&mut self, forward: bool) -> bool {
-        let found = self.delivery_problem(forward);
-        if let Some(key) = found {
-            let spot = LinePos {
-                key: key as u64,
-                line: 0,
-            };
-            self.move_in_view(|place, rows, height| place.go(rows, height, spot));
-        }
-        found.is_some()
+    /// Returns a row.
+    pub(crate) fn delivery_row(&self, key: u64) -> Option<&Row> {
+        self.delivery_rows.get(usize::try_from(key).ok()?)
     }
 
     /// Returns the event of the line under the cursor, if it has one.
     pub fn delivered_under_cursor(&self) -> Option<Seq> {
-        let key = self.place(View::Delivery).cursor.key;
-        self.seq_at(View::Delivery, LinePos { key, line: 0 })
-    }
-
-    /// Moves to the event of the line under the cursor, in Raw. Returns false if it has none.
-    pub fn go_to_delivered(&mut self) -> bool {
-        let seq = self.delivered_under_cursor();
-        if let Some(seq) = seq {
-            self.go_to(seq);
-            self.show(View::Raw);
-        }
-        seq.is_some()
+        self.delivery_row(self.place(View::Delivery).cursor.key)?
+            .seq
     }
 }

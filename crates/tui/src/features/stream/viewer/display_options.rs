@@ -1,9 +1,11 @@
 //! Display options of a stream: absolute, relative or delta times, and wrapped or truncated lines.
 
-use super::{VIEWS, View, Viewer};
-use crate::features::stream::views::Clock;
+use super::Viewer;
+use crate::features::stream::views::stream_view::EntryKind;
+use crate::features::stream::views::{Clock, View};
 use crate::session::prefs::ViewPrefs;
 use crate::widgets::line::Line;
+use crate::widgets::scroll::LinePos;
 use runtail_core::config::Timestamps;
 
 /// Maximum number of lines of a wrapped entry; the rest is in its details.
@@ -25,16 +27,16 @@ impl Viewer {
             self.wrap = prefs.wrap;
             self.blocks.wrap = prefs.wrap;
             // Keeps the event under the cursor visible.
-            self.synced_cursor = [None; VIEWS.len()];
+            self.unsync();
         }
     }
 
     /// Returns the clock of an entry: since its run began, or since the previous entry.
     pub(crate) fn clock(&self, view: View, key: u64) -> Clock<'_> {
-        let Some(seq) = self.entry_seq(view, key) else {
+        let Some(seq) = view.of().entry_seq(self, key) else {
             return Clock::Since(None);
         };
-        let at = |key: u64| self.event_log.time(self.entry_seq(view, key)?);
+        let at = |key: u64| self.event_log.time(view.of().entry_seq(self, key)?);
         match self.timestamps {
             Timestamps::Absolute => self.wall_clock(),
             Timestamps::Relative => Clock::Since(
@@ -59,12 +61,12 @@ impl Viewer {
 
     /// Returns whether a view wraps long lines.
     pub(crate) fn wraps(&self, view: View) -> bool {
-        self.wrap && matches!(view, View::Updates | View::Custom | View::Raw)
+        self.wrap && view.kind() == EntryKind::Events
     }
 
     /// Returns the width at which a view truncates a line.
     pub(crate) fn line_width(&self, view: View) -> usize {
-        let width = self.windows[view as usize].0;
+        let width = self.slot(view).window.0;
         if self.wraps(view) {
             width + (MAX_WRAPPED_LINES - 1) * width.saturating_sub(INDENT)
         } else {
@@ -74,11 +76,10 @@ impl Viewer {
 
     /// Returns the lines of a wrapped entry.
     pub(crate) fn wrapped(&self, view: View, key: u64) -> Vec<Line> {
-        let width = self.windows[view as usize].0;
-        self.whole_line(view, key, self.line_width(view)).broken(
-            width,
-            INDENT.min(width / 2),
-            MAX_WRAPPED_LINES,
-        )
+        let width = self.slot(view).window.0;
+        let line = view
+            .of()
+            .line(self, LinePos::of(key), self.line_width(view));
+        line.broken(width, INDENT.min(width / 2), MAX_WRAPPED_LINES)
     }
 }

@@ -1,18 +1,20 @@
 //! Search, filter, marks and jumps to landmarks in a viewer.
 
-use super::{VIEWS, View, Viewer};
+use super::{Slot, Viewer};
 use crate::features::stream::find::{
     Find, MatchIndex, Pattern, SavedPosition, ScanResult, Seek, Source, StreamFilter, Typing,
     light, searchable_texts, unescaped,
 };
+use crate::features::stream::views::View;
+use crate::features::stream::views::stream_view::EntryKind;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::scroll;
 use crate::widgets::scroll::{LinePos, ScrollList};
 use runtail_core::text;
-use runtail_stream::projection::{EventAttrs, Message};
+use runtail_stream::projection::EventAttrs;
 use runtail_stream::{Event, Seq};
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::{Bound, Range};
+use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// Maximum number of bytes scanned in one step of a view, about a millisecond of work.
 const SCAN_BYTES: usize = 1 << 20;
@@ -49,7 +51,7 @@ impl Viewer {
             return;
         }
         self.find.pattern = Pattern::new(text);
-        self.find.hits = Default::default();
+        self.slots.iter_mut().for_each(|slot| slot.hits = None);
         self.find.seek = (!text.is_empty()).then_some(Seek::Near);
         self.restore();
     }
@@ -60,24 +62,19 @@ impl Viewer {
             return;
         }
         self.find.filter = StreamFilter::new(text);
-        self.find.filtered = Default::default();
-        self.find.hits = Default::default();
+        self.slots.iter_mut().for_each(Slot::forget);
         self.restore();
-        self.synced_cursor = [None; VIEWS.len()];
+        self.unsync();
     }
 
     /// Opens the input line.
     pub fn begin_typing(&mut self, typing: Typing) {
-        self.find.typing = Some((
-            typing,
-            SavedPosition {
-                anchor: self.anchor,
-                places: self.places,
-            },
-        ));
-        if self.view() == View::Graph {
-            self.graph.begin_search();
-        }
+        let saved = SavedPosition {
+            anchor: self.anchor,
+            places: self.slots.each_ref().map(|slot| slot.place),
+        };
+        self.find.typing = Some((typing, saved));
+        self.graph.begin_search();
     }
 
     /// Closes the input line. If its text is not kept, restores the earlier position.
@@ -93,8 +90,10 @@ impl Viewer {
     /// Restores the position from before typing, so that each keystroke searches from there.
     fn restore(&mut self) {
         if let Some((_, saved)) = &self.find.typing {
-            (self.anchor, self.places) = (saved.anchor, saved.places);
-            self.synced_cursor = [None; VIEWS.len()];
+            self.anchor = saved.anchor;
+            for (slot, place) in self.slots.iter_mut().zip(saved.places) {
+                (slot.place, slot.synced) = (place, None);
+            }
         }
     }
 
@@ -108,48 +107,23 @@ impl Viewer {
 
     /// Returns the search text of the focused view.
     pub fn searched(&self) -> &str {
-        match &self.state {
-            Some(tree) if self.view() == View::State => tree.search_text(),
-            _ if self.view() == View::State => "",
-            _ if self.view() == View::History => self.history.searched(),
-            _ => self.find.pattern.text(),
-        }
+        let own = self.view().of().own_search(self);
+        own.unwrap_or(self.find.pattern.text())
     }
 
-    /// Applies a change of the input line. In the State view it searches the state.
+    /// Applies a change of the input line.
     pub fn set_typed(&mut self, text: &str) {
         match self.find.typing() {
             Some(Typing::Filter) => self.filter(text),
-            _ if self.view() == View::State => {
-                if let Some(tree) = self.tree() {
-                    tree.search(text);
-                }
-            }
-            _ if self.view() == View::History => self.history.search(text),
-            _ => {
-                self.search(text);
-                if self.view() == View::Graph {
-                    self.find.seek = None;
-                    self.graph.search_near(&self.find.pattern);
-                }
-            }
+            _ => self.view().of().search(self, text),
         }
     }
 
-    /// Clears the search, or else the filter. Returns false if there is neither. In the State view it clears the
-    /// state's own search.
+    /// Clears the search, or else the filter. Returns false if there is neither. A view with a search of its own clears that first.
     pub fn clear_find(&mut self) -> bool {
-        let in_state = self.view() == View::State;
-        if let Some(tree) = self
-            .state
-            .as_mut()
-            .filter(|tree| in_state && !tree.search_text().is_empty())
-        {
-            tree.search("");
-            return true;
-        }
-        if self.view() == View::History && !self.history.searched().is_empty() {
-            self.history.search("");
+        let view = self.view().of();
+        if view.own_search(self).is_some_and(|text| !text.is_empty()) {
+            view.search(self, "");
             return true;
         }
         match (
@@ -175,15 +149,10 @@ impl Viewer {
     /// Returns the search progress in the focused view; `None` without a search.
     pub fn found(&self) -> Option<Found> {
         let view = self.view();
-        if view == View::Graph {
-            let (count, at) = self.graph.found();
-            return Some(Found {
-                count: count as u64,
-                at: at.map(|at| at as u64),
-                progress: None,
-            });
+        if let Some(found) = view.of().found(self) {
+            return Some(found);
         }
-        let index = self.find.hits[view as usize].as_ref()?;
+        let index = self.slot(view).hits.as_ref()?;
         let key = self.place(view).cursor.key;
         let at = (!self.follows() && index.is_match(key)).then(|| index.rank(key) + 1);
         Some(Found {
@@ -195,42 +164,44 @@ impl Viewer {
 
     /// Returns the hidden entries, all entries and the scanned entries of the focused view; `None` without a filter.
     pub fn hidden(&self) -> Option<(u64, u64, u64)> {
-        let index = self.find.filtered[self.view() as usize].as_ref()?;
+        let index = self.slot(self.view()).filtered.as_ref()?;
         let (scanned, all) = index.progress();
         Some((scanned - index.count(), all, scanned))
     }
 
     /// Scans a view for one step.
-    pub(crate) fn scan(&mut self, view: View) {
-        let at = view as usize;
-        let mut filtered = self.find.filtered[at].take();
-        let mut hits = self.find.hits[at].take();
-        if !self.find.filter.is_empty() && self.is_filterable(view) {
+    pub(super) fn scan(&mut self, view: View) {
+        let kind = view.kind();
+        let slot = &mut self.slots[view as usize];
+        let (mut filtered, mut hits) = (slot.filtered.take(), slot.hits.take());
+        if !self.find.filter.is_empty() && kind.is_filtered() {
             let mut index = filtered.unwrap_or_else(|| self.new_index(view));
+            let filter_entry = |key: u64| {
+                let (is_match, read) = view.of().accepts(self, key);
+                (ScanResult::of(is_match), read)
+            };
             for key in self.changed(view, &index) {
-                index.update(key, self.filter_entry(view, key).0);
+                index.update(key, filter_entry(key).0);
             }
-            index.advance(self.keys(view), SCAN_BYTES, |key, _, _| {
-                self.filter_entry(view, key)
+            index.advance(view.of().keys(self), SCAN_BYTES, |key, _, _| {
+                filter_entry(key)
             });
             self.find.is_scanning |= !index.is_complete();
             filtered = Some(index);
         }
-        if !self.find.pattern.is_empty()
-            && !matches!(view, View::State | View::Graph | View::History)
-        {
-            // Delivery is short and all of its lines change, so it is always rescanned.
+        if !self.find.pattern.is_empty() && (kind.is_filtered() || kind == EntryKind::Report) {
+            // A report is short and all of its lines change, so it is always rescanned.
             let mut index = hits
                 .take()
-                .filter(|_| view != View::Delivery)
+                .filter(|_| kind != EntryKind::Report)
                 .unwrap_or_else(|| self.new_index(view));
             let scan_key = |key: u64, from: usize, room: usize| {
                 self.scan_entry(view, filtered.as_ref(), key, from, room)
             };
             for key in self.changed(view, &index) {
-                let length = self
-                    .message(key)
-                    .map_or(0, |message| searchable_texts(message).map(str::len).sum());
+                let message = self.projections.messages.at(key);
+                let length =
+                    message.map_or(0, |message| searchable_texts(message).map(str::len).sum());
                 let from = usize::saturating_sub(length, RESCAN_BYTES);
                 let result = match (scan_key(key, from, usize::MAX).0, index.match_offset(key)) {
                     (ScanResult::Nothing, Some(at)) if from > 0 => ScanResult::Found(at),
@@ -238,136 +209,65 @@ impl Viewer {
                 };
                 index.update(key, result);
             }
-            index.advance(self.keys(view), SCAN_BYTES, scan_key);
+            index.advance(view.of().keys(self), SCAN_BYTES, scan_key);
             self.find.is_scanning |= !index.is_complete();
             hits = Some(index);
         }
-        self.find.scanned_to[at] = self.event_log.last_seq();
-        (self.find.filtered[at], self.find.hits[at]) = (filtered, hits);
+        let scanned_to = self.event_log.last_seq();
+        let slot = &mut self.slots[view as usize];
+        (slot.filtered, slot.hits, slot.scanned_to) = (filtered, hits, scanned_to);
     }
 
     /// Returns an empty index that starts at the current position.
     fn new_index(&self, view: View) -> MatchIndex {
-        MatchIndex::from(if self.follows() {
-            self.keys(view).end
-        } else {
-            self.place(view).cursor.key
+        MatchIndex::from(match self.follows() {
+            true => view.of().keys(self).end,
+            false => self.place(view).cursor.key,
         })
-    }
-
-    fn keys(&self, view: View) -> Range<u64> {
-        // Entries after the last message are rules, which are not searched.
-        if view == View::Messages {
-            let messages = &self.projections.messages;
-            return messages.evicted()..messages.evicted() + messages.items().len() as u64;
-        }
-        let rows = self.all_rows(view);
-        rows.first()..rows.end()
-    }
-
-    /// Returns whether the filter applies to a view, whose entries must belong to events.
-    fn is_filterable(&self, view: View) -> bool {
-        !matches!(
-            view,
-            View::State | View::Delivery | View::Graph | View::History
-        )
-    }
-
-    fn message(&self, key: u64) -> Option<&Message> {
-        self.projections.messages.at(key)
     }
 
     /// Returns the entries that changed since the last scan, among those already scanned.
     fn changed(&self, view: View, index: &MatchIndex) -> Vec<u64> {
-        let scanned_to = self.find.scanned_to[view as usize];
-        if view != View::Messages || scanned_to >= self.event_log.last_seq() {
+        let scanned_to = self.slot(view).scanned_to;
+        if scanned_to >= self.event_log.last_seq() {
             return Vec::new();
         }
-        let messages = &self.projections.messages;
-        let numbered = (messages.evicted()..)
-            .zip(messages.items())
-            .filter(|(_, message)| message.last_seq > scanned_to);
-        // A tool result is searched with its call.
-        numbered
-            .flat_map(|(key, message)| {
-                std::iter::once(key).chain(messages.asked(message).and(message.call_message))
-            })
-            .filter_map(|number| messages.position_of(number))
-            .filter(|key| index.known_result(*key).is_some())
-            .collect()
+        let mut changed = view.of().changed(self, scanned_to);
+        changed.retain(|key| index.known_result(*key).is_some());
+        changed
     }
 
     fn event_of(&self, view: View, key: u64) -> Option<Event> {
         self.event_log
-            .get(self.seq_at(view, LinePos { key, line: 0 })?)
+            .get(view.of().seq_at(self, LinePos::of(key))?)
     }
 
-    fn facets<'a>(&'a self, event: &'a Event) -> EventAttrs<'a> {
+    /// Returns the attributes of an event that the filter reads.
+    pub(crate) fn attrs<'a>(&'a self, event: &'a Event) -> EventAttrs<'a> {
         EventAttrs::of(event, &self.projections).numbered(self.event_log.number_of(event.seq))
     }
 
-    /// Returns whether an entry matches the filter, and the number of bytes read.
-    fn filter_entry(&self, view: View, key: u64) -> (ScanResult, usize) {
+    /// Returns whether the filter accepts an event, and the number of bytes read. The data of evicted events can't be checked.
+    pub(crate) fn accepts_event(&self, seq: Option<Seq>) -> (bool, usize) {
         let filter = &self.find.filter;
-        let cost = |event: &Event| {
-            if filter.reads_data() {
-                event.data.text().len()
-            } else {
-                0
-            }
-        };
-        let (is_match, read) = match view {
-            View::Messages => {
-                let Some(message) = self.message(key) else {
-                    return (ScanResult::Nothing, 0);
-                };
-                let mut seqs = vec![message.first_seq, message.last_seq];
-                seqs.dedup();
-                let events: Vec<Event> = seqs
-                    .into_iter()
-                    .filter_map(|seq| self.event_log.get(seq))
-                    .collect();
-                let read = events.iter().map(cost).sum::<usize>() + message.text.len();
-                (
-                    filter.matches_message(
-                        message,
-                        &events
-                            .iter()
-                            .map(|event| self.facets(event))
-                            .collect::<Vec<_>>(),
-                    ),
-                    read,
-                )
-            }
-            // Heading rows of the timeline are never hidden.
-            View::Timeline if !self.bars.is_bar(key) => (true, 0),
-            // A run's record is not an event.
-            View::Runs if self.entry_seq(view, key).is_none() => (false, 0),
-            _ => match self.event_of(view, key) {
-                Some(event) => (filter.matches(&self.facets(&event)), cost(&event)),
-                // The data of evicted events can't be checked.
-                None => (false, 0),
-            },
-        };
-        (
-            if is_match {
-                ScanResult::Found(0)
-            } else {
-                ScanResult::Nothing
-            },
-            read,
-        )
+        match seq.and_then(|seq| self.event_log.get(seq)) {
+            Some(event) => (filter.matches(&self.attrs(&event)), filter.cost(&event)),
+            None => (false, 0),
+        }
     }
 
     /// Returns whether an entry is visible: there is no filter, or the entry matches it.
     pub(crate) fn is_visible(&self, view: View, key: u64) -> bool {
-        if self.find.filter.is_empty() || !self.is_filterable(view) {
+        if self.find.filter.is_empty() || !view.kind().is_filtered() {
             return true;
         }
-        let known = self.find.filtered[view as usize]
-            .as_ref()
-            .and_then(|index| index.known_result(key));
-        known.unwrap_or_else(|| matches!(self.filter_entry(view, key).0, ScanResult::Found(_)))
+        self.is_accepted(view, self.slot(view).filtered.as_ref(), key)
+    }
+
+    /// Returns whether the filter accepts an entry, by its index if that knows it.
+    fn is_accepted(&self, view: View, index: Option<&MatchIndex>, key: u64) -> bool {
+        let known = index.and_then(|index| index.known_result(key));
+        known.unwrap_or_else(|| view.of().accepts(self, key).0)
     }
 
     /// Searches an entry that the filter accepts.
@@ -379,11 +279,7 @@ impl Viewer {
         from: usize,
         room: usize,
     ) -> (ScanResult, usize) {
-        if let Some(filtered) = filtered
-            && !filtered
-                .known_result(key)
-                .unwrap_or_else(|| matches!(self.filter_entry(view, key).0, ScanResult::Found(_)))
-        {
+        if filtered.is_some() && !self.is_accepted(view, filtered, key) {
             return (ScanResult::Nothing, 0);
         }
         let pattern = &self.find.pattern;
@@ -391,53 +287,33 @@ impl Viewer {
             text,
             is_json: false,
         };
-        // Loading an event is slow, so do it only where its text is searched.
-        let event = matches!(view, View::Raw | View::Updates | View::Custom)
-            .then(|| self.event_of(view, key))
-            .flatten();
-        match (view, self.message(key), event) {
-            (View::Messages, Some(message), _) => {
-                let messages = &self.projections.messages;
-                let call_message = messages.asked(message).and(message.call_message);
-                if call_message.is_some_and(|call_message| {
-                    filtered.is_none_or(|filtered| filtered.is_match(call_message))
-                }) {
-                    return (ScanResult::Nothing, 0);
-                }
-                let answers = message
-                    .tool_calls
-                    .iter()
-                    .filter_map(|call| messages.answer(call));
-                let texts = std::iter::once(message)
-                    .chain(answers)
-                    .flat_map(searchable_texts);
-                pattern.look(&texts.map(plain).collect::<Vec<_>>(), from, room)
-            }
-            (_, _, Some(event)) => {
-                let mut sources = vec![Source {
-                    text: event.data.text(),
-                    is_json: event.data.json().is_some(),
-                }];
-                sources.push(plain(&event.name));
-                sources.extend(event.ns.iter().map(|segment| plain(segment)));
-                sources.extend(event.id.as_deref().map(plain));
-                pattern.look(&sources, from, room)
-            }
-            _ => {
-                let text = text_of(&self.line(view, LinePos { key, line: 0 }));
-                pattern.look(&[plain(&text)], from, room)
-            }
+        if let Some(texts) = view.of().texts(self, key, filtered) {
+            return pattern.look(&texts, from, room);
         }
+        // Loading an event is slow, so do it only where its text is searched.
+        let shows_event = view.kind() == EntryKind::Events;
+        if let Some(event) = shows_event.then(|| self.event_of(view, key)).flatten() {
+            let mut sources = vec![Source {
+                text: event.data.text(),
+                is_json: event.data.json().is_some(),
+            }];
+            sources.push(plain(&event.name));
+            sources.extend(event.ns.iter().map(|segment| plain(segment)));
+            sources.extend(event.id.as_deref().map(plain));
+            return pattern.look(&sources, from, room);
+        }
+        let text = text_of(&self.line(view, LinePos::of(key)));
+        pattern.look(&[plain(&text)], from, room)
     }
 
     /// Jumps to the pending match if it is known. Returns false if there is none or the scan must continue.
     pub(crate) fn seek(&mut self) -> bool {
         let view = self.view();
-        let (Some(seek), Some(index)) = (self.find.seek, &self.find.hits[view as usize]) else {
+        let (Some(seek), Some(index)) = (self.find.seek, &self.slot(view).hits) else {
             return false;
         };
         let here = self.place(view).cursor;
-        let end = self.keys(view).end;
+        let end = view.of().keys(self).end;
         // A viewer at the newest entry has nothing ahead, so search backward.
         let near = if self.follows() {
             Seek::Before
@@ -509,7 +385,7 @@ impl Viewer {
     /// Highlights the matches in a line. If a match lies in the truncated part of the event, the line shows that part.
     pub(crate) fn highlight(&self, view: View, spot: LinePos, mut line: Line) -> Line {
         let pattern = &self.find.pattern;
-        if pattern.is_empty() || view == View::State {
+        if pattern.is_empty() {
             return line;
         }
         light(&mut line, pattern);
@@ -519,8 +395,10 @@ impl Viewer {
                 .chain(&line.right)
                 .any(|piece| piece.tone == Tone::Hit)
         };
-        let shows_event = matches!(view, View::Raw | View::Updates | View::Custom);
-        let offset = self.find.hits[view as usize]
+        let shows_event = view.kind() == EntryKind::Events;
+        let offset = self
+            .slot(view)
+            .hits
             .as_ref()
             .and_then(|index| index.match_offset(spot.key));
         if let Some(at) = offset.filter(|_| shows_event && !has_match(&line))
@@ -528,7 +406,7 @@ impl Viewer {
                 .event_of(view, spot.key)
                 .filter(|event| at < event.data.text().len())
         {
-            let width = self.windows[view as usize].0;
+            let width = self.slot(view).window.0;
             let head = truncate(&mut line, width / 2);
             let excerpt = excerpt(
                 event.data.text(),
@@ -554,13 +432,15 @@ impl Viewer {
 
     /// Returns which lines of a view's window are marked.
     pub fn marked(&self, view: View) -> Vec<bool> {
-        if self.find.marks().is_empty() || view == View::State {
+        if self.find.marks().is_empty() {
             return Vec::new();
         }
         // During time travel, later events have no entry.
         let marks = self.find.marks().range(..=self.event_log.last_seq());
-        let spots: BTreeSet<LinePos> = marks.filter_map(|seq| self.spot_of(view, *seq)).collect();
-        let height = self.windows[view as usize].1;
+        let spots: BTreeSet<LinePos> = marks
+            .filter_map(|seq| view.of().spot_of(self, *seq))
+            .collect();
+        let height = self.slot(view).window.1;
         scroll::window(&self.rows(view), self.place(view).top, height)
             .map(|spot| spots.contains(&spot))
             .collect()
@@ -581,31 +461,8 @@ impl Viewer {
         let here = self.anchor.map_or(self.event_log.last_seq().next(), |seq| {
             seq.max(first.previous())
         });
-        if (landmark, self.view()) == (Landmark::Message, View::Messages) && !self.follows() {
-            let (rows, key) = (
-                self.rows(View::Messages),
-                self.place(View::Messages).cursor.key,
-            );
-            let Some(key) = (if forward {
-                rows.next(key)
-            } else {
-                rows.prev(key)
-            }) else {
-                return false;
-            };
-            self.move_in_view(|place, rows, height| {
-                place.go(rows, height, LinePos { key, line: 0 })
-            });
-            return true;
-        }
-        // A failure is an event even before Messages has a line for it.
-        let has_lines = || {
-            scroll::window(&self.rows(View::Messages), LinePos::default(), 1)
-                .next()
-                .is_some()
-        };
-        if (landmark, self.view()) == (Landmark::Problem, View::Messages) && has_lines() {
-            return self.go_to_problem(forward);
+        if let Some(is_found) = self.view().of().go_to_next(self, landmark, forward) {
+            return is_found;
         }
         let in_order = |seqs: &[Seq]| match forward {
             true => seqs.get(seqs.partition_point(|seq| *seq <= here)).copied(),
@@ -634,51 +491,10 @@ impl Viewer {
         self.go_to(seq);
         true
     }
-}
-
-impl Viewer {
-    /// Jumps to a problem in Messages, which also shows run ends that the stream did not show.
-    fn go_to_problem(&mut self, forward: bool) -> bool {
-        let shown = self.event_log.first_seq().unwrap_or(Seq::MAX)..=self.event_log.last_seq();
-        let mut spots: BTreeMap<LinePos, Option<Seq>> =
-            self.blocks.run_ends().map(|spot| (spot, None)).collect();
-        for seq in self
-            .problems(true)
-            .into_iter()
-            .filter(|seq| shown.contains(seq))
-        {
-            spots
-                .entry(self.blocks.spot_of(&self.projections, seq))
-                .or_default()
-                .get_or_insert(seq);
-        }
-        let here = match self.follows() {
-            true => LinePos {
-                key: u64::MAX,
-                line: 0,
-            },
-            false => self.place(View::Messages).cursor,
-        };
-        let target = match forward {
-            true => spots
-                .range((Bound::Excluded(here), Bound::Unbounded))
-                .next(),
-            false => spots.range(..here).next_back(),
-        };
-        let Some((&spot, &seq)) = target else {
-            return false;
-        };
-        self.move_in_view(|place, rows, height| place.go(rows, height, spot));
-        // An earlier event may have produced the line, so the other views jump to the problem itself.
-        if seq.is_some() {
-            self.set_anchor(View::Messages, seq);
-        }
-        true
-    }
 
     /// Returns the positions of failures, run ends and gaps, in order. Runs without streamed events are known from a
     /// snapshot, which has no line in Messages.
-    fn problems(&self, streamed: bool) -> Vec<Seq> {
+    pub(crate) fn problems(&self, streamed: bool) -> Vec<Seq> {
         let runs = self.projections.status.runs().iter();
         let ends = runs
             .filter(|run| !streamed || run.first_seq.is_some())

@@ -189,11 +189,9 @@ impl Viewer {
     /// after a snapshot.
     fn with_step<'a>(&self, status: &'a ThreadStatus) -> Cow<'a, ThreadStatus> {
         let ThreadStatus::Running {
-            since,
-            nodes,
             run_id,
-            queued,
             step: Some(_),
+            ..
         } = status
         else {
             return Cow::Borrowed(status);
@@ -216,17 +214,11 @@ impl Viewer {
         let step = bars
             .filter_map(|key| timeline.step(timeline.bar(*key)?))
             .next();
-        let Some(step) = step else {
-            return Cow::Borrowed(status);
-        };
-        let (since, nodes, run_id, queued) = (*since, nodes.clone(), run_id.clone(), *queued);
-        Cow::Owned(ThreadStatus::Running {
-            since,
-            nodes,
-            step: Some(step),
-            run_id,
-            queued,
-        })
+        let mut counted = status.clone();
+        if let ThreadStatus::Running { step: known, .. } = &mut counted {
+            *known = step.or(*known);
+        }
+        Cow::Owned(counted)
     }
 
     /// Notes what a new event or snapshot shows about a run that is being cancelled.

@@ -1,6 +1,5 @@
 //! A stream on the screen: one event log, its projections, and the views that share one cursor.
 
-mod bars;
 mod checkpoint;
 mod cursor;
 mod delivery;
@@ -9,9 +8,7 @@ mod export;
 mod find;
 pub mod head;
 mod rates;
-mod rows;
 mod runs;
-mod state;
 mod stuck;
 mod time_travel;
 
@@ -19,14 +16,14 @@ use super::find::Find;
 use super::graph::GraphView;
 use super::history::History;
 use super::modes_dialog::StreamModes;
-use super::views;
-use super::views::messages::Blocks;
-use super::views::timeline_rows::TimelineRows;
+use super::views::messages::blocks::Blocks;
+use super::views::state::ShownState;
+use super::views::timeline::rows::TimelineRows;
+use super::views::{VIEWS, View, delivery::Row as DeliveryRow, delivery::pulse};
+use crate::input::action::Action;
 use crate::session::msg::{ServerRef, StreamTarget};
-use crate::widgets::diff_view::Comparison;
-use crate::widgets::json_tree::Tree;
+use crate::widgets::jobs::{JobProgress, PendingJob};
 use crate::widgets::line::Line;
-use crate::widgets::scroll::Place;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use runs::UnseenRuns;
@@ -39,82 +36,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use checkpoint::{OfHistory, ShownCheckpoint};
+pub use cursor::Slot;
 pub use find::{Found, Landmark};
 pub use head::Cancelling;
+pub(crate) use runs::RunsRow;
 pub use time_travel::{Past, Playhead, Speed};
-
-/// The views of a stream, in the order of their keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum View {
-    /// Messages, token by token.
-    Messages,
-    /// What each node wrote.
-    Updates,
-    /// The state after each step.
-    State,
-    /// Bars for nodes, tools and model calls.
-    Timeline,
-    /// The thread's runs, and the events of the runs and the connection.
-    Runs,
-    /// Custom events emitted by nodes.
-    Custom,
-    /// Every event as received.
-    Raw,
-    /// Delivery, timing and token usage.
-    Delivery,
-    /// The graph of the assistant, with what ran. It has a cursor of its own.
-    Graph,
-    /// The checkpoints of the thread, as the server has them. It has a cursor of its own.
-    History,
-}
-
-/// All views, in the order of their keys.
-pub const VIEWS: [View; 10] = [
-    View::Messages,
-    View::Updates,
-    View::State,
-    View::Timeline,
-    View::Runs,
-    View::Custom,
-    View::Raw,
-    View::Delivery,
-    View::Graph,
-    View::History,
-];
-
-impl View {
-    /// Returns the title of the tab.
-    pub fn title(self) -> &'static str {
-        match self {
-            View::Messages => "Messages",
-            View::Updates => "Updates",
-            View::State => "State",
-            View::Timeline => "Timeline",
-            View::Runs => "Runs",
-            View::Custom => "Custom",
-            View::Raw => "Raw",
-            View::Delivery => "Delivery",
-            View::Graph => "Graph",
-            View::History => "History",
-        }
-    }
-
-    /// Returns the digit of its key.
-    pub fn digit(self) -> char {
-        match self {
-            View::Messages => '1',
-            View::Updates => '2',
-            View::State => '3',
-            View::Timeline => '4',
-            View::Runs => '5',
-            View::Custom => '6',
-            View::Raw => '7',
-            View::Delivery => '8',
-            View::Graph => '9',
-            View::History => '0',
-        }
-    }
-}
 
 /// The state of the connection.
 #[derive(Debug, Clone, PartialEq)]
@@ -180,34 +106,19 @@ pub struct Viewer {
     pub split: bool,
     /// Whether the half with the focus has the whole page.
     is_zoomed: bool,
-    /// The state shown in the State view.
-    pub state: Option<Tree>,
-    /// The number of the snapshot shown there, counting evicted ones.
-    pub snapshot: Option<u64>,
-    /// The event of that snapshot.
-    snapshot_seq: Option<Seq>,
-    /// The changes to that snapshot.
-    comparison: Comparison,
-    /// The number of the snapshot that others are compared with.
-    marked_state: Option<u64>,
-    /// The event of the marked snapshot.
-    marked_seq: Option<Seq>,
     /// The event under the cursor, in all views; `None` while following new events.
     anchor: Option<Seq>,
-    /// The scroll position of each view.
-    places: [Place; VIEWS.len()],
-    /// The cursor that each view was last scrolled to.
-    synced_cursor: [Option<Option<Seq>>; VIEWS.len()],
-    /// The columns and lines of each view's window.
-    windows: [(usize, usize); VIEWS.len()],
-    blocks: Blocks,
+    /// The position and the matches of each view.
+    pub(super) slots: [Slot; VIEWS.len()],
+    pub(super) blocks: Blocks,
+    pub(super) state: ShownState,
     runs: UnseenRuns,
     /// The runs of the thread that are marked for a comparison.
-    marked_runs: Vec<String>,
-    delivery_rows: Vec<views::delivery::Row>,
+    pub(super) marked_runs: Vec<String>,
+    pub(super) delivery_rows: Vec<DeliveryRow>,
     delivery: delivery::DeliveryState,
-    pub(in crate::features::stream) find: Find,
-    bars: TimelineRows,
+    pub(super) find: Find,
+    pub(super) bars: TimelineRows,
     /// The graph of the thread's assistant.
     pub graph: GraphView,
     /// The checkpoints of the thread.
@@ -241,6 +152,28 @@ pub struct Viewer {
     wrap: bool,
 }
 
+/// What the projections of a stream begin with.
+#[derive(Debug, Clone, Copy)]
+struct Origin {
+    max_bytes: usize,
+    has_snapshots: bool,
+    is_recording: bool,
+}
+
+impl Origin {
+    /// Returns the projections before any event.
+    fn projections(self) -> Projections {
+        let mut projections = Projections::new(self.max_bytes);
+        if self.is_recording {
+            projections.status.read_recording();
+        }
+        if self.has_snapshots {
+            projections.status.await_snapshot();
+        }
+        projections
+    }
+}
+
 impl Viewer {
     /// Creates a viewer that waits for its first connection.
     pub fn new(
@@ -261,9 +194,12 @@ impl Viewer {
             StreamTarget::Tail { thread } => (Some(thread.clone()), None),
             StreamTarget::Recording { .. } => (None, None),
         };
-        let is_recording = matches!(target, StreamTarget::Recording { .. });
         let max_bytes = usize::try_from(limits.max_bytes).unwrap_or(usize::MAX);
-        let projections = Viewer::empty_projections(max_bytes, thread_id.is_some(), is_recording);
+        let origin = Origin {
+            max_bytes,
+            has_snapshots: thread_id.is_some(),
+            is_recording: matches!(target, StreamTarget::Recording { .. }),
+        };
         Viewer {
             modes: StreamModes::of(&target),
             id,
@@ -273,7 +209,7 @@ impl Viewer {
             thread_id,
             run_id,
             event_log: EventLog::new(Limits { max_bytes }),
-            projections,
+            projections: origin.projections(),
             past: Past::default(),
             checkpoint: None,
             connection: ConnectionState::Connecting {
@@ -284,17 +220,10 @@ impl Viewer {
             focused_half: 0,
             split: false,
             is_zoomed: false,
-            state: None,
-            snapshot: None,
-            snapshot_seq: None,
-            comparison: Comparison::default(),
-            marked_state: None,
-            marked_seq: None,
             anchor: None,
-            places: [Place::following(); VIEWS.len()],
-            synced_cursor: [None; VIEWS.len()],
-            windows: [(0, 0); VIEWS.len()],
+            slots: Default::default(),
             blocks: Blocks::default(),
+            state: ShownState::default(),
             runs: UnseenRuns::default(),
             marked_runs: Vec::new(),
             delivery_rows: Vec::new(),
@@ -320,16 +249,12 @@ impl Viewer {
         }
     }
 
-    /// Returns the projections before any event.
-    fn empty_projections(max_bytes: usize, has_snapshots: bool, is_recording: bool) -> Projections {
-        let mut projections = Projections::new(max_bytes);
-        if is_recording {
-            projections.status.read_recording();
+    fn origin(&self) -> Origin {
+        Origin {
+            max_bytes: self.event_log.limits().max_bytes,
+            has_snapshots: self.has_snapshots(),
+            is_recording: self.is_recording(),
         }
-        if has_snapshots {
-            projections.status.await_snapshot();
-        }
-        projections
     }
 
     /// Returns whether the page loads snapshots of a thread; the first one is loaded before the stream.
@@ -498,7 +423,7 @@ impl Viewer {
         );
         let is_expected = !follows_thread || self.thread_status().is_active();
         let is_live = matches!(self.connection, ConnectionState::Live { .. });
-        views::delivery::pulse(self.delivery_log(), now).filter(|_| is_expected && is_live)
+        pulse(self.delivery_log(), now).filter(|_| is_expected && is_live)
     }
 
     /// Returns the view with the focus.
@@ -517,6 +442,11 @@ impl Viewer {
                 .collect(),
             false => vec![(self.view(), true)],
         }
+    }
+
+    /// Returns whether a view is shown.
+    pub fn shows(&self, view: View) -> bool {
+        self.shown().iter().any(|(shown, _)| *shown == view)
     }
 
     /// Shows a view in the focused half. If the other half shows it, the two halves swap.
@@ -602,22 +532,33 @@ impl Viewer {
 
     /// Returns the text to copy: the text of a message, or else the event's data.
     pub fn copy_text(&self) -> Option<String> {
-        match self.view() {
-            View::Messages => {
-                let cursor = self.place(View::Messages).cursor;
-                let message = self.blocks.message_at(&self.projections, cursor)?;
-                Some(if message.text.is_empty() {
-                    message.tool_calls.first()?.args.clone()
-                } else {
-                    message.text.clone()
-                })
-            }
-            View::State => self.value_under_cursor(),
-            View::Delivery => Some(self.delivery_text()),
-            View::Graph => self.graph.name_under_cursor(),
-            View::History => self.history.id_under_cursor().map(str::to_string),
-            _ => Some(self.event_under_cursor()?.data.text().to_string()),
+        self.view().of().copied(self)
+    }
+
+    /// Returns whether an action does something at an entry that is an event.
+    pub fn can_in_entry(&self, action: Action) -> bool {
+        match action {
+            Action::Open | Action::Right => self.inspect().is_some(),
+            Action::AsReceived => self.event_log.first_seq().is_some(),
+            Action::Compare => self.side_under_cursor().is_some(),
+            _ => true,
         }
+    }
+
+    /// Returns the background work of the views.
+    pub fn jobs(&self) -> impl Iterator<Item = &PendingJob> {
+        self.state.jobs().chain(self.history.work())
+    }
+
+    /// Returns the background work, so that it can be numbered.
+    pub fn jobs_mut(&mut self) -> impl Iterator<Item = &mut PendingJob> {
+        self.state.jobs_mut().chain(self.history.work_mut())
+    }
+
+    /// Applies a result of the background work.
+    pub fn on_job_part(&mut self, number: u64, part: &JobProgress) {
+        self.history.on_job_part(number, part);
+        self.state.on_job_part(number, part);
     }
 
     /// Returns the JSON of the event under the cursor, with a title.

@@ -1,10 +1,11 @@
 //! The entries of the Runs view: lifecycle events, and between them the runs without an event in the stream, in the order of
 //! the thread's runs.
 
-use super::{View, Viewer};
+use super::Viewer;
+use crate::features::stream::views::View;
 use crate::session::compare::SideRef;
 use crate::session::msg::{ServerRef, ThreadRef};
-use crate::widgets::scroll::{self, Flat};
+use crate::widgets::scroll::Flat;
 use runtail_core::json::Peek;
 use runtail_core::model::KnownRevisions;
 use runtail_stream::projection::{LifecycleRow, RunEntry};
@@ -79,8 +80,7 @@ impl Viewer {
         &mut self,
         known: impl FnOnce(&ServerRef) -> Option<KnownRevisions>,
     ) {
-        let is_shown = self.halves[self.focused_half] == View::Runs
-            || (self.is_split() && self.halves.contains(&View::Runs));
+        let is_shown = self.shows(View::Runs);
         self.revisions = if is_shown { known(&self.server) } else { None };
     }
 
@@ -110,27 +110,12 @@ impl Viewer {
         ))
     }
 
-    fn run_of(&self, key: u64) -> Option<&str> {
+    /// Returns the run of an entry.
+    pub(crate) fn run_of(&self, key: u64) -> Option<&str> {
         match self.runs_row(key)? {
             RunsRow::Run(run) => run.run_id.as_deref(),
             RunsRow::Event(row) => row.run_id.as_deref(),
         }
-    }
-
-    /// Returns which lines of the Runs view's window are of marked runs.
-    pub(crate) fn lines_of_marked_runs(&self, view: View) -> Vec<bool> {
-        if self.marked_runs.is_empty() || view != View::Runs {
-            return Vec::new();
-        }
-        let is_marked = |key| {
-            self.run_of(key)
-                .is_some_and(|run| self.marked_runs.iter().any(|marked| marked == run))
-        };
-        let height = self.windows[view as usize].1;
-        let rows = self.rows(view);
-        scroll::window(&rows, self.place(view).top, height)
-            .map(|spot| spot.line == 0 && is_marked(spot.key))
-            .collect()
     }
 
     /// Updates the entries from the thread's runs.
@@ -141,7 +126,7 @@ impl Viewer {
             return;
         }
         let (placed, after) = self.place_unseen_runs(evicted);
-        let place = &mut self.places[View::Runs as usize];
+        let place = &mut self.slots[View::Runs as usize].place;
         let old = std::mem::take(&mut self.runs.placed);
         let anchors = UnseenRuns {
             placed: old,
@@ -244,21 +229,7 @@ impl Viewer {
 
     /// Returns the record of the run under the cursor, if the entry has one: a title, and the JSON as loaded.
     pub(crate) fn run_record(&self) -> Option<(String, Arc<str>)> {
-        let run = match self.view() {
-            View::Runs => match self.runs_row(self.place(View::Runs).cursor.key)? {
-                RunsRow::Run(run) => run,
-                RunsRow::Event(_) => return None,
-            },
-            View::Messages => {
-                let index = self.blocks.run_at(self.place(View::Messages).cursor)?;
-                self.projections
-                    .status
-                    .runs()
-                    .get(index)
-                    .filter(|run| run.first_seq.is_none())?
-            }
-            _ => return None,
-        };
+        let run = self.view().of().run_under_cursor(self)?;
         let id = run.run_id.as_deref()?;
         let event = self.event_log.get(self.projections.status.loaded()?.seq)?;
         let fields = SnapshotFields::read(event.data.json()?)?;

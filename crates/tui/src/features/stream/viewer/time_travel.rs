@@ -2,8 +2,7 @@
 //! state is rebuilt from the nearest saved state and the events after it, in short steps, so that seeking through a
 //! million events does not block the screen.
 
-use super::{VIEWS, Viewer};
-use crate::widgets::scroll::Place;
+use super::{Slot, Viewer};
 use jiff::{SignedDuration, Timestamp};
 use runtail_stream::projection::Projections;
 use runtail_stream::{EventNumber, Item, Record, Seq};
@@ -320,18 +319,17 @@ impl Viewer {
 
     /// Returns whether the next step has work: folding or playback.
     pub fn has_time_travel_work(&self) -> bool {
-        self.past
-            .position
-            .as_ref()
-            .is_some_and(|position| position.at < position.target || position.playing.is_some())
+        self.is_at(|position| position.at < position.target || position.playing.is_some())
     }
 
     /// Returns whether folding to a requested event is unfinished.
     pub fn is_seeking(&self) -> bool {
-        self.past
-            .position
-            .as_ref()
-            .is_some_and(|position| position.at < position.target && position.playing.is_none())
+        self.is_at(|position| position.at < position.target && position.playing.is_none())
+    }
+
+    /// Returns whether time travel is at such a position.
+    fn is_at(&self, wanted: impl FnOnce(&Position) -> bool) -> bool {
+        self.past.position.as_ref().is_some_and(wanted)
     }
 
     /// Returns the oldest and newest events that can be shown.
@@ -357,8 +355,7 @@ impl Viewer {
             .first_retained()
             .unwrap_or_default()
             .max(Seq(1));
-        let (has_snapshots, is_recording) = (self.has_snapshots(), self.is_recording());
-        let max_bytes = self.event_log.limits().max_bytes;
+        let origin = self.origin();
         let Viewer {
             past, projections, ..
         } = self;
@@ -404,7 +401,7 @@ impl Viewer {
             (_, None) => Some((
                 first.previous(),
                 past.markers_before(first),
-                Viewer::empty_projections(max_bytes, has_snapshots, is_recording),
+                origin.projections(),
             )),
         };
         let is_new = known.is_some();
@@ -416,7 +413,7 @@ impl Viewer {
             self.reset_layout();
         }
         self.anchor = None;
-        self.synced_cursor = [None; VIEWS.len()];
+        self.unsync();
         self.fold_step();
     }
 
@@ -458,8 +455,7 @@ impl Viewer {
         let (oldest, newest) = self.span();
         let part = u128::from(newest - oldest) * u128::from(part.min(of));
         let to = oldest + u64::try_from(part.div_ceil(u128::from(of.max(1)))).unwrap_or(newest.0);
-        let is_target = |position: &Position| position.target == to && position.playing.is_none();
-        if !self.past.position.as_ref().is_some_and(is_target) {
+        if !self.is_at(|position| position.target == to && position.playing.is_none()) {
             self.seek_to(to);
         }
     }
@@ -495,12 +491,7 @@ impl Viewer {
     /// Increases the playback speed, wrapping around to the original. Returns the speed.
     pub fn next_speed(&mut self) -> Speed {
         self.past.speed = self.past.speed.next();
-        if self
-            .past
-            .position
-            .as_ref()
-            .is_some_and(|position| position.playing.is_some())
-        {
+        if self.is_at(|position| position.playing.is_some()) {
             self.play();
         }
         self.past.speed
@@ -529,12 +520,7 @@ impl Viewer {
     /// change until more events arrive.
     fn finish_playback(&mut self) {
         let newest = self.event_log.newest_seq();
-        if self
-            .past
-            .position
-            .as_ref()
-            .is_some_and(|position| position.playing.is_some() && position.at >= newest)
-        {
+        if self.is_at(|position| position.playing.is_some() && position.at >= newest) {
             // The user did not ask to follow new events, so the cursor stays on its event.
             let cursor = self.anchor;
             self.return_to_present();
@@ -575,8 +561,7 @@ impl Viewer {
 
     /// Folds one step of a seek.
     fn fold_step(&mut self) {
-        let (has_snapshots, is_recording) = (self.has_snapshots(), self.is_recording());
-        let max_bytes = self.event_log.limits().max_bytes;
+        let origin = self.origin();
         let Viewer {
             past,
             projections,
@@ -593,7 +578,7 @@ impl Viewer {
             let Some(event) = event_log.whole(next) else {
                 // Events were evicted meanwhile: fold what is left without them.
                 let first = event_log.first_retained().unwrap_or(next).max(Seq(1));
-                *projections = Viewer::empty_projections(max_bytes, has_snapshots, is_recording);
+                *projections = origin.projections();
                 position.at = first.previous().max(next);
                 position.target = position.target.max(position.at);
                 position.near.clear();
@@ -639,21 +624,16 @@ impl Viewer {
         (self.blocks, self.runs) = Default::default();
         self.blocks.wrap = self.wrap;
         self.blocks.set_timestamps(self.timestamps);
-        for view in VIEWS {
-            self.find.forget(view as usize);
-            self.find.scanned_to[view as usize] = Seq::START;
-        }
         self.bars.forget();
-        self.comparison.clear();
-        // States are numbered in arrival order, so numbers differ if the start was evicted.
-        let known = self.snapshot.and_then(|number| self.snapshot_at(number));
-        let is_other = known.is_some_and(|snapshot| Some(snapshot.seq) != self.snapshot_seq);
-        if is_other || self.projections.values.rows().is_empty() {
-            (self.state, self.snapshot, self.snapshot_seq) = (None, None, None);
-        }
+        self.reset_state();
         self.anchor = None;
-        self.synced_cursor = [None; VIEWS.len()];
-        self.places = [Place::following(); VIEWS.len()];
+        for slot in &mut self.slots {
+            let window = slot.window;
+            *slot = Slot {
+                window,
+                ..Slot::default()
+            };
+        }
     }
 }
 

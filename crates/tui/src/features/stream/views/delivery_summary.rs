@@ -2,8 +2,8 @@
 //! cost, and the time of each node. Everything is also text, for copies and exports.
 
 use super::delivery::Row;
-use super::timeline::span;
-use super::timeline_bar::short_count;
+use super::timeline::bar::short_count;
+use super::timeline::head::span;
 use super::{UNKNOWN, pad};
 use crate::widgets::histogram::Histogram;
 use crate::widgets::line::{Line, Tone, wrap};
@@ -224,11 +224,8 @@ impl Summary<'_> {
             ),
         ];
         if earlier > 0 {
-            rows.push(line(Line::dim(&format!(
-                "? {} earlier {}",
-                text::count(earlier),
-                if earlier == 1 { "gap" } else { "gaps" }
-            ))));
+            let gaps = text::counted(earlier, "earlier gap");
+            rows.push(line(Line::dim(&format!("? {gaps}"))));
         }
         for (count, tone, kind, what) in counts.into_iter().filter(|(count, ..)| *count > 0) {
             let glyph = if tone == Tone::Bad { "✗ " } else { "? " };
@@ -267,8 +264,7 @@ impl Summary<'_> {
     fn verified(&self) -> Row {
         let delivery = self.delivery();
         let (received, is_checked) = (delivery.received, delivery.has_ids());
-        let events = if received == 1 { "event" } else { "events" };
-        let mut text = format!("{} {events} received", text::count(received));
+        let mut text = format!("{} received", text::counted(received, "event"));
         let has_problem = delivery.late > 0 || delivery.duplicates > 0;
         let seconds = |at: Timestamp| {
             at.to_zoned(self.tz.clone())
@@ -722,11 +718,7 @@ impl NodeTable {
 }
 
 fn calls(count: usize) -> String {
-    if count == 1 {
-        "1 call".into()
-    } else {
-        format!("{} calls", text::count(count as u64))
-    }
+    text::counted(count as u64, "call")
 }
 
 fn line(line: Line) -> Row {

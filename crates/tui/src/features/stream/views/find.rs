@@ -1,6 +1,6 @@
 //! The line with the search and the filter of a stream, and their progress.
 
-use crate::features::stream::viewer::{View, Viewer};
+use crate::features::stream::viewer::Viewer;
 use crate::widgets::line::{Line, Tone};
 use runtail_core::text;
 
@@ -8,7 +8,7 @@ use runtail_core::text;
 pub fn line(viewer: &Viewer) -> Option<Line> {
     let find = viewer.finding();
     // The State view searches the state and has its own line; so has the History view.
-    let searches_state = matches!(viewer.view(), View::State | View::History);
+    let searches_state = viewer.view().of().own_search(viewer).is_some();
     let (filter, pattern) = (&find.filter, &find.pattern);
     if searches_state && filter.text().is_empty() || filter.text().is_empty() && pattern.is_empty()
     {
@@ -21,15 +21,16 @@ pub fn line(viewer: &Viewer) -> Option<Line> {
             .with_strong(pattern.text())
             .with_plain("  ");
         if let Some(found) = viewer.found() {
-            let count = text::count(found.count);
-            let hits = if found.count == 1 { "hit" } else { "hits" };
+            let hits = text::counted(found.count, "hit");
             let progress = match (found.progress, found.at, found.count) {
                 (Some(progress), ..) => {
-                    format!("searching {}  ·  {count} {hits}", percent(progress))
+                    format!("searching {}  ·  {hits}", percent(progress))
                 }
-                (None, Some(at), _) => format!("{} of {count}", text::count(at)),
+                (None, Some(at), _) => {
+                    format!("{} of {}", text::count(at), text::count(found.count))
+                }
                 (None, None, 0) => "no hits in this view".to_string(),
-                (None, None, _) => format!("{count} {hits}"),
+                (None, None, _) => hits,
             };
             line.push(
                 if found.progress.is_some() {

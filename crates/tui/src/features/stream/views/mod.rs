@@ -1,33 +1,81 @@
-//! The lines of each view, built from its projection, and the lines above and below them.
+//! The views of a stream, each with its lines, built from its projection.
 
 pub mod custom;
 pub mod delivery;
 pub mod delivery_summary;
 pub mod find;
-pub mod message;
+mod list;
+mod lists;
 pub mod messages;
 pub mod raw;
-pub mod rules;
 pub mod runs;
 pub mod state;
+pub mod stream_view;
 pub mod time_travel;
 pub mod timeline;
-pub mod timeline_axis;
-pub mod timeline_bar;
-pub mod timeline_foot;
-pub mod timeline_picture;
-pub mod timeline_rows;
-pub mod timeline_text;
 pub mod updates;
 
 use crate::widgets::line::Line;
+use crate::widgets::scroll::Flat;
 use crate::widgets::status::precise;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use runtail_core::text;
-use runtail_stream::projection::{FirstToken, Messages};
+use runtail_stream::projection::{FirstToken, Messages, Rows};
 use std::sync::Arc;
+
+/// The views of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum View {
+    /// Messages, token by token.
+    Messages,
+    /// What each node wrote.
+    Updates,
+    /// The state after each step.
+    State,
+    /// Bars for nodes, tools and model calls.
+    Timeline,
+    /// The thread's runs, and the events of the runs and the connection.
+    Runs,
+    /// Custom events emitted by nodes.
+    Custom,
+    /// Every event as received.
+    Raw,
+    /// Delivery, timing and token usage.
+    Delivery,
+    /// The graph of the assistant, with what ran.
+    Graph,
+    /// The checkpoints of the thread, as the server has them.
+    History,
+}
+
+/// All views, in the order of their keys.
+pub const VIEWS: [View; 10] = [
+    View::Messages,
+    View::Updates,
+    View::State,
+    View::Timeline,
+    View::Runs,
+    View::Custom,
+    View::Raw,
+    View::Delivery,
+    View::Graph,
+    View::History,
+];
+
+/// Returns the keys of a projection's rows. Rows keep their keys when older ones are evicted.
+pub fn extent<T>(rows: &Rows<T>) -> Flat {
+    Flat {
+        first: rows.evicted(),
+        end: rows.evicted() + rows.len() as u64,
+    }
+}
+
+/// Returns the row with a key.
+pub fn row_at<T>(rows: &Rows<T>, key: u64) -> Option<&T> {
+    rows.get(usize::try_from(key.checked_sub(rows.evicted())?).ok()?)
+}
 
 /// Formats times, in eight columns unless they have a date.
 pub trait TimeFormat {

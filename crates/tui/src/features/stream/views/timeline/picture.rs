@@ -1,7 +1,7 @@
 //! The picture of a run in the Timeline: its axis, its critical path, and where its time went. It is computed when the
 //! run changes, at most once a second, not per frame.
 
-use super::timeline_axis::{Axis, between};
+use super::axis::{Axis, between};
 use jiff::Timestamp;
 use runtail_core::model::{RunFacts, ThreadStatus};
 use runtail_stream::projection::{

@@ -1,9 +1,10 @@
 //! The Timeline as text, for exports: what its pictures show, in numbers.
 
-use super::timeline::{heading, span};
-use super::timeline_bar::{short_count, step};
-use super::timeline_foot::critical_text;
-use super::timeline_picture::{Group, Picture};
+use super::bar::{short_count, step};
+use super::foot::critical_text;
+use super::head::{heading, span};
+use super::picture::{Group, Picture};
+use crate::features::stream::views::{UNKNOWN, first_token};
 use jiff::Timestamp;
 use runtail_core::text;
 use runtail_stream::projection::{BarKind, BarState, Projections};
@@ -60,7 +61,7 @@ pub fn text(projections: &Projections, group: &Group, now: Timestamp) -> String 
         let times = picture.bar(key);
         let step = step(timeline, bar);
         let known = times.and_then(|times| times.span);
-        let dash = || super::UNKNOWN.to_string();
+        let dash = || UNKNOWN.to_string();
         let started = known.map_or_else(dash, |(from, _)| format!("+{}", span(from)));
         let took = known.map_or_else(dash, |(from, to)| span(to.saturating_sub(from)));
         let own = times
@@ -88,7 +89,7 @@ pub fn text(projections: &Projections, group: &Group, now: Timestamp) -> String 
         );
         notes.extend(
             call.and_then(|call| call.first_token)
-                .map(|first| format!("TTFT {}", super::first_token(first))),
+                .map(|first| format!("TTFT {}", first_token(first))),
         );
         notes.extend(picture.answer(bar).map(|answer| {
             let by = answer

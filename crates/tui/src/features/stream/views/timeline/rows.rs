@@ -1,11 +1,11 @@
 //! The rows of the Timeline view: the bars of one run as a foldable tree, and the attempts of a run that was retried.
 //! The run is that of the cursor, or the newest one. Lines are rendered only when they are visible.
 
-use super::timeline as lines;
-use super::timeline::{Grid, Needed, Shown};
-use super::timeline_bar::{self as bars, BarRow};
-use super::timeline_foot::foot;
-use super::timeline_picture::{Group, Picture, groups};
+use super::bar::{self as bars, BarRow};
+use super::foot::foot;
+use super::head as lines;
+use super::head::{Grid, Needed, Shown};
+use super::picture::{Group, Picture, groups};
 use crate::widgets::line::Line;
 use crate::widgets::scroll::Place;
 use jiff::Timestamp;
@@ -490,7 +490,7 @@ impl TimelineRows {
     pub fn run_text(&self, projections: &Projections, nth: usize) -> String {
         let all = groups(&projections.timeline);
         all.get(nth)
-            .map(|group| super::timeline_text::text(projections, group, self.now))
+            .map(|group| super::text::text(projections, group, self.now))
             .unwrap_or_default()
     }
 

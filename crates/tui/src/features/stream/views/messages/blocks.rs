@@ -2,9 +2,9 @@
 //! under its call and has no lines of its own. Rules between messages belong to the message after them; an extra entry
 //! after the last message holds the rules that no message follows.
 
-use super::Clock;
 use super::message::{Body, MessageContext, Segment, Unanswered, segments};
 use super::rules::{RuleTimes, RunRules};
+use crate::features::stream::views::Clock;
 use crate::widgets::line::{Line, Piece, Tone};
 use crate::widgets::markdown::Measure;
 use crate::widgets::scroll::{LinePos, Place, ScrollList};
@@ -181,20 +181,6 @@ impl Blocks {
                 }
             }
         }
-        self.lay_out(projections, unanswered, width, (tz, today), place);
-        self.anchors =
-            [place.top, place.cursor].map(|spot| (spot.key, messages.number_at(spot.key)));
-        has_moved
-    }
-
-    fn lay_out(
-        &mut self,
-        projections: &Projections,
-        unanswered: Unanswered,
-        width: usize,
-        (tz, today): (&TimeZone, Date),
-        place: &mut Place,
-    ) {
         let measure = Measure {
             width,
             wrap: self.wrap,
@@ -214,9 +200,16 @@ impl Blocks {
                 .get_mut()
                 .retain(|number, _| projections.messages.position_of(*number).is_some_and(near));
         }
-        if measure == self.measure {
-            return;
+        if measure != self.measure {
+            self.measure_again(projections, measure, place);
         }
+        self.anchors =
+            [place.top, place.cursor].map(|spot| (spot.key, messages.number_at(spot.key)));
+        has_moved
+    }
+
+    /// Uses another width. The scroll position keeps its relative place in the message.
+    fn measure_again(&mut self, projections: &Projections, measure: Measure, place: &mut Place) {
         let cached = std::mem::take(self.cached.get_mut());
         self.measure = measure;
         let mut saved_positions = self.saved_positions;

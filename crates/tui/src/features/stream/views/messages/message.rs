@@ -1,8 +1,9 @@
 //! The lines of the Messages view.
 
-use super::{Clock, clock, first_token, place_of};
+use crate::features::stream::views::{Clock, clock, first_token, place_of};
 use crate::widgets::line::{Line, Tone, marked, wrap};
 use crate::widgets::markdown::{Flow, Measure};
+use crate::widgets::status::precise;
 use runtail_core::json;
 use runtail_core::model::Action;
 use runtail_core::text;
@@ -10,7 +11,6 @@ use runtail_stream::Seq;
 use runtail_stream::projection::{Message, Messages, Part, Role, ToolCall, Usage};
 use serde_json::Value;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Maximum lines of a tool result; the rest is in its details.
 const MAX_TOOL_LINES: usize = 6;
@@ -429,15 +429,6 @@ fn used(usage: &Usage) -> String {
     )
 }
 
-/// Formats a short duration with enough precision to compare: `82ms`, `0.41s`, `12s`.
-fn seconds(time: Duration) -> String {
-    match time.as_millis() {
-        0..100 => format!("{}ms", time.as_millis()),
-        100..10_000 => format!("{:.2}s", time.as_secs_f64()),
-        _ => text::duration(time),
-    }
-}
-
 /// Returns the lines of a call: a single line if the arguments fit, otherwise the arguments below it. While they grow,
 /// their end is shown.
 fn arguments(call: &ToolCall, is_whole: bool, width: usize) -> Vec<Line> {
@@ -498,8 +489,8 @@ fn result(answer: &Message, call: Option<&ToolCall>, width: usize) -> Vec<(Line,
     let took = call
         .filter(|call| call.seq != answer.first_seq)
         .and_then(|call| {
-            let time = Duration::try_from(answer.started_at?.duration_since(call.at?)).ok()?;
-            Some(seconds(time))
+            let time = answer.started_at?.duration_since(call.at?);
+            (!time.is_negative()).then(|| precise(time))
         });
     // A result that is not under its call needs the tool's name.
     let name = answer

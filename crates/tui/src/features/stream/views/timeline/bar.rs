@@ -1,10 +1,10 @@
 //! The rows of the Timeline view: a bar with its step, its place in the tree, its times and a note.
 
-use super::timeline::{Grid, Needed, SELF, STEP_WIDTH, TOKENS, TOOK, span};
-use super::timeline_axis::{Scale, between};
-use super::timeline_picture::{BarTimes, Picture};
-use super::timeline_rows::Branch;
-use super::{UNKNOWN, first_token};
+use super::axis::{Scale, between};
+use super::head::{Grid, Needed, SELF, STEP_WIDTH, TOKENS, TOOK, span};
+use super::picture::{BarTimes, Picture};
+use super::rows::Branch;
+use crate::features::stream::views::{UNKNOWN, first_token, pad};
 use crate::widgets::line::{Line, Tone};
 use jiff::Timestamp;
 use runtail_core::text;
@@ -64,7 +64,7 @@ pub fn bar(row: BarRow<'_>, picture: &Picture, grid: &Grid) -> Line {
         let end = (row.bar.state == BarState::Running && !picture.is_over).then_some("►");
         cells(&mut line, row, (times, end), Scale::of(length), grid.axis);
     }
-    super::pad(&mut line, grid.left() + grid.axis);
+    pad(&mut line, grid.left() + grid.axis);
     let until = row.bar.ended.unwrap_or_else(|| row.attempt.until(row.now));
     let is_known = row.bar.known.is_both();
     let drawn = times
@@ -250,7 +250,7 @@ fn name(line: &mut Line, branch: &Branch, bar: &Bar, picture: &Picture, grid: &G
     };
     line.push(tone, &text::seen(&name, room_for_name));
     line.push_accent(&hidden);
-    super::pad(line, from + grid.name + 1);
+    pad(line, from + grid.name + 1);
 }
 
 /// Draws the cells of a bar: its color is that of its node, its texture shows whether it is on the critical path, and
@@ -264,11 +264,11 @@ fn cells(
 ) {
     let Some(range) = times.span else { return };
     let Some((first, cells)) = scale.cells(range, columns) else {
-        super::pad(line, line.width() + columns - 1);
+        pad(line, line.width() + columns - 1);
         return line.push_dim("›");
     };
     let start = line.width();
-    super::pad(line, start + first);
+    pad(line, start + first);
     let tone = if row.bar.state == BarState::Abandoned {
         Tone::Dim
     } else {

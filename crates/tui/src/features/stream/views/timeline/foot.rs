@@ -1,8 +1,8 @@
 //! Where the time of a run went: its critical path, and the time of each node as bars and as an icicle.
 
-use super::UNKNOWN;
-use super::timeline::{Grid, span};
-use super::timeline_picture::{NamedTime, Picture};
+use super::head::{Grid, span};
+use super::picture::{NamedTime, Picture};
+use crate::features::stream::views::{UNKNOWN, pad};
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::strip;
 use runtail_core::graph::SEPARATOR;
@@ -220,7 +220,7 @@ fn block(line: Option<&mut Line>, named: &NamedTime, tone: Tone, (from, to): (us
     }
     if line.width() < from {
         line.push_dim("│");
-        super::pad(line, from);
+        pad(line, from);
     }
     line.push_dim("│");
     let room = (to).saturating_sub(line.width() + 1);
@@ -229,5 +229,5 @@ fn block(line: Option<&mut Line>, named: &NamedTime, tone: Tone, (from, to): (us
         tone,
         &text::seen(&format!("{} {}", named.name, span(named.time)), room),
     );
-    super::pad(line, to);
+    pad(line, to);
 }

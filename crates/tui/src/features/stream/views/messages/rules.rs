@@ -1,9 +1,9 @@
 //! The rules between messages: where the messages loaded from the server's state begin, and how and when each run
 //! ended.
 
-use super::runs;
-use super::runs::RunSummary;
-use super::{Clock, clock};
+use crate::features::stream::views::runs;
+use crate::features::stream::views::runs::RunSummary;
+use crate::features::stream::views::{Clock, clock};
 use crate::widgets::line::Line;
 use crate::widgets::status::tones;
 use jiff::Timestamp;

@@ -1,11 +1,11 @@
 //! The columns and the head of the Timeline view: the run, its overview and the axis.
 
-use super::UNKNOWN;
-use super::runs;
-use super::runs::RunSummary;
-use super::timeline_axis::{Axis, Scale, between, parallel};
-use super::timeline_foot::critical_text;
-use super::timeline_picture::Picture;
+use super::axis::{Axis, Scale, between, parallel};
+use super::foot::critical_text;
+use super::picture::Picture;
+use crate::features::stream::views::runs;
+use crate::features::stream::views::runs::RunSummary;
+use crate::features::stream::views::{UNKNOWN, pad};
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::status::tones;
 use crate::widgets::strip;
@@ -119,8 +119,7 @@ pub fn span(d: Duration) -> String {
 
 /// Returns the number of evicted runs as text.
 fn evicted(attempts: u64) -> String {
-    let runs = if attempts == 1 { "run" } else { "runs" };
-    format!("{} earlier {runs} evicted", text::count(attempts))
+    format!("{} evicted", text::counted(attempts, "earlier run"))
 }
 
 /// Returns the heading: the run, the attempt and its outcome, from the thread's runs if they are known.
@@ -369,7 +368,7 @@ fn overview(picture: &Picture, axis: &Axis, attempt: &Attempt, grid: &Grid) -> L
         }
     }
     line.push_plain(&strip);
-    super::pad(&mut line, STEP_WIDTH + room + 2);
+    pad(&mut line, STEP_WIDTH + room + 2);
     let text = match attempt.missing_steps() {
         Some(steps) => format!("critical path unknown: {steps}"),
         None if picture.is_critical_guess => {
@@ -384,7 +383,7 @@ fn overview(picture: &Picture, axis: &Axis, attempt: &Attempt, grid: &Grid) -> L
 /// Returns the row about the axis: its clock, and the times that are cut out.
 fn about(axis: &Axis, (attempt, is_waiting): (&Attempt, bool), grid: &Grid) -> Line {
     let mut line = Line::new();
-    super::pad(&mut line, STEP_WIDTH + grid.overview() + 2);
+    pad(&mut line, STEP_WIDTH + grid.overview() + 2);
     let waited = axis.waited();
     let parts = [
         is_waiting.then(|| "waiting since ◆".to_string()),
@@ -401,11 +400,11 @@ fn columns(picture: &Picture, grid: &Grid) -> Line {
     let mut line = Line::dim("STEP  NODE · CALL");
     if let Some(axis) = picture.axis.as_ref().filter(|_| grid.axis > 0) {
         for (column, label) in Scale::of(axis.length).ticks(grid.axis) {
-            super::pad(&mut line, grid.left() + column);
+            pad(&mut line, grid.left() + column);
             line.push_dim(&label);
         }
     }
-    super::pad(&mut line, grid.left() + grid.axis);
+    pad(&mut line, grid.left() + grid.axis);
     let own = if grid.own > 0 {
         format!("{:>SELF$}{:>TOKENS$}", "SELF", "IN→OUT")
     } else {

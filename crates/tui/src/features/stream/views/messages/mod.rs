@@ -1,0 +1,289 @@
+//! The Messages view: the conversation, with rules where runs ended.
+
+pub mod blocks;
+pub mod message;
+pub mod rules;
+
+use super::stream_view::{StreamView, ViewLayout, ViewRows};
+use super::{View, clock, place_of};
+use crate::features::stream::find::{MatchIndex, Source, searchable_texts};
+use crate::features::stream::formats::{Format, Part};
+use crate::features::stream::viewer::{Landmark, Viewer};
+use crate::session::msg::Chunk;
+use crate::widgets::line::Line;
+use crate::widgets::scroll::{LinePos, ScrollList, window};
+use message::Unanswered;
+use runtail_core::model::ThreadStatus;
+use runtail_core::text::markdown::{inline, without_html};
+use runtail_core::text::{clean, clean_lines};
+use runtail_stream::projection::{Message, Role, RunEntry};
+use runtail_stream::{Event, Seq};
+use std::collections::BTreeMap;
+use std::ops::{Bound, Range};
+
+/// The Messages view.
+pub struct MessagesTab;
+
+impl StreamView for MessagesTab {
+    fn count(&self, viewer: &Viewer) -> u64 {
+        self.keys(viewer).end
+    }
+
+    fn entries<'a>(&self, viewer: &'a Viewer) -> ViewRows<'a> {
+        ViewRows::Blocks(viewer.blocks.shown(&viewer.projections))
+    }
+
+    /// The entry after the last message has only rules.
+    fn keys(&self, viewer: &Viewer) -> Range<u64> {
+        let messages = &viewer.projections.messages;
+        messages.evicted()..messages.evicted() + messages.items().len() as u64
+    }
+
+    fn line(&self, viewer: &Viewer, spot: LinePos, _width: usize) -> Line {
+        viewer.blocks.line(&viewer.projections, spot)
+    }
+
+    fn seq_at(&self, viewer: &Viewer, spot: LinePos) -> Option<Seq> {
+        viewer.blocks.seq_at(&viewer.projections, spot)
+    }
+
+    fn spot_of(&self, viewer: &Viewer, seq: Seq) -> Option<LinePos> {
+        Some(viewer.blocks.spot_of(&viewer.projections, seq))
+    }
+
+    fn prepare(&self, viewer: &mut Viewer, layout: ViewLayout) {
+        let unanswered = unanswered(viewer, layout.is_open);
+        let today = viewer.today();
+        let slot = &mut viewer.slots[View::Messages as usize];
+        let has_moved = viewer.blocks.prepare(
+            &viewer.projections,
+            unanswered,
+            layout.width,
+            (&viewer.tz, today),
+            &mut slot.place,
+        );
+        if has_moved {
+            slot.forget();
+        }
+    }
+
+    fn accepts(&self, viewer: &Viewer, key: u64) -> (bool, usize) {
+        let Some(message) = viewer.projections.messages.at(key) else {
+            return (false, 0);
+        };
+        let filter = &viewer.find.filter;
+        let mut seqs = vec![message.first_seq, message.last_seq];
+        seqs.dedup();
+        let events: Vec<Event> = seqs
+            .into_iter()
+            .filter_map(|seq| viewer.event_log.get(seq))
+            .collect();
+        let attrs: Vec<_> = events.iter().map(|event| viewer.attrs(event)).collect();
+        let read = events.iter().map(|event| filter.cost(event)).sum::<usize>();
+        (
+            filter.matches_message(message, &attrs),
+            read + message.text.len(),
+        )
+    }
+
+    fn changed(&self, viewer: &Viewer, after: Seq) -> Vec<u64> {
+        let messages = &viewer.projections.messages;
+        let numbered = (messages.evicted()..)
+            .zip(messages.items())
+            .filter(|(_, message)| message.last_seq > after);
+        // A tool result is searched with its call.
+        numbered
+            .flat_map(|(key, message)| {
+                std::iter::once(key).chain(messages.asked(message).and(message.call_message))
+            })
+            .filter_map(|number| messages.position_of(number))
+            .collect()
+    }
+
+    fn texts<'a>(
+        &self,
+        viewer: &'a Viewer,
+        key: u64,
+        filtered: Option<&MatchIndex>,
+    ) -> Option<Vec<Source<'a>>> {
+        let messages = &viewer.projections.messages;
+        let message = messages.at(key)?;
+        let call_message = messages.asked(message).and(message.call_message);
+        if call_message.is_some_and(|call| filtered.is_none_or(|filtered| filtered.is_match(call)))
+        {
+            return Some(Vec::new());
+        }
+        let answers = message.tool_calls.iter();
+        let answers = answers.filter_map(|call| messages.answer(call));
+        let all = std::iter::once(message).chain(answers);
+        let plain = |text| Source {
+            text,
+            is_json: false,
+        };
+        Some(all.flat_map(searchable_texts).map(plain).collect())
+    }
+
+    fn go_to_next(&self, viewer: &mut Viewer, to: Landmark, forward: bool) -> Option<bool> {
+        match to {
+            Landmark::Message if !viewer.follows() => {
+                let key = viewer.place(View::Messages).cursor.key;
+                let key = match forward {
+                    true => viewer.rows(View::Messages).next(key),
+                    false => viewer.rows(View::Messages).prev(key),
+                };
+                if let Some(key) = key {
+                    viewer.move_in_view(|place, rows, height| {
+                        place.go(rows, height, LinePos::of(key))
+                    });
+                }
+                Some(key.is_some())
+            }
+            // A failure is an event even before there is a line for it.
+            Landmark::Problem => {
+                window(&viewer.rows(View::Messages), LinePos::default(), 1).next()?;
+                Some(go_to_problem(viewer, forward))
+            }
+            _ => None,
+        }
+    }
+
+    fn is_blank(&self, viewer: &Viewer) -> bool {
+        self.count(viewer) == 0
+    }
+
+    fn copied(&self, viewer: &Viewer) -> Option<String> {
+        let cursor = viewer.place(View::Messages).cursor;
+        let message = viewer.blocks.message_at(&viewer.projections, cursor)?;
+        Some(if message.text.is_empty() {
+            message.tool_calls.first()?.args.clone()
+        } else {
+            message.text.clone()
+        })
+    }
+
+    fn run_under_cursor<'a>(&self, viewer: &'a Viewer) -> Option<&'a RunEntry> {
+        let index = viewer.blocks.run_at(viewer.place(View::Messages).cursor)?;
+        let run = viewer.projections.status.runs().get(index);
+        run.filter(|run| run.first_seq.is_none())
+    }
+
+    fn write(&self, viewer: &Viewer, key: u64, format: Format, part: &mut Part) {
+        match viewer.projections.messages.at(key) {
+            Some(message) if format == Format::Text => write_text(viewer, message, part),
+            Some(message) => write_markdown(viewer, message, part),
+            None => {}
+        }
+    }
+}
+
+/// Returns why calls without a result have none. `is_open`: whether more events may arrive.
+fn unanswered(viewer: &Viewer, is_open: bool) -> Unanswered {
+    // The thread's status is that of its newest checkpoint.
+    if let Some(checkpoint) = viewer
+        .shown_checkpoint()
+        .filter(|checkpoint| !checkpoint.is_head)
+    {
+        return if checkpoint.has_next {
+            Unanswered::Later
+        } else {
+            Unanswered::Missing
+        };
+    }
+    match viewer.shown_status() {
+        ThreadStatus::Running { .. } | ThreadStatus::Queued { .. } | ThreadStatus::Loading
+            if is_open =>
+        {
+            Unanswered::Running
+        }
+        ThreadStatus::Waiting { .. } => Unanswered::Waiting,
+        ThreadStatus::Failed { .. } => Unanswered::Failed,
+        _ => Unanswered::Missing,
+    }
+}
+
+/// Jumps to a problem, among them run ends that the stream did not show.
+fn go_to_problem(viewer: &mut Viewer, forward: bool) -> bool {
+    let shown = viewer.event_log.first_seq().unwrap_or(Seq::MAX)..=viewer.event_log.last_seq();
+    let mut spots: BTreeMap<LinePos, Option<Seq>> =
+        viewer.blocks.run_ends().map(|spot| (spot, None)).collect();
+    let problems = viewer.problems(true).into_iter();
+    for seq in problems.filter(|seq| shown.contains(seq)) {
+        spots
+            .entry(viewer.blocks.spot_of(&viewer.projections, seq))
+            .or_default()
+            .get_or_insert(seq);
+    }
+    let here = match viewer.follows() {
+        true => LinePos::of(u64::MAX),
+        false => viewer.place(View::Messages).cursor,
+    };
+    let target = match forward {
+        true => spots
+            .range((Bound::Excluded(here), Bound::Unbounded))
+            .next(),
+        false => spots.range(..here).next_back(),
+    };
+    let Some((&spot, &seq)) = target else {
+        return false;
+    };
+    viewer.move_in_view(|place, rows, height| place.go(rows, height, spot));
+    // An earlier event may have produced the line, so the other views jump to the problem itself.
+    if seq.is_some() {
+        viewer.set_anchor(View::Messages, seq);
+    }
+    true
+}
+
+/// Returns the author of a message: role, name, node, namespace and time.
+fn author_line(viewer: &Viewer, message: &Message) -> String {
+    let mut author = clean(message.role.word()).into_owned();
+    let names = [&message.name, &message.node].into_iter().flatten();
+    for part in names {
+        author.push_str(&format!(" · {}", clean(part)));
+    }
+    if !message.ns.is_empty() {
+        let place = place_of(&message.ns, &viewer.projections.messages);
+        author.push_str(&format!(" in {}", clean(&place)));
+    }
+    format!("{author} · {}", clock(message.started_at, &viewer.tz))
+}
+
+fn write_text(viewer: &Viewer, message: &Message, part: &mut Part) {
+    part.text(format!("── {}\n", author_line(viewer, message)));
+    if message.removed_at.is_some() {
+        part.text("(removed from state)\n");
+    }
+    for text in [&message.reasoning, &message.text] {
+        if !text.is_empty() {
+            part.text(format!("{}\n", clean_lines(text.trim_end())));
+        }
+    }
+    for call in &message.tool_calls {
+        part.text(format!("→ {} {}\n", clean(&call.name), clean(&call.args)));
+    }
+    part.text("\n");
+}
+
+fn write_markdown(viewer: &Viewer, message: &Message, part: &mut Part) {
+    let prose = |text: &str| without_html(&clean_lines(text.trim_end())).to_string();
+    part.text(format!("## {}\n\n", inline(&author_line(viewer, message))));
+    if message.removed_at.is_some() {
+        part.text("*Removed from state.*\n\n");
+    }
+    if !message.reasoning.is_empty() {
+        for line in prose(&message.reasoning).lines() {
+            part.text(format!("> {line}\n"));
+        }
+        part.text("\n");
+    }
+    match &message.role {
+        // A tool result is data, not prose.
+        Role::Tool => part.add(Chunk::Code("", message.text.as_str().into())),
+        _ if message.text.is_empty() => {}
+        _ => part.text(format!("{}\n\n", prose(&message.text))),
+    }
+    for call in &message.tool_calls {
+        part.text(format!("**→ {}**\n\n", inline(&call.name)));
+        part.add(Chunk::Code("json", call.args.as_str().into()));
+    }
+}

@@ -1,0 +1,166 @@
+//! The Timeline view: bars for nodes, tools and model calls of one run.
+
+pub mod axis;
+pub mod bar;
+pub mod foot;
+pub mod head;
+pub mod picture;
+pub mod rows;
+pub mod text;
+
+use super::stream_view::{Around, FooterSubject, Hint, StreamView, ViewLayout, ViewRows};
+use super::{View, extent};
+use crate::features::stream::formats::{Format, Part};
+use crate::features::stream::viewer::Viewer;
+use crate::input::action::Action;
+use crate::session::msg::Chunk;
+use crate::session::{Requests, Session};
+use crate::widgets::line::Line;
+use crate::widgets::scroll::{Flat, LinePos, Move, ScrollList};
+use jiff::Timestamp;
+use rows::Frame;
+use runtail_stream::Seq;
+use std::ops::Range;
+
+/// The Timeline view.
+pub struct TimelineTab;
+
+impl StreamView for TimelineTab {
+    fn count(&self, viewer: &Viewer) -> u64 {
+        extent(viewer.projections.timeline.bars()).end
+    }
+
+    fn entries<'a>(&self, viewer: &'a Viewer) -> ViewRows<'a> {
+        ViewRows::Flat(Flat {
+            first: 0,
+            end: viewer.bars.len(),
+        })
+    }
+
+    fn line(&self, viewer: &Viewer, spot: LinePos, width: usize) -> Line {
+        let line = viewer.bars.line(&viewer.projections, spot.key, width);
+        line.unwrap_or_default()
+    }
+
+    fn around<'a>(&self, viewer: &'a Viewer) -> Around<'a> {
+        let (head, foot) = viewer.bars.around();
+        (head.into(), foot)
+    }
+
+    fn seq_at(&self, viewer: &Viewer, spot: LinePos) -> Option<Seq> {
+        viewer.bars.seq_at(&viewer.projections.timeline, spot.key)
+    }
+
+    fn spot_of(&self, viewer: &Viewer, seq: Seq) -> Option<LinePos> {
+        let row = viewer.bars.spot_of(&viewer.projections.timeline, seq);
+        Some(LinePos::of(row))
+    }
+
+    fn prepare(&self, viewer: &mut Viewer, layout: ViewLayout) {
+        // In a closed stream nothing grows.
+        let is_shown = layout.is_open || viewer.shown_checkpoint().is_some();
+        let frame = Frame {
+            now: if is_shown { layout.now } else { Timestamp::MIN },
+            anchor: viewer.anchor(),
+            width: layout.width,
+            height: layout.height,
+            has_badge: viewer.has_thread(),
+        };
+        let slot = &mut viewer.slots[View::Timeline as usize];
+        if viewer
+            .bars
+            .prepare(&viewer.projections, frame, &mut slot.place)
+        {
+            slot.forget();
+        }
+    }
+
+    /// Shows the next or previous run if the cursor is at the last or first bar.
+    fn go(&self, viewer: &mut Viewer, to: Move) {
+        if let Move::Step(lines) = to {
+            let next = match lines > 0 {
+                true => viewer.rows(View::Timeline).next(cursor(viewer)),
+                false => viewer.rows(View::Timeline).prev(cursor(viewer)),
+            };
+            if next.is_none() && !(viewer.follows() && lines > 0) {
+                let timeline = &viewer.projections.timeline;
+                if let Some(seq) = viewer.bars.show_adjacent_run(timeline, lines > 0) {
+                    return viewer.go_to(seq);
+                }
+            }
+        }
+        viewer.move_in_view(|place, rows, height| place.apply(rows, height, to));
+    }
+
+    /// Heading rows are never hidden.
+    fn accepts(&self, viewer: &Viewer, key: u64) -> (bool, usize) {
+        match viewer.bars.is_bar(key) {
+            true => viewer.accepts_event(self.entry_seq(viewer, key)),
+            false => (true, 0),
+        }
+    }
+
+    fn can(&self, viewer: &Viewer, _session: &Session, action: Action) -> bool {
+        let is_of_bar = matches!(action, Action::Open | Action::Left | Action::Right);
+        !is_of_bar || !viewer.bars.is_empty()
+    }
+
+    fn action(&self, viewer: &mut Viewer, _on: &Session, action: Action) -> Option<Requests> {
+        let key = cursor(viewer);
+        match action {
+            Action::Right => viewer.bars.unfold(key),
+            Action::Left => {
+                if let Some(parent) = viewer.bars.fold(&viewer.projections.timeline, key) {
+                    viewer.move_in_view(|place, rows, height| {
+                        place.go(rows, height, LinePos::of(parent))
+                    });
+                }
+            }
+            Action::Open => viewer.show(View::Messages),
+            // The next or previous failed bar, or another run.
+            Action::NextMatch | Action::PrevMatch if viewer.searched().is_empty() => {
+                let forward = action == Action::NextMatch;
+                let key = if viewer.follows() && !forward {
+                    viewer.bars.len()
+                } else {
+                    key
+                };
+                let timeline = &viewer.projections.timeline;
+                let seq = viewer.bars.next_interest(timeline, key, forward)?;
+                viewer.go_to(seq);
+            }
+            _ => return None,
+        }
+        Some(Requests::none())
+    }
+
+    /// A picture has keys enough of its own; the banner has those of the thread.
+    fn footer_subject(&self, viewer: &Viewer) -> FooterSubject {
+        match !viewer.bars.is_empty() && viewer.shown_checkpoint().is_none() {
+            true => FooterSubject::View,
+            false => FooterSubject::Thread,
+        }
+    }
+
+    fn hints(&self, _viewer: &Viewer) -> Vec<Hint> {
+        vec![("stream.open", Some("go to messages"))]
+    }
+
+    /// It is written run by run.
+    fn exported_keys(&self, viewer: &Viewer) -> Range<u64> {
+        0..viewer.bars.run_count(&viewer.projections.timeline) as u64
+    }
+
+    fn write(&self, viewer: &Viewer, key: u64, format: Format, part: &mut Part) {
+        let nth = usize::try_from(key).unwrap_or(usize::MAX);
+        let text = viewer.bars.run_text(&viewer.projections, nth);
+        match format {
+            Format::Text => part.text(text),
+            _ => part.add(Chunk::Code("", text.into())),
+        }
+    }
+}
+
+fn cursor(viewer: &Viewer) -> u64 {
+    viewer.place(View::Timeline).cursor.key
+}
