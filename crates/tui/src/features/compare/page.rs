@@ -3,7 +3,7 @@
 mod component;
 
 use super::aligned::{Aligned, Loaded};
-use super::{narrow, view};
+use super::view;
 use crate::session::compare::{ConfigurationRef, SideContents, SideLoaded, SideRef};
 use crate::session::msg::{Described, Effect, FileStep, RevisionRef};
 use crate::session::request::StreamCommand;
@@ -17,8 +17,6 @@ use runtail_stream::comparison::{Comparison, FileContents, Side, SideSource, Ste
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Minimum size for two regions beside each other.
-const WIDE: (u16, u16) = (110, 24);
 /// Maximum number of differences of the final states that are shown.
 const MAX_CHANGES: usize = 200;
 
@@ -488,29 +486,16 @@ impl ComparePage {
         }
     }
 
-    pub(super) fn list_height(&self, cx: &Cx<'_>) -> u16 {
-        u16::try_from(self.height(cx)).unwrap_or(u16::MAX)
-    }
-
     fn height(&self, cx: &Cx<'_>) -> usize {
-        let (w, h) = cx.session.page_size();
-        match ComparePage::is_wide(cx) {
-            true => view::layout((w, h), self.needed()).rows.h.into(),
-            false => narrow::layout((w, h), self.needed(), self.is_of_keys())
-                .rows
-                .h
-                .into(),
-        }
+        view::layout(cx.session.page_size(), self.needed())
+            .rows
+            .h
+            .into()
     }
 
     /// Returns the number of rows that the list needs; `None` while it isn't known.
     pub(super) fn needed(&self) -> Option<usize> {
         self.aligned.as_ref().map(|_| self.shown.len())
-    }
-
-    fn is_wide(cx: &Cx<'_>) -> bool {
-        let (w, h) = cx.session.page_size();
-        w >= WIDE.0 && h >= WIDE.1
     }
 
     /// Opens the thread of the side with the focus at the selected step, or its recording.
