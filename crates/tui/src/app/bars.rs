@@ -320,13 +320,7 @@ pub(crate) fn health(app: &App, profile: &ProfileState) -> Health {
         }
         _ if profile.control_plane && failing_servers(app, profile) > 0 => {
             let number = failing_servers(app, profile);
-            (
-                format!(
-                    "✗ {number} {}",
-                    if number == 1 { "server" } else { "servers" }
-                ),
-                Tone::Bad,
-            )
+            (format!("✗ {}", text::counted(number, "server")), Tone::Bad)
         }
         (None, true) if profile.partial.is_some() => ("◐ partial".to_string(), Tone::Moving),
         (None, true) => ("●".to_string(), Tone::Good),

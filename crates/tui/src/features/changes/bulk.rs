@@ -300,7 +300,11 @@ impl Bulk {
             of(BulkOutcome::NotSent),
         );
         let edited = of(BulkOutcome::Edited);
-        let mut sentence = format!("{}: {} done", capital(self.action.word()), count_of(done));
+        let mut sentence = format!(
+            "{}: {} done",
+            text::capitalized(self.action.word()),
+            text::counted(done, "thread")
+        );
         for (count, what) in [
             (edited, "edited but not started"),
             (refused, "refused"),
@@ -389,7 +393,7 @@ impl Bulk {
         if threads.is_empty() {
             return Requests::info("None of these threads can be retried.");
         }
-        let name = count_of(threads.len()).into();
+        let name = text::counted(threads.len(), "thread").into();
         let mut out = Requests::from(Request::Close);
         self.forget()
             .into_iter()
@@ -438,10 +442,10 @@ impl Bulk {
     /// Returns the title in capitals, and its subject.
     pub(super) fn title(&self, cx: &Cx<'_>) -> (String, String) {
         (
-            capital(self.action.word()),
+            text::capitalized(self.action.word()),
             format!(
                 "{} · {}",
-                count_of(self.targets.len()),
+                text::counted(self.targets.len(), "thread"),
                 card::place(cx, &self.server)
             ),
         )
@@ -497,7 +501,7 @@ impl Bulk {
     fn warning_lines(&self, width: usize) -> Vec<Line> {
         let mut lines = Vec::new();
         for (warning, count) in self.warnings.iter().take(MAX_WARNINGS) {
-            let said = format!("{}: {warning}", count_of(*count));
+            let said = format!("{}: {warning}", text::counted(*count, "thread"));
             lines.extend(marked((Tone::Moving, "! "), Tone::Plain, &said, width));
         }
         if self.warnings.len() > MAX_WARNINGS {
@@ -561,7 +565,11 @@ impl Bulk {
         } else {
             String::new()
         };
-        let text = format!("{} to {}{rest}", count_of(self.ready()), self.action.word());
+        let text = format!(
+            "{} to {}{rest}",
+            text::counted(self.ready(), "thread"),
+            self.action.word()
+        );
         Line::strong(&text)
     }
 
@@ -573,20 +581,6 @@ impl Bulk {
                 .len() as u64,
         }
     }
-}
-
-fn count_of(n: usize) -> String {
-    if n == 1 {
-        "1 thread".into()
-    } else {
-        format!("{} threads", text::count(n as u64))
-    }
-}
-
-fn capital(word: &str) -> String {
-    let mut word = word.to_string();
-    word[..1].make_ascii_uppercase();
-    word
 }
 
 fn line_of(target: &Target) -> Line {

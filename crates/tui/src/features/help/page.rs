@@ -270,10 +270,9 @@ impl Component for HelpPage {
             true => "/ filters".to_string(),
             false => format!("filter: {}", text::clean(&self.filter)),
         };
-        let keys = items.len();
-        let plural = if keys == 1 { "key" } else { "keys" };
+        let keys = text::counted(items.len(), "key");
         let title = format!(
-            "Help · {}{place} · {keys} {plural} · {filter}",
+            "Help · {}{place} · {keys} · {filter}",
             self.context(cx).name()
         );
         canvas.frame(

@@ -12,7 +12,6 @@ use runtail_core::model::ThreadStatus;
 use runtail_core::text;
 use runtail_stream::Outcome;
 use runtail_stream::projection::Status;
-use std::time::Duration;
 
 /// The number of the last view.
 const LAST_DIGIT: char = '0';
@@ -219,8 +218,10 @@ fn connection(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, detail: Detail)
     }
     let gaps = delivery.gaps;
     if gaps > 0 {
-        let s = if gaps == 1 { "" } else { "s" };
-        part(Tone::Dim, &format!("? {} gap{s} · 8  ", text::count(gaps)));
+        part(
+            Tone::Dim,
+            &format!("? {} · 8  ", text::counted(gaps, "gap")),
+        );
     }
     if let Some(checkpoint) = viewer.shown_checkpoint() {
         let at = checkpoint
@@ -237,7 +238,7 @@ fn connection(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, detail: Detail)
         (Some(_), ..) if is_brief => {}
         (Some(playhead), ..) => {
             let at = playhead.time.map(|time| {
-                let age = text::age(Duration::try_from(cx.session.now - time).unwrap_or_default());
+                let age = text::age_since(time, cx.session.now);
                 format!(
                     "at {}, {age} ago · G  ",
                     super::views::clock(time, &cx.session.settings.tz)

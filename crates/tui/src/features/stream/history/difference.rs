@@ -265,11 +265,8 @@ fn group_lines(difference: &Difference, group: &Group<'_>, lines: &mut Vec<Line>
             .collect();
         let equal = (is as usize).saturating_sub(touched.len());
         if noun == Some("items") && equal > 0 {
-            let s = if equal == 1 { "" } else { "s" };
-            lines.push(Line::dim(&format!(
-                "  = {} equal item{s}",
-                text::count(equal as u64)
-            )));
+            let equal = text::counted(equal, "equal item");
+            lines.push(Line::dim(&format!("  = {equal}")));
         }
     } else {
         lines.push(heading);
@@ -399,11 +396,7 @@ fn equal_lines(new: &JsonIndex, changed: &HashMap<String, usize>, shows_equal: b
     if equal.is_empty() {
         return Vec::new();
     }
-    let s = if equal.len() == 1 { "" } else { "s" };
-    let mut heading = Line::dim(&format!(
-        "= {} equal key{s}",
-        text::count(equal.len() as u64)
-    ));
+    let mut heading = Line::dim(&format!("= {}", text::counted(equal.len(), "equal key")));
     if !shows_equal {
         let names: Vec<String> = equal
             .iter()

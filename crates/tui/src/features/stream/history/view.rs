@@ -158,18 +158,11 @@ fn empty_text(viewer: &Viewer) -> (Tone, String) {
 impl History {
     /// Returns the title of the tree.
     pub(in crate::features::stream) fn title(&self) -> String {
-        let plural = |count: usize, one: &str, many: &str| {
-            format!(
-                "{} {}",
-                text::count(count as u64),
-                if count == 1 { one } else { many }
-            )
-        };
         let loaded = if self.is_complete() { "" } else { " loaded" };
-        let branches = plural(self.tree.branches(), "branch", "branches");
+        let branches = text::counted(self.tree.branches(), "branch");
         let mut title = format!(
             "{}{loaded} · {branches}",
-            plural(self.len(), "checkpoint", "checkpoints")
+            text::counted(self.len(), "checkpoint")
         );
         if !self.search.is_empty() {
             title.push_str(&format!(" · /{}", text::seen(&self.search, 24)));

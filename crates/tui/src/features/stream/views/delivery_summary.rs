@@ -129,7 +129,7 @@ impl Summary<'_> {
                     "{} {}, {}",
                     name.to_lowercase(),
                     histogram.text(", "),
-                    calls(histogram.count())
+                    text::counted(histogram.count(), "call")
                 ));
             }
         }
@@ -225,14 +225,13 @@ impl Summary<'_> {
         ];
         if earlier > 0 {
             rows.push(line(Line::dim(&format!(
-                "? {} earlier {}",
-                text::count(earlier),
-                if earlier == 1 { "gap" } else { "gaps" }
+                "? {}",
+                text::counted(earlier, "earlier gap")
             ))));
         }
         for (count, tone, kind, what) in counts.into_iter().filter(|(count, ..)| *count > 0) {
             let glyph = if tone == Tone::Bad { "✗ " } else { "? " };
-            let events = if count == 1 { "event" } else { "events" };
+            let events = text::plural(count, "event");
             let strong = if tone == Tone::Bad {
                 Tone::Bad
             } else {
@@ -267,8 +266,7 @@ impl Summary<'_> {
     fn verified(&self) -> Row {
         let delivery = self.delivery();
         let (received, is_checked) = (delivery.received, delivery.has_ids());
-        let events = if received == 1 { "event" } else { "events" };
-        let mut text = format!("{} {events} received", text::count(received));
+        let mut text = format!("{} received", text::counted(received, "event"));
         let has_problem = delivery.late > 0 || delivery.duplicates > 0;
         let seconds = |at: Timestamp| {
             at.to_zoned(self.tz.clone())
@@ -423,7 +421,7 @@ impl Summary<'_> {
             if histogram.count() == 0 {
                 continue;
             }
-            let count = calls(histogram.count());
+            let count = text::counted(histogram.count(), "call");
             let mut head = Line::plain(&format!("{name:<12}"));
             head.push_dim(&format!("{count:>10}"));
             head.push_plain(&format!("   {}", histogram.text("   ")));
@@ -718,14 +716,6 @@ impl NodeTable {
             pad(row, self.name + 6 + 9 + 2 + self.bar + 6);
             row.push(tone, &format!("{tokens:>12}"));
         }
-    }
-}
-
-fn calls(count: usize) -> String {
-    if count == 1 {
-        "1 call".into()
-    } else {
-        format!("{} calls", text::count(count as u64))
     }
 }
 

@@ -22,14 +22,14 @@ pub fn line(viewer: &Viewer) -> Option<Line> {
             .with_plain("  ");
         if let Some(found) = viewer.found() {
             let count = text::count(found.count);
-            let hits = if found.count == 1 { "hit" } else { "hits" };
+            let hits = text::counted(found.count, "hit");
             let progress = match (found.progress, found.at, found.count) {
                 (Some(progress), ..) => {
-                    format!("searching {}  ·  {count} {hits}", percent(progress))
+                    format!("searching {}  ·  {hits}", percent(progress))
                 }
                 (None, Some(at), _) => format!("{} of {count}", text::count(at)),
                 (None, None, 0) => "no hits in this view".to_string(),
-                (None, None, _) => format!("{count} {hits}"),
+                (None, None, _) => hits,
             };
             line.push(
                 if found.progress.is_some() {

@@ -12,8 +12,8 @@ use crate::widgets::strip;
 use jiff::Timestamp;
 use runtail_core::model::StatusRole;
 use runtail_core::text;
+pub use runtail_core::text::span;
 use runtail_stream::projection::{Attempt, BarState, Clock, Projections, RunEntry, RunOutcome};
-use std::time::Duration;
 
 /// Columns of the step and the separator after it.
 pub(super) const STEP_WIDTH: usize = 6;
@@ -107,20 +107,9 @@ impl Grid {
     }
 }
 
-/// Formats a duration: `82ms`, `0.8s`, `12s`, `2m10s`.
-pub fn span(d: Duration) -> String {
-    match d.as_millis() {
-        0 if d.is_zero() => "0s".to_string(),
-        ms @ 0..100 => format!("{ms}ms"),
-        100..10_000 => format!("{:.1}s", d.as_secs_f64()),
-        _ => text::duration(d),
-    }
-}
-
 /// Returns the number of evicted runs as text.
 fn evicted(attempts: u64) -> String {
-    let runs = if attempts == 1 { "run" } else { "runs" };
-    format!("{} earlier {runs} evicted", text::count(attempts))
+    format!("{} evicted", text::counted(attempts, "earlier run"))
 }
 
 /// Returns the heading: the run, the attempt and its outcome, from the thread's runs if they are known.
