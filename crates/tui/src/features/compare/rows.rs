@@ -1,7 +1,7 @@
 //! The cells of a row: those of A, how they differ, and those of B.
 
 use super::keys;
-use super::view::{Layout, MIDDLE};
+use super::view::{CompareLayout, MIDDLE};
 use crate::session::Cx;
 use crate::widgets::line::{Line, Tone};
 use runtail_core::text;
@@ -68,7 +68,7 @@ pub(super) fn step_row(
     comparison: &Comparison,
     at: usize,
     is_selected: bool,
-    layout: &Layout,
+    layout: &CompareLayout,
 ) -> [Line; 3] {
     let Some(row) = comparison.rows.get(at) else {
         return Default::default();
@@ -114,7 +114,7 @@ pub(super) fn key_row(
     of: &keys::Keys,
     at: usize,
     is_selected: bool,
-    layout: &Layout,
+    layout: &CompareLayout,
     cx: &Cx<'_>,
 ) -> [Line; 3] {
     let side = |which: usize, width: u16| {

@@ -1,7 +1,7 @@
 //! Draws two regions with the aligned rows, between them how they differ, and the details below.
 
 use super::aligned::Aligned;
-use super::page::{ComparePage, Shown};
+use super::page::{ComparePage, ListedRow};
 use super::rows::{columns, key_row, number_cell, sign_line, step_cells, step_row};
 use super::{detail, keys};
 use crate::session::Cx;
@@ -24,7 +24,7 @@ const MIN_ROWS: u16 = 8;
 
 /// The areas of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct CompareLayout {
     /// The steps of A, without borders.
     pub left: Area,
     /// How the rows differ.
@@ -38,7 +38,7 @@ pub(super) struct Layout {
 }
 
 /// Lays out the page: place, borders, headings, rows, details, totals. The list takes the rows that it needs, the details the rest.
-pub(super) fn layout((w, h): (u16, u16), needed: Option<usize>) -> Layout {
+pub(super) fn layout((w, h): (u16, u16), needed: Option<usize>) -> CompareLayout {
     let least = (h / 4).clamp(3, 14);
     // The place above, the totals and the footer below; three lines are borders and headings.
     let body = h.saturating_sub(4);
@@ -83,7 +83,7 @@ pub(super) fn layout((w, h): (u16, u16), needed: Option<usize>) -> Layout {
         ..rows
     };
     let below = body.saturating_sub(steps.h);
-    Layout {
+    CompareLayout {
         left,
         middle,
         right,
@@ -121,7 +121,7 @@ pub(super) fn draw(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         let y = layout.rows.y + n as u16;
         let is_selected = line.key == page.place.cursor.key;
         match page.shown.get(line.key as usize) {
-            Some(Shown::Row(at)) => {
+            Some(ListedRow::Row(at)) => {
                 let drawn = match aligned {
                     Aligned::Steps(comparison) => step_row(comparison, *at, is_selected, &layout),
                     Aligned::Keys(keys) => key_row(keys, *at, is_selected, &layout, cx),
@@ -133,7 +133,7 @@ pub(super) fn draw(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
                     canvas.line(area.x, y, area.w, &line);
                 }
             }
-            Some(Shown::Equal(_, count)) => {
+            Some(ListedRow::Equal(_, count)) => {
                 let area = match layout.middle.w {
                     ..MIDDLE => layout.left,
                     _ => layout.middle,
@@ -158,7 +158,7 @@ pub(super) fn draw(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
 }
 
 /// Draws the headings of the columns, and the text of a side without rows.
-fn heads(page: &ComparePage, layout: &Layout, canvas: &mut Canvas<'_>) {
+fn heads(page: &ComparePage, layout: &CompareLayout, canvas: &mut Canvas<'_>) {
     for (which, area) in [(0, layout.left), (1, layout.right)] {
         let head = match page.is_of_keys() {
             true => keys::head(page.aligned.as_ref().and_then(Aligned::keys), area.w.into()),
@@ -221,7 +221,7 @@ fn heads(page: &ComparePage, layout: &Layout, canvas: &mut Canvas<'_>) {
 fn only_totals(
     page: &ComparePage,
     why: &str,
-    layout: &Layout,
+    layout: &CompareLayout,
     cx: &Cx<'_>,
     canvas: &mut Canvas<'_>,
 ) {
@@ -247,7 +247,7 @@ fn only_totals(
         };
         details(
             page,
-            &Layout {
+            &CompareLayout {
                 detail: area,
                 ..*layout
             },
@@ -285,7 +285,7 @@ fn place(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
 }
 
 /// Draws the borders with the titles.
-fn frame(page: &ComparePage, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+fn frame(page: &ComparePage, layout: &CompareLayout, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let (top, bottom) = (layout.rows.y - 2, layout.rows.y + layout.rows.h);
     let style = canvas.theme.style(Tone::Dim);
     let line = |area: Area| "─".repeat(area.w.into());
@@ -439,7 +439,7 @@ fn commit(page: &ComparePage, cx: &Cx<'_>, which: usize) -> Option<String> {
 }
 
 /// Draws what both sides wrote at the cursor, or how the final states differ.
-fn details(page: &ComparePage, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+fn details(page: &ComparePage, layout: &CompareLayout, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let area = layout.detail;
     let style = canvas.theme.style(Tone::Dim);
     let half = if page.shows_state {
@@ -535,7 +535,7 @@ fn details(page: &ComparePage, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas
 fn totals(
     page: &ComparePage,
     aligned: &Aligned,
-    layout: &Layout,
+    layout: &CompareLayout,
     cx: &Cx<'_>,
     canvas: &mut Canvas<'_>,
 ) {
@@ -555,7 +555,12 @@ fn totals(
 
 /// Draws the notes into the border below the rows: what was not compared, on a narrow page also what has no room elsewhere, and
 /// the number of rows below.
-fn border_notes(page: &ComparePage, aligned: &Aligned, layout: &Layout, canvas: &mut Canvas<'_>) {
+fn border_notes(
+    page: &ComparePage,
+    aligned: &Aligned,
+    layout: &CompareLayout,
+    canvas: &mut Canvas<'_>,
+) {
     let rows = layout.rows;
     let (bottom, mut room) = (rows.y + rows.h, rows.w.saturating_sub(2));
     let after = page.place.top.key + u64::from(rows.h);
