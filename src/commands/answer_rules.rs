@@ -143,7 +143,10 @@ pub async fn run(globals: &Globals, sending: &Sending, yes: Yes) -> Result<Exit,
     let count = print_outcomes(&waiting, &outcomes);
     if !sending.dry_run && count > 0 {
         signals
-            .unless_stopped(consent::yes(&format!("Send {}", answers(count)), yes))
+            .unless_stopped(consent::yes(
+                &format!("Send {}", text::counted(count, "answer")),
+                yes,
+            ))
             .await?;
     }
     let mut printed = Vec::new();
@@ -202,17 +205,13 @@ fn print_outcomes(waiting: &[Waiting], outcomes: &[Outcome]) -> usize {
     complain(&match (waiting.len(), count) {
         (0, _) => "no listed thread is waiting for an answer".to_string(),
         (_, 0) => "the rules match no waiting thread; nothing is sent".into(),
-        (all, n) => format!("{}, one request each; {} skipped", answers(n), all - n),
+        (all, n) => format!(
+            "{}, one request each; {} skipped",
+            text::counted(n, "answer"),
+            all - n
+        ),
     });
     count
-}
-
-fn answers(count: usize) -> String {
-    if count == 1 {
-        "1 answer".into()
-    } else {
-        format!("{count} answers")
-    }
 }
 
 /// Sends a planned answer once, unless this is a dry run. Returns the row of the result, and the exit code of a failure.

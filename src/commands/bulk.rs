@@ -316,17 +316,10 @@ fn warnings(targets: &[Target]) -> Vec<String> {
         .filter(|note| note.warns)
         .for_each(|note| *counts.entry(&note.text).or_default() += 1);
     let more = counts.len().saturating_sub(MAX_WARNINGS);
-    let named = |n: usize| {
-        if n == 1 {
-            "1 thread".to_string()
-        } else {
-            format!("{n} threads")
-        }
-    };
     let mut lines: Vec<String> = counts
         .iter()
         .take(MAX_WARNINGS)
-        .map(|(note, count)| format!("! {}: {note}", named(*count)))
+        .map(|(note, count)| format!("! {}: {note}", text::counted(*count, "thread")))
         .collect();
     if more > 0 {
         lines.push(format!("! and {more} more"));

@@ -44,8 +44,8 @@ pub async fn run(file: PathBuf, options: Options) -> Result<(), Failure> {
         };
     }
     let what = format!(
-        "Add {count} profile{} to {}",
-        if count == 1 { "" } else { "s" },
+        "Add {} to {}",
+        text::counted(count, "profile"),
         short(&file)
     );
     consent::to_write(&what, options.yes).await?;

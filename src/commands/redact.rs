@@ -285,7 +285,7 @@ impl Work {
             let places = format!(
                 "{} {}",
                 text::count(*places),
-                if *places == 1 { "place" } else { "places" }
+                text::plural(*places as u64, "place")
             );
             told.push_str(&format!(
                 "{places}, {}: {}\n",

@@ -98,8 +98,6 @@ pub async fn run(options: &Options) -> Result<Exit, Failure> {
     } else {
         "damaged"
     };
-    let plural =
-        |n: u64, word: &str| format!("{} {word}{}", text::count(n), if n == 1 { "" } else { "s" });
     let lacks = match missing {
         0 => String::new(),
         _ => format!(
@@ -107,7 +105,7 @@ pub async fn run(options: &Options) -> Result<Exit, Failure> {
             text::count(missing)
         ),
     };
-    let (events, gaps) = (plural(events, "event"), plural(gaps, "gap"));
+    let (events, gaps) = (text::counted(events, "event"), text::counted(gaps, "gap"));
     let line = format!("{name}: {sound}; {events}{lacks}, {gaps}, {outcome}; {seal}\n");
     output::print(&line, false)?;
     Ok(if problems.is_empty() {

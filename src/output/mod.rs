@@ -265,7 +265,7 @@ pub fn age(made: &Value, now: Timestamp) -> String {
     let Some(made) = made.as_str().and_then(runtail_core::model::parse_time) else {
         return String::new();
     };
-    text::age(Duration::try_from(now - made).unwrap_or_default())
+    text::age_since(made, now)
 }
 
 /// Reports the rows of a list that couldn't be read.

@@ -184,8 +184,8 @@ impl Teller {
                 .iter_mut()
                 .for_each(|told| told.earlier = true);
             if earlier > 0 {
-                let plural = if earlier == 1 { "" } else { "s" };
-                self.line("thread", &format!("{earlier} earlier message{plural}"), out);
+                let earlier = text::counted(earlier, "earlier message");
+                self.line("thread", &earlier, out);
             }
         }
         let items = self.story.messages.items();

@@ -129,27 +129,29 @@ fn tabs_come_back_and_only_reading_starts() {
             .all(|effect| matches!(effect, Effect::FetchInfo(_))),
         "{effects:?}"
     );
-    // The tabs are there at once, in their order, the current one is shown, and the other one waits for the list of its profile.
-    assert_eq!(threads(&dash), ["t-us", "t-local"]);
-    assert_eq!((dash.tab(), dash.focus()), (Some(1), Pane::Stream));
-    assert_eq!(read(&dash), ["t-local"]);
+    // The current tab is shown, and the other one opens once the list of its profile has its server.
+    assert_eq!(threads(&dash), ["t-local"]);
+    assert_eq!((dash.tab(), dash.focus()), (Some(0), Pane::Stream));
     insta::assert_snapshot!("restored_140x40", dash.screen());
-    // A key is for the stream that is shown, and what the list changes behind it doesn't matter.
+    // A key is for the stream that is shown, and a tab that opens behind it doesn't matter.
     dash.keys("2");
     list_of_us(&mut dash, &["support-bot", "triage"]);
-    assert_eq!(read(&dash), ["t-us", "t-local"]);
+    assert_eq!(read(&dash), ["t-local", "t-us"]);
     assert_eq!(dash.view(), View::Updates);
-    assert_eq!(dash.tab(), Some(1));
+    assert_eq!(dash.tab(), Some(0));
     let tabs = dash.tabs();
     assert_eq!(
-        (tabs[0].view, tabs[0].beside),
+        (tabs[1].view, tabs[1].beside),
         (View::State, Some(View::Timeline))
     );
-    assert_eq!(&*tabs[0].server.url, "https://support-bot.us.langgraph.app");
+    assert_eq!(&*tabs[1].server.url, "https://support-bot.us.langgraph.app");
     assert!(tabs.iter().all(|tab| !tab.target.is_write()));
     assert_eq!(notices(&dash), [] as [&str; 0]);
-    // What was restored is what is saved.
-    let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
+    // What was restored is what is saved, before and after the list arrives.
+    let tabs = saved.tabs.iter().rev().cloned().collect();
+    let first = SavedTabs::new(tabs, saved.lists, SavedPlace::Tab(0));
+    let (mut dash, _) = started(CONFIG, Scope::Profiles, first);
+    assert_eq!(dash.tabs_at_end(), None);
     list_of_us(&mut dash, &["support-bot"]);
     assert_eq!(dash.tabs_at_end(), None);
 }
@@ -181,6 +183,7 @@ fn restored_pages_of_quiet_servers_are_read_once_the_user_shows_them() {
         (infos(&effects), read(&dash)),
         (vec!["d".to_string()], vec!["t-4".to_string()])
     );
+    assert_eq!(dash.focus(), Pane::Deployments);
     let list = json!([{"id": "d1", "name": "night-bot", "status": "READY", "url": "https://night-bot.us.langgraph.app",
                        "source": "github", "source_config": {"deployment_type": "serverless"}}]);
     let event = listed(serde_json::from_value(list).unwrap());
@@ -210,16 +213,16 @@ fn restored_pages_of_quiet_servers_are_read_once_the_user_shows_them() {
     );
     // The key connects the shown page, and showing another one is asking, too.
     assert_eq!(infos(&dash.keys("r")), ["d", "night-bot"]);
-    assert_eq!(read(&dash), ["t-1", "t-4"]);
+    assert_eq!(read(&dash), ["t-4", "t-1"]);
     dash.keys("}");
-    assert_eq!(read(&dash), ["t-1", "t-2", "t-4"]);
+    assert_eq!(read(&dash), ["t-4", "t-1", "t-2"]);
     assert!(
         dash.words()
             .contains("This page keeps a serverless deployment awake."),
         "{}",
         dash.words()
     );
-    assert!(infos(&dash.keys("}")).contains(&"c".into()));
+    assert!(infos(&dash.keys("{{{")).contains(&"c".into()));
     assert_eq!(read(&dash).len(), 4);
 }
 
@@ -234,7 +237,7 @@ fn what_cannot_be_restored_is_said_once() {
     ];
     let saved = SavedTabs::new(tabs, None, SavedPlace::Deployments);
     let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
-    assert_eq!(threads(&dash), ["t-1", "t-4", "t-5"]);
+    assert_eq!(threads(&dash), ["t-1"]);
     list_of_us(&mut dash, &["support-bot"]);
     stream_fails(&mut dash, "t-1", Kind::NotFound);
     assert_eq!(
@@ -306,80 +309,61 @@ fn a_missing_thread_is_named_although_the_answer_for_its_runs_comes_first() {
 
 #[test]
 fn the_shown_tab_stays_when_it_cannot_be_restored() {
-    for (name, thread) in [("deleted", "t-1"), ("support-bot", "t-2")] {
-        let saved = SavedTabs::new(vec![tab("us", name, thread)], None, SavedPlace::Tab(0));
-        let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
-        list_of_us(&mut dash, &["support-bot"]);
-        if name == "support-bot" {
-            stream_fails(&mut dash, thread, Kind::NotFound);
-        }
-        // Its page says why, and a key still meets it.
-        assert_eq!((dash.focus(), dash.has_stream()), (Pane::Stream, true));
-        assert!(
-            notices(&dash).concat().contains("Couldn't restore us › "),
-            "{:?}",
-            notices(&dash)
-        );
-        dash.keys("3");
-        assert_eq!(dash.view(), View::State);
-        dash.keys("q");
-        assert_eq!(
-            (!dash.has_stream(), dash.focus()),
-            (true, Pane::Deployments)
-        );
-    }
-}
-
-#[test]
-fn a_key_before_the_list_arrives_is_not_lost() {
     let saved = SavedTabs::new(
-        vec![tab("us", "support-bot", "t-1")],
+        vec![tab("us", "support-bot", "t-2")],
         None,
         SavedPlace::Tab(0),
     );
     let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
-    // Before any frame.
-    dash.typed_ahead("7");
-    // Nothing can be started on a server without an address, and no other lists replace those behind the page.
-    assert_eq!((dash.keys("n"), dash.dialogs().len()), (Vec::new(), 0));
+    list_of_us(&mut dash, &["support-bot"]);
+    stream_fails(&mut dash, "t-2", Kind::NotFound);
+    // Its page says why, and a key still meets it.
+    assert_eq!((dash.focus(), dash.has_stream()), (Pane::Stream, true));
     assert!(
-        notices(&dash)
-            .concat()
-            .contains("Waiting for the list of us."),
+        notices(&dash).concat().contains("Couldn't restore us › "),
         "{:?}",
         notices(&dash)
     );
-    let id = dash.stream().unwrap();
-    list_of_us(&mut dash, &["support-bot"]);
-    assert_eq!((dash.stream(), dash.view()), (Some(id), View::Raw));
-    // The lists of a server wait too.
-    let saved = SavedTabs::new(
-        Vec::new(),
-        Some(server("us", "support-bot")),
-        SavedPlace::Lists,
+    dash.keys("3");
+    assert_eq!(dash.view(), View::State);
+    dash.keys("q");
+    assert_eq!(
+        (!dash.has_stream(), dash.focus()),
+        (true, Pane::Deployments)
     );
-    let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
-    assert!(
-        dash.subscriptions()
-            .iter()
-            .all(|sub| !matches!(sub.key, SubscriptionId::Threads(_)))
-    );
-    dash.keys("/status:error<Enter>");
-    list_of_us(&mut dash, &["support-bot"]);
-    assert!(
-        dash.subscriptions()
-            .iter()
-            .any(|sub| matches!(sub.key, SubscriptionId::Threads(_)))
-    );
-    assert_eq!(dash.threads_filter(), "status:error");
-    // They are gone, and nothing else is shown instead.
+}
+
+#[test]
+fn what_the_last_session_showed_is_shown_unless_the_user_has_done_something() {
+    let tabs = || vec![tab("us", "support-bot", "t-1")];
+    let lists = || Some(server("us", "support-bot"));
+    for place in [SavedPlace::Tab(0), SavedPlace::Lists] {
+        for key in ["", "j"] {
+            let saved = SavedTabs::new(tabs(), lists(), place);
+            let (mut dash, _) = started(CONFIG, Scope::Profiles, saved.clone());
+            dash.keys(key);
+            assert_eq!(dash.focus(), Pane::Deployments);
+            list_of_us(&mut dash, &["support-bot"]);
+            let at = (place == SavedPlace::Tab(0)).then_some(0);
+            let expected = match key {
+                "" => (Pane::Stream, at),
+                _ => (Pane::Deployments, None),
+            };
+            assert_eq!((dash.focus(), dash.tab()), expected, "{place:?} {key:?}");
+            assert_eq!(threads(&dash), ["t-1"]);
+            assert_eq!(dash.tabs_at_end().is_none(), key.is_empty());
+        }
+    }
+    // The lists are gone, and nothing else is shown instead.
     let saved = SavedTabs::new(Vec::new(), Some(server("us", "deleted")), SavedPlace::Lists);
     let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
     list_of_us(&mut dash, &["support-bot"]);
-    assert!(
-        dash.screen().contains("deleted is no longer listed"),
-        "{}",
-        dash.screen()
+    assert_eq!(
+        (notices(&dash), dash.focus()),
+        (
+            vec!["Couldn't restore us › deleted: deleted is no longer listed.".to_string()],
+            Pane::Deployments
+        )
     );
 }
 
@@ -392,12 +376,6 @@ fn a_profile_that_cannot_be_listed_keeps_its_tabs() {
     );
     let (mut dash, _) = started(CONFIG, Scope::Profiles, saved.clone());
     dash.refuse("us");
-    dash.keys("}");
-    let why = "Couldn't list us (401), which has the address of support-bot. Press r to retry.";
-    assert!(dash.screen().contains(why), "{}", dash.screen());
-    dash.keys("<Esc>");
-    dash.focus_on(Pane::Deployments);
-    assert_eq!(threads(&dash), ["t-1"]);
     assert!(
         dash.tabs_at_end()
             .is_none_or(|tabs| tabs.tabs == saved.tabs)
@@ -428,7 +406,7 @@ fn a_profile_that_cannot_be_listed_keeps_its_tabs() {
     };
     let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
     dash.answer(|key| matches!(key, SubscriptionId::Deployments(_)), event);
-    assert_eq!(threads(&dash), ["t-1"]);
+    assert_eq!(threads(&dash), [] as [&str; 0]);
     let gone = notices(&dash)
         .into_iter()
         .find(|text| text.starts_with("Couldn't restore"));

@@ -130,11 +130,7 @@ impl UnreadRows {
 
     /// Says which rows are missing; `None` if none are.
     pub fn sentence(&self) -> Option<String> {
-        let count = if self.count == 1 {
-            "1 row".into()
-        } else {
-            format!("{} rows", self.count)
-        };
+        let count = text::counted(self.count, "row");
         let (list, why) = (&self.list, line(&self.why));
         (self.count > 0).then(|| format!("{count} of the list of {list} couldn't be read: {why}"))
     }

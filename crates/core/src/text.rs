@@ -198,6 +198,40 @@ pub fn capitalized(text: &str) -> String {
         .unwrap_or_default()
 }
 
+/// Returns a number with its noun: `1 thread`, `1,200 threads`.
+pub fn counted(n: impl TryInto<u64>, noun: &str) -> String {
+    let n = n.try_into().unwrap_or(u64::MAX);
+    format!("{} {}", count(n), plural(n, noun))
+}
+
+/// Returns a noun as a count needs it: one thread, several threads.
+pub fn plural(n: impl TryInto<u64>, noun: &str) -> Cow<'_, str> {
+    let stem = noun.strip_suffix('y').unwrap_or(noun);
+    let ending = match noun.as_bytes() {
+        _ if n.try_into().is_ok_and(|n: u64| n == 1) => return Cow::Borrowed(noun),
+        [.., b'a' | b'e' | b'o' | b'u', b'y'] => return Cow::Owned(format!("{noun}s")),
+        [.., b'y'] => "ies",
+        [.., b's' | b'x'] | [.., b'c' | b's', b'h'] => "es",
+        _ => "s",
+    };
+    Cow::Owned(format!("{stem}{ending}"))
+}
+
+/// Formats a time that something took: `82ms`, `0.8s`, `12s`, `2m10s`.
+pub fn span(d: std::time::Duration) -> String {
+    match d.as_millis() {
+        0 if d.is_zero() => "0s".to_string(),
+        ms @ 0..100 => format!("{ms}ms"),
+        100..10_000 => format!("{:.1}s", d.as_secs_f64()),
+        _ => duration(d),
+    }
+}
+
+/// Returns how long ago a time is: `4s`, `2h`. A time in the future counts as now.
+pub fn age_since(then: jiff::Timestamp, now: jiff::Timestamp) -> String {
+    age(std::time::Duration::try_from(now.duration_since(then)).unwrap_or_default())
+}
+
 /// Shortens an identifier in its middle: `01a1fbb5…9775`. Short ones stay whole.
 pub fn short_id(id: &str) -> String {
     // Of what is no identifier, but 50 MB that are copied, only the ends are looked at.
@@ -292,12 +326,6 @@ pub fn bytes(n: u64) -> String {
     }
 }
 
-/// A number of things for people: `1 event`, `3,104 events`.
-pub fn counted(n: u64, thing: &str) -> String {
-    let s = if n == 1 { "" } else { "s" };
-    format!("{} {thing}{s}", count(n))
-}
-
 /// A count for people: `3,104`, and `1.2M` from ten million on.
 pub fn count(n: u64) -> String {
     if n >= 10_000_000 {
@@ -376,6 +404,30 @@ fn is_mark(c: char) -> bool {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn counts_have_their_nouns() {
+        let nouns = ["thread", "entry", "key", "branch", "match", "equal item"];
+        assert_eq!(
+            nouns.map(|noun| counted(1_usize, noun)),
+            nouns.map(|noun| format!("1 {noun}"))
+        );
+        assert_eq!(
+            nouns.map(|noun| plural(2_u64, noun).into_owned()),
+            [
+                "threads",
+                "entries",
+                "keys",
+                "branches",
+                "matches",
+                "equal items"
+            ]
+        );
+        assert_eq!(
+            (counted(0_u32, "box"), counted(1_200_u64, "event")),
+            ("0 boxes".into(), "1,200 events".into())
+        );
+    }
 
     #[test]
     fn a_short_wait_is_now() {

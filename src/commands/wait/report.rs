@@ -110,9 +110,8 @@ impl Report {
                 ("trouble", fields, format!("{title}: {said}; {note}"))
             }
             Event::Recovered(times) => {
-                let s = if times == 1 { "" } else { "s" };
-                let line =
-                    format!("{title}: the server answers again, after {times} failed request{s}");
+                let failed = text::counted(times, "failed request");
+                let line = format!("{title}: the server answers again, after {failed}");
                 ("recovered", json!({"failed": times}), line)
             }
         };

@@ -149,14 +149,6 @@ pub fn and_more(rest: usize) -> String {
     format!(" and {rest} more")
 }
 
-/// Returns a number with its unit.
-pub fn counted(n: usize, one: &str, several: &str) -> String {
-    match n {
-        1 => format!("1 {one}"),
-        n => format!("{} {several}", text::count(n as u64)),
-    }
-}
-
 /// The server to which a step is sent.
 #[derive(Clone)]
 pub enum Server {

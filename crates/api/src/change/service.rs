@@ -1,7 +1,6 @@
 //! Plans for listeners, OAuth providers and tokens.
 
 use crate::DeploymentQuery;
-use crate::act::counted;
 use crate::prelude::*;
 use runtail_core::model::{Change, Collection, Consent, MASK, Service, ServiceChange};
 use secrecy::ExposeSecret;
@@ -65,8 +64,9 @@ impl ControlPlane {
         match self.deployments_on(id).await {
             Ok(names) if names.is_empty() => notes.push(Note::fact("No deployment uses it.")),
             Ok(names) => notes.push(Note::warning(format!(
-                "{} it and will no longer be updated: {}.",
-                counted(names.len(), "deployment uses", "deployments use"),
+                "{} {} it and will no longer be updated: {}.",
+                text::counted(names.len(), "deployment"),
+                if names.len() == 1 { "uses" } else { "use" },
                 listed(&names)
             ))),
             Err(error) => notes.push(Note::warning(format!(
@@ -123,7 +123,7 @@ impl ControlPlane {
             .await?;
         let notes = vec![Note::warning(format!(
             "Agents can no longer authenticate with this provider. Access through its tokens may stop working; you have {}.",
-            counted(own.len(), "token", "tokens")
+            text::counted(own.len(), "token")
         ))];
         let path = ["v2", "auth", "providers", slug];
         self.deletion(&of, slug, record, &path, "/provider_id", notes)
@@ -227,8 +227,9 @@ impl ControlPlane {
         let of = Collection::Tokens(None);
         let names: Vec<String> = rows.iter().filter_map(|row| of.name_of(row)).collect();
         let notes = vec![Note::warning(format!(
-            "{} deleted, for all agents: {}.",
-            counted(rows.len(), "token is", "tokens are"),
+            "{} {} deleted, for all agents: {}.",
+            text::counted(rows.len(), "token"),
+            if rows.len() == 1 { "is" } else { "are" },
             listed(&names)
         ))];
         let path = ["v2", "auth", "tokens"];

@@ -2,7 +2,6 @@
 
 use super::read::TargetGraph;
 use super::{CopiedThread, ReproduceIntent};
-use crate::act::counted;
 use crate::prelude::*;
 use runtail_core::model::{HistoryState, Supersteps, Unrepeatable, plain_message};
 
@@ -174,7 +173,7 @@ impl AgentServer {
         let mut notes = vec![Note::fact(format!(
             "Copies {} of the newest branch, oldest first. No run is started: no model and no tool is called. The target's graph \
              applies its reducers and decides what is next.",
-            counted(steps.steps.len(), "checkpoint", "checkpoints")
+            text::counted(steps.steps.len(), "checkpoint")
         ))];
         if !steps.inferred.is_empty() {
             let inferred = steps.inferred.iter().map(i64::to_string);
@@ -184,11 +183,12 @@ impl AgentServer {
             )));
         }
         if steps.repeated > 0 {
-            let count = counted(
-                steps.repeated,
-                "checkpoint that repeats",
-                "checkpoints that repeat",
-            );
+            let repeat = if steps.repeated == 1 {
+                "repeats"
+            } else {
+                "repeat"
+            };
+            let count = text::counted(steps.repeated, "checkpoint") + " that " + repeat;
             notes.push(Note::fact(format!(
                 "Leaves out {count} the state before, so later steps have other numbers."
             )));
@@ -308,7 +308,7 @@ impl AgentServer {
             .map(|task| task.questions)
             .sum();
         if questions > 0 {
-            let count = counted(questions, "open question", "open questions");
+            let count = text::counted(questions, "open question");
             notes.push(Note::warning(format!(
                 "Not copied: {count}. Where the target starts runs without an input, continuing the new thread asks again, with \
                  new ids."

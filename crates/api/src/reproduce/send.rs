@@ -241,12 +241,7 @@ impl Reproduced {
         if parts.is_empty() {
             parts.push(format!("states differ {}", step(first)));
         }
-        let count = differences.len();
-        let states = if count == 1 {
-            "1 state".to_string()
-        } else {
-            format!("{count} states")
-        };
+        let states = text::counted(differences.len(), "state");
         Some(format!(
             "thread {} differs from the original in {states}: {}",
             short_id(&self.thread),

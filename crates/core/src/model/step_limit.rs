@@ -19,11 +19,7 @@ pub struct StepLimit {
 impl StepLimit {
     /// Returns the limit in words: `1 step`, `25 steps`.
     pub fn in_words(self) -> String {
-        if self.steps == 1 {
-            "1 step".into()
-        } else {
-            format!("{} steps", self.steps)
-        }
+        crate::text::counted(self.steps, "step")
     }
 
     /// Returns whether an error says that the limit was reached.

@@ -229,13 +229,7 @@ impl Bisection {
     /// Returns the answer in one or two sentences.
     pub fn sentence(&self, query: &BisectQuery) -> String {
         let path = shown(&query.path);
-        let states = |n: usize| {
-            if n == 1 {
-                "1 state".to_string()
-            } else {
-                format!("{} states", text::count(n as u64))
-            }
-        };
+        let states = |n: usize| text::counted(n, "state");
         let checked = states(self.checked);
         match (self.verdict(), &self.first_wrong, &self.first_right) {
             (Verdict::BecameWrong, Some((before, wrong)), _) => {

@@ -2,7 +2,7 @@
 
 use super::align::{Comparability, Comparison, Row, Totals, Verdict};
 use super::steps::{Side, SideSource, Step, StepState};
-use runtail_core::text::{count, duration};
+use runtail_core::text::{count, counted, duration};
 use std::time::Duration;
 
 /// Returns a duration: `0.4s`, `2m49s`, and below 50 ms `12ms`.
@@ -205,14 +205,10 @@ fn total(side: &Side, totals: &Totals) -> String {
             .tokens
             .map(|(input, output)| format!("{} in, {} out", count(input), count(output))),
     );
-    let counted = |n: u64, one: &str, many: &str| {
-        (n > 0).then(|| format!("{n} {}", if n == 1 { one } else { many }))
-    };
-    parts.extend(counted(totals.calls, "call", "calls"));
-    parts.extend(
-        counted(totals.failed, "failed step", "failed steps").map(|text| format!("✗ {text}")),
-    );
-    parts.extend(counted(totals.retries, "retry", "retries").map(|text| format!("✗ {text}")));
+    let some = |n: u64, noun: &str| (n > 0).then(|| counted(n, noun));
+    parts.extend(some(totals.calls, "call"));
+    parts.extend(some(totals.failed, "failed step").map(|text| format!("✗ {text}")));
+    parts.extend(some(totals.retries, "retry").map(|text| format!("✗ {text}")));
     match parts.is_empty() {
         true if side.has_node_steps() => "unknown".into(),
         true if side.is_running => "no steps yet".into(),

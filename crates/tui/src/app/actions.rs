@@ -222,12 +222,7 @@ impl App {
             .keys()
             .filter(|server| !self.inbox.is_asleep(server));
         let mut effects: Vec<Effect> = asked.cloned().map(Effect::FetchInfo).collect();
-        if let Some(server) = self
-            .agent
-            .server
-            .as_ref()
-            .filter(|open| open.server.has_address())
-        {
+        if let Some(server) = &self.agent.server {
             effects.push(Effect::FetchAssistants(server.server.clone()));
         }
         effects.extend(self.explain_again(|_, _| true));

@@ -321,7 +321,7 @@ impl App {
         match watched - self.deployments.watches.len() {
             0 => {}
             1 => closed.push("a watch".into()),
-            n => closed.push(format!("{n} watches")),
+            n => closed.push(runtail_core::text::counted(n, "watch")),
         }
         self.deployments
             .deleting

@@ -1,7 +1,7 @@
 //! The header (tabs, counters, the profiles' health) and the footer (key hints and notices).
 
 use super::hints::hints;
-use super::tabs::{self, Fitted, Tab};
+use super::tabs::{self, Fitted, TabKind};
 use super::{App, Overlay, Pane};
 use crate::features::inbox::Tally;
 use crate::input::action::Context;
@@ -40,7 +40,7 @@ pub(super) struct Header {
 
 impl Header {
     /// Returns the tab at a column.
-    pub(super) fn tab_at(&self, x: u16) -> Option<Tab> {
+    pub(super) fn tab_at(&self, x: u16) -> Option<TabKind> {
         let column = usize::from(x).checked_sub(self.start.width())?;
         let at = self
             .tabs
@@ -320,13 +320,7 @@ pub(crate) fn health(app: &App, profile: &ProfileState) -> Health {
         }
         _ if profile.control_plane && failing_servers(app, profile) > 0 => {
             let number = failing_servers(app, profile);
-            (
-                format!(
-                    "✗ {number} {}",
-                    if number == 1 { "server" } else { "servers" }
-                ),
-                Tone::Bad,
-            )
+            (format!("✗ {}", text::counted(number, "server")), Tone::Bad)
         }
         (None, true) if profile.partial.is_some() => ("◐ partial".to_string(), Tone::Moving),
         (None, true) => ("●".to_string(), Tone::Good),

@@ -1,14 +1,11 @@
-//! Keys and actions that don't work on the current screen: what they do, where they work, and how to get there.
+//! Keys and actions that don't work on the current screen: what they do, and where they work.
 
-use super::{App, Overlay, Pane};
+use super::{App, Overlay};
 use crate::input::action::Context;
 use crate::input::key::{Code, Key};
 use crate::input::keymap::{Binding, binding, key_glyph};
+use crate::session::Lookup;
 use crate::session::msg::Effect;
-use crate::session::{Lookup, Route};
-
-/// Maximum screens on the way to an action.
-const MAX_STEPS: usize = 4;
 
 impl App {
     /// Explains a key without an action in the current context.
@@ -17,17 +14,9 @@ impl App {
             return;
         }
         let shown = shown(key, self.session.settings.ascii);
-        let text = match self
-            .session
-            .keymap
-            .elsewhere(key)
-            .filter(|row| row.context != context)
-        {
-            Some(row) => format!(
-                "{shown} {}: press it in {}.",
-                row.does(),
-                row.context.place()
-            ),
+        let elsewhere = self.session.keymap.elsewhere(key);
+        let text = match elsewhere.filter(|row| row.context != context) {
+            Some(row) => self.works_in(row, Some(key)),
             None => match self.session.key("app.help") {
                 help if help.is_empty() => format!("{shown} has no action."),
                 help => format!("{shown} has no action. Press {help} for keys."),
@@ -36,7 +25,7 @@ impl App {
         self.session.hint(text);
     }
 
-    /// Runs an action as its key would. If it works elsewhere, goes to the nearest screen where it does, and says how.
+    /// Runs an action as its key would. If it works elsewhere, says where.
     pub(super) fn run_action(&mut self, id: &str) -> Vec<Effect> {
         let Some(row) = binding(id) else {
             return Vec::new();
@@ -46,7 +35,9 @@ impl App {
         }
         let here = self.help_context();
         if row.context != here && row.context != Context::Global {
-            return self.go_where_it_works(row);
+            let key = self.session.keymap.keys_of(row.id).first().copied();
+            self.session.hint(self.works_in(row, key));
+            return Vec::new();
         }
         let mut effects = Vec::new();
         if row.context == here && self.context() != here {
@@ -78,100 +69,15 @@ impl App {
         }
     }
 
-    /// Goes to the nearest screen where an action works, or to one from which that is opened.
-    fn go_where_it_works(&mut self, row: &Binding) -> Vec<Effect> {
-        let last = self.step_to(row);
-        self.go_toward(row.context, last).unwrap_or_else(|| {
-            let place = row.context.place();
-            self.session.hint(format!(
-                "{} works only in {place}, which can't be opened from here.",
-                row.name()
-            ));
-            Vec::new()
-        })
-    }
-
-    /// Goes to the nearest screen where a command of the palette works, or to one from which that is opened.
-    pub(super) fn go_where_command_works(&mut self, context: Context, name: &str) -> Vec<Effect> {
-        let last = format!("{} and type {name}", self.session.key("app.command"));
-        self.go_toward(context, last).unwrap_or_else(|| {
-            self.session.hint(format!(
-                "{name} works only in {}, which can't be opened from here.",
-                context.place()
-            ));
-            Vec::new()
-        })
-    }
-
-    /// Goes to a screen with this context, or to one from which it is opened, and says which keys follow. `last`: the last of them.
-    fn go_toward(&mut self, context: Context, last: String) -> Option<Vec<Effect>> {
-        let (mut steps, mut context) = (vec![last], context);
-        while steps.len() <= MAX_STEPS {
-            if let Some(effects) = self.go_to_context(context) {
-                steps.reverse();
-                self.session
-                    .hint(format!("Press {}.", steps.join(", then ")));
-                return Some(effects);
+    /// Returns where an action works, and what its key does there.
+    fn works_in(&self, row: &Binding, key: Option<Key>) -> String {
+        let place = row.context.place();
+        match key {
+            Some(key) => {
+                let shown = shown(key, self.session.settings.ascii);
+                format!("{shown} {}: press it in {place}.", row.does())
             }
-            let opener = context.opened_by().and_then(binding)?;
-            steps.push(self.step_to(opener));
-            context = opener.context;
-        }
-        None
-    }
-
-    /// Returns the part of a sentence that says how to use an action: "x to cancel the run".
-    fn step_to(&self, row: &Binding) -> String {
-        let key = self.session.keymap.keys_of(row.id).first().copied();
-        let key = key.map_or_else(
-            || ":".to_string(),
-            |key| shown(key, self.session.settings.ascii),
-        );
-        let mut name = row.name().to_string();
-        if let Some(first) = name.get_mut(..1) {
-            first.make_ascii_lowercase();
-        }
-        format!("{key} to {name}")
-    }
-
-    /// Goes to a screen with this context; `None` if none can be shown without choosing something first.
-    fn go_to_context(&mut self, context: Context) -> Option<Vec<Effect>> {
-        match context {
-            Context::Deployments => Some(self.go_to(Pane::Deployments)),
-            Context::Revisions
-                if self
-                    .history()
-                    .is_some_and(|history| !history.revisions.is_empty()) =>
-            {
-                Some(self.go_to(Pane::Revisions))
-            }
-            Context::Server => {
-                // On the deployments list, that of the row under the cursor.
-                let server = Lookup::chosen_server(self)?;
-                let mut effects = self.leave_overlays();
-                effects.extend(self.open_server(server));
-                Some(effects)
-            }
-            Context::Stream => {
-                let last = self.stream.tabs.all().len().checked_sub(1)?;
-                Some(self.go_to_stream(self.stream.tabs.at().unwrap_or(last)))
-            }
-            Context::Logs if self.logs.is_some() => Some(self.go_to(Pane::Stream)),
-            Context::Inbox => {
-                let effects = self.leave_overlays();
-                self.open_inbox();
-                Some(effects)
-            }
-            Context::Profiles | Context::Journal => {
-                let mut effects = self.leave_overlays();
-                effects.extend(self.open(if context == Context::Journal {
-                    Route::Journal
-                } else {
-                    Route::Profiles
-                }));
-                Some(effects)
-            }
-            _ => None,
+            None => format!("{} works only in {place}.", row.name()),
         }
     }
 }

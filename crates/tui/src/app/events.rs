@@ -68,9 +68,10 @@ impl App {
                 return self.on_inbox(&server, began, result);
             }
             (SubscriptionId::Deployments(profile), event) => {
-                let end = list_end(&event);
+                let is_whole = is_whole_list(&event);
                 let requests = self.on_list_event(&profile, event);
-                effects.extend(self.locate_restored(&profile, end));
+                let listed = is_whole.then_some(&*profile);
+                effects.extend(self.open_pending(listed));
                 requests
             }
             (
@@ -172,7 +173,7 @@ impl App {
                     viewer.take(items);
                     let refusal = viewer.modes.refusal();
                     effects.extend(self.inbox_after_page(id));
-                    self.check_restored(Some(id));
+                    self.check_restored(id);
                     let parked = self.stream.limit_memory(&self.session);
                     if !parked.is_empty() {
                         let total = bytes(self.session.settings.event_log.total);
@@ -656,16 +657,16 @@ fn report(error: Option<ApiError>) -> Requests {
         .unwrap_or_default()
 }
 
-/// Returns whether a list has all deployments of its profile, if this is its last part.
-fn list_end(event: &SubscriptionEvent) -> Option<bool> {
+/// Returns whether an event is the end of a list that has all deployments of its profile.
+fn is_whole_list(event: &SubscriptionEvent) -> bool {
     let SubscriptionEvent::Deployments {
         result,
         is_truncated,
         ..
     } = event
     else {
-        return None;
+        return false;
     };
     let is_whole = |listing: &Listing<Deployment>| listing.incomplete.is_none() && !is_truncated;
-    Some(result.as_ref().is_ok_and(is_whole))
+    result.as_ref().is_ok_and(is_whole)
 }

@@ -340,9 +340,7 @@ impl Lookup for App {
         let is_local = |url: &str| {
             url::Url::parse(url).is_ok_and(|url| runtail_core::config::is_loopback(&url))
         };
-        let exists = |server: &ServerRef| {
-            server.has_address() && (!self.session.settings.demo || is_local(&server.url))
-        };
+        let exists = |server: &ServerRef| !self.session.settings.demo || is_local(&server.url);
         self.open_server()
             .into_iter()
             .chain(streams)

@@ -327,14 +327,6 @@ impl App {
         let Some(server) = &self.agent.server else {
             return Vec::new();
         };
-        if !server.server.has_address() {
-            let text = format!(
-                "Waiting for the list of {}. Nothing can be started yet.",
-                server.server.profile
-            );
-            self.notify(false, text);
-            return Vec::new();
-        }
         if self.is_read_only(&server.server.profile) {
             let text = self.session.read_only_text(&server.server.profile);
             self.notify(true, text);
@@ -362,16 +354,6 @@ impl App {
 
     /// Opens the composer on a given server, because a tab's server may differ from the one whose lists are open.
     fn compose_on(&mut self, server: ServerRef, mut from: Origin) -> Vec<Effect> {
-        if !server.has_address() {
-            self.notify(
-                false,
-                format!(
-                    "Waiting for the list of {}. Nothing can be started yet.",
-                    server.profile
-                ),
-            );
-            return Vec::new();
-        }
         let mut effects = self.open_behind(server);
         let listed = || {
             self.agent

@@ -85,7 +85,6 @@ impl App {
             Request::Go(to) => return self.go(to),
             Request::Do(context, action) => return self.handle_action(context, action),
             Request::Run(id) => return self.run_action(id),
-            Request::GoWhere(context, name) => return self.go_where_command_works(context, name),
             Request::Change(action) => {
                 let requests =
                     self.deployments

@@ -1,7 +1,7 @@
 //! Opens the tabs of the last session again, and keeps the open ones for the next (`[ui] restore`). Restoring only reads.
 //!
-//! A tab is there from the first frame on, so that no key meets another screen than the one it was pressed on. Where the address
-//! of its server is known only from the list of its profile, it waits for that list.
+//! A saved tab is an id and a server. It opens in the background once its server is known: at the start, or when the list of its
+//! profile arrives. What can't be found is one notice.
 
 use super::{App, Pane};
 use crate::features::stream::tabs::MAX_TABS;
@@ -13,15 +13,12 @@ use crate::session::saved_tabs::{
     MAX_SAVED, SavedPlace, SavedServer, SavedTab, SavedTabs, Scope, TabsFile,
 };
 use jiff::{SignedDuration, Timestamp};
-use runtail_api::{ApiError, Kind};
 use runtail_core::model::ThreadStatus;
 use runtail_core::text::{clean, short_id};
 use runtail_stream::{SnapshotPart, Target};
 use std::time::Duration;
 use url::Url;
 
-/// Why the lists of a server are not restored.
-const ONLY_OPEN: &str = "it is asked only when you open it";
 /// Minimum time between two comparisons of the open tabs with the saved ones.
 const INTERVAL: SignedDuration = SignedDuration::from_secs(2);
 
@@ -30,10 +27,14 @@ const INTERVAL: SignedDuration = SignedDuration::from_secs(2);
 pub(super) struct Restore {
     /// Where tabs are kept; `None` if this session has none to keep: the demo, and the replay of a recording.
     file: Option<TabsFile>,
-    /// The saved tabs of profiles that are not in use, which are saved again.
-    carried: Vec<SavedTab>,
+    /// The saved tabs that are not open, with their indexes: their servers are not known yet, or their profiles not in use.
+    pending: Vec<(usize, SavedTab)>,
+    /// The server whose lists were open, until it is known.
+    lists: Option<SavedServer>,
+    /// What the last session showed, until it is shown or the user does something.
+    place: Option<SavedPlace>,
     /// The restored streams of which it is not known yet whether their threads exist.
-    awaited: Vec<u64>,
+    unchecked: Vec<u64>,
     /// Why tabs could not be restored, each with its name.
     problems: Vec<String>,
     /// The tabs that were saved last, and how often.
@@ -58,180 +59,180 @@ impl App {
             // On the first-run screen, the saved tabs would all look like those of removed profiles.
             return Vec::new();
         }
-        let path = clean(&file.path.display().to_string()).into_owned();
-        self.restore.file = Some(file);
-        match saved {
-            Ok(Some(saved)) => self.open_saved(saved),
-            Ok(None) => Vec::new(),
+        let saved = match saved {
+            Ok(saved) => saved.unwrap_or_default(),
             Err(why) => {
                 // The file may be that of a newer version, so it is left as it is.
-                self.restore.file = None;
+                let path = file.path.display().to_string();
                 let text = "The file stays as it is, and the tabs of this session are not saved. Delete it to save them again.";
                 self.notify(
                     false,
                     format!(
-                        "Couldn't restore the tabs of the last session: {why}\n  {path}\n  {text}"
+                        "Couldn't restore the tabs of the last session: {why}\n  {}\n  {text}",
+                        clean(&path)
                     ),
                 );
-                Vec::new()
+                return Vec::new();
             }
-        }
-    }
-
-    fn open_saved(&mut self, saved: SavedTabs) -> Vec<Effect> {
-        // The number of each saved tab that is open now.
-        let mut opened: Vec<Option<u64>> = Vec::new();
-        for tab in &saved.tabs {
-            opened.push(self.open_saved_tab(tab));
-        }
+        };
         if let Some(word) = &saved.thread_order {
             self.agent.set_order(word);
         }
-        self.stream.tabs.hide();
-        let mut effects = self.fetch_missing_infos();
-        let lists = saved
-            .lists
-            .as_ref()
-            .and_then(|lists| self.locate(lists).ok().flatten());
-        if let Some(server) = lists.filter(|server| self.may_open_lists(server)) {
-            effects.extend(self.open_saved_lists(server));
+        self.restore.file = Some(file);
+        self.restore.pending = saved.tabs.iter().cloned().enumerate().collect();
+        self.restore.lists = saved.lists.clone();
+        self.restore.place = Some(saved.current);
+        self.restore.saved = saved;
+        self.open_pending(None)
+    }
+
+    /// Opens the saved tabs whose servers are known now. `listed`: a profile whose list has arrived completely.
+    pub(super) fn open_pending(&mut self, listed: Option<&str>) -> Vec<Effect> {
+        if self.restore.pending.is_empty() && self.restore.lists.is_none() {
+            self.report_problems();
+            return Vec::new();
         }
-        match saved.current {
-            SavedPlace::Deployments => {}
-            SavedPlace::Lists if self.agent.server.is_some() => self.focus = Pane::Stream,
-            SavedPlace::Lists => {}
-            SavedPlace::Tab(at) => {
-                let id = opened.get(at).copied().flatten();
-                if let Some(at) = self
-                    .stream
-                    .tabs
-                    .all()
-                    .iter()
-                    .position(|viewer| Some(viewer.id) == id)
-                {
-                    // Not shown by the user.
-                    let is_asleep = self.stream.tabs.all()[at].is_asleep;
-                    self.stream.tabs.show(at);
-                    self.stream.tabs.all_mut()[at].is_asleep = is_asleep;
-                    self.focus = Pane::Stream;
+        // Which servers are quiet is noted there.
+        self.sync_inbox();
+        let mut effects = Vec::new();
+        for (index, tab) in std::mem::take(&mut self.restore.pending) {
+            let opened = match self.locate(&tab.server, listed) {
+                Ok(None) => {
+                    self.restore.pending.push((index, tab));
+                    continue;
+                }
+                Ok(Some(server)) => self.open_saved(index, &tab, server),
+                Err(why) => Err(why),
+            };
+            if let Err(why) = opened {
+                let (place, thread) = (
+                    server_name(&self.session, &tab.server),
+                    short_id(&tab.thread),
+                );
+                self.restore
+                    .problems
+                    .push(format!("{place} › thread {thread}: {why}"));
+            }
+        }
+        if let Some(lists) = self.restore.lists.take() {
+            match self.locate(&lists, listed) {
+                Ok(None) => self.restore.lists = Some(lists),
+                Ok(Some(server)) => effects.extend(self.open_saved_lists(server)),
+                Err(why) => {
+                    let name = server_name(&self.session, &lists);
+                    self.restore.problems.push(format!("{name}: {why}"));
                 }
             }
         }
-        self.restore.saved = saved;
-        self.check_restored(None);
+        effects.extend(self.fetch_missing_infos());
+        self.report_problems();
         effects
     }
 
-    /// Opens a saved tab in the background. Returns its number, if this session can have it.
-    fn open_saved_tab(&mut self, tab: &SavedTab) -> Option<u64> {
-        let server = match self.locate(&tab.server) {
-            Ok(Some(server)) => server,
-            Ok(None) => {
-                self.restore.carried.push(tab.clone());
-                return None;
-            }
-            Err(why) => {
-                self.restore
-                    .problems
-                    .push(format!("{}: {why}", tab_name(&self.session, tab)));
-                return None;
-            }
-        };
-        if self.stream.tabs.all().len() >= MAX_TABS {
-            self.restore.problems.push(format!(
-                "{}: {MAX_TABS} streams are open",
-                tab_name(&self.session, tab)
-            ));
-            return None;
-        }
-        let target = match &tab.run {
-            Some(run) => StreamTarget::Join {
-                thread: tab.thread.clone(),
-                run: run.clone(),
-            },
-            None => StreamTarget::Tail {
-                thread: tab.thread.clone(),
-            },
-        };
-        // Kept tabs of a profile that was used later may be there twice.
-        if let Some(at) = self.stream.tabs.find(&server, &target) {
-            return Some(self.stream.tabs.all()[at].id);
-        }
-        let mut viewer = self.stream.new_viewer(&self.session, server, target);
-        viewer.is_asleep = !viewer.server.has_address() || self.session.is_quiet(&viewer.server);
-        let view = view_of(&tab.view).unwrap_or(View::Messages);
-        viewer.show(view);
-        if let Some(second) = tab
-            .second_view
-            .as_deref()
-            .and_then(view_of)
-            .filter(|second| *second != view)
-        {
-            viewer.show_beside(second);
-        }
-        let id = viewer.id;
-        self.stream.tabs.add(viewer);
-        self.restore.awaited.push(id);
-        Some(id)
-    }
-
-    /// Finds a saved server. `None` if it belongs to a profile that is not in use; without an address if that is not known yet.
+    /// Finds a saved server. `None` if it is not known yet, or belongs to a profile that is not in use.
     ///
     /// # Errors
     /// Says why there is no such server.
-    fn locate(&self, saved: &SavedServer) -> Result<Option<ServerRef>, String> {
-        let scope = self
-            .restore
-            .file
-            .as_ref()
-            .map_or(Scope::Profiles, |file| file.scope);
-        let rows = || {
-            self.deployments
-                .list
-                .rows
+    fn locate(
+        &self,
+        saved: &SavedServer,
+        listed: Option<&str>,
+    ) -> Result<Option<ServerRef>, String> {
+        let rows = &self.deployments.list.rows;
+        let scope = self.restore.file.as_ref().map(|file| file.scope);
+        let (Some(profile), true) = (&saved.profile, scope != Some(Scope::Address)) else {
+            let is_same = |server: &ServerRef| {
+                scope == Some(Scope::Address)
+                    && saved.profile.is_none()
+                    && address(server).as_deref() == Some(&*saved.server)
+            };
+            let mut servers = rows
                 .iter()
-                .filter_map(|row| row.server(&self.session.profiles))
+                .filter_map(|row| row.server(&self.session.profiles));
+            return Ok(servers.find(is_same));
         };
-        let (profile, name) = match (&saved.profile, scope) {
-            (None, Scope::Address) => {
-                return Ok(rows().find(|server| address(server).as_deref() == Some(&*saved.server)));
-            }
-            (None, _) | (_, Scope::Address) => return Ok(None),
-            (Some(profile), _) => (profile, &saved.server),
-        };
-        let known = rows().find(|server| *server.profile == **profile && *server.name == **name);
-        match (known, self.session.profile(profile), scope) {
-            (Some(server), ..) => Ok(Some(server)),
-            (None, _, Scope::OneServer) => Ok(None),
-            (None, Some(state), _) if state.control_plane => Ok(Some(ServerRef {
-                profile: state.name.clone(),
-                name: name.as_str().into(),
-                url: "".into(),
-            })),
-            (None, Some(_), _) => Err(no_server(name)),
-            (None, None, _) if self.session.catalog.known(profile).is_some() => Ok(None),
-            (None, None, _) => Err("the configuration has no such profile".into()),
+        if let Some(row) = rows
+            .iter()
+            .find(|row| *row.profile_name == **profile && row.name == saved.server)
+        {
+            // A new deployment has no address yet.
+            return Ok(row.server(&self.session.profiles));
         }
+        match self.session.profile(profile) {
+            _ if scope == Some(Scope::OneServer) => Ok(None),
+            Some(state) if state.control_plane && listed != Some(profile) => Ok(None),
+            None if self.session.catalog.known(profile).is_some() => Ok(None),
+            Some(_) => Err(format!("{} is no longer listed", clean(&saved.server))),
+            None => Err("the configuration has no such profile".into()),
+        }
+    }
+
+    /// Opens a saved tab in the background, or shows it if the last session did and the user has done nothing since.
+    fn open_saved(
+        &mut self,
+        index: usize,
+        tab: &SavedTab,
+        server: ServerRef,
+    ) -> Result<(), String> {
+        let thread = tab.thread.clone();
+        let target = match tab.run.clone() {
+            Some(run) => StreamTarget::Join { thread, run },
+            None => StreamTarget::Tail { thread },
+        };
+        let shown = self.stream.tabs.at();
+        let at = match self.stream.tabs.find(&server, &target) {
+            // Kept tabs of a profile that was used later may be there twice.
+            Some(at) => at,
+            None if self.stream.tabs.all().len() >= MAX_TABS => {
+                return Err(format!("{MAX_TABS} streams are open"));
+            }
+            None => {
+                let mut viewer = self.stream.new_viewer(&self.session, server, target);
+                let view = view_of(&tab.view).unwrap_or(View::Messages);
+                viewer.show(view);
+                let second = tab.second_view.as_deref().and_then(view_of);
+                if let Some(second) = second.filter(|second| *second != view) {
+                    viewer.show_beside(second);
+                }
+                viewer.is_asleep = self.session.is_quiet(&viewer.server);
+                if !viewer.is_asleep {
+                    self.restore.unchecked.push(viewer.id);
+                }
+                self.stream.tabs.add(viewer);
+                self.stream.tabs.all().len() - 1
+            }
+        };
+        let is_current = self.restore.place == Some(SavedPlace::Tab(index));
+        if is_current {
+            (self.restore.place, self.focus) = (None, Pane::Stream);
+        }
+        self.stream
+            .tabs
+            .set_shown(if is_current { Some(at) } else { shown });
+        Ok(())
     }
 
     fn open_saved_lists(&mut self, server: ServerRef) -> Vec<Effect> {
-        if server.has_address() {
-            return self.open_behind(server);
-        }
-        // The lists of the only server may be open already.
-        self.agent.await_server(server);
-        Vec::new()
-    }
-
-    /// Returns whether the lists of a server may be read without a key of the user. Notes why not.
-    fn may_open_lists(&mut self, server: &ServerRef) -> bool {
-        let is_quiet = self.session.is_quiet(server);
-        if is_quiet {
+        if self.session.is_quiet(&server) {
+            let place = self.session.place(&server);
             self.restore
                 .problems
-                .push(format!("{}: {ONLY_OPEN}", self.session.place(server)));
+                .push(format!("{place}: it is asked only when you open it"));
+            return Vec::new();
         }
-        !is_quiet
+        if self.restore.place == Some(SavedPlace::Lists) {
+            (self.restore.place, self.focus) = (None, Pane::Stream);
+        }
+        match self.agent.server {
+            // Those of the only server, or others that the user has opened.
+            Some(_) => Vec::new(),
+            None => self.open_behind(server),
+        }
+    }
+
+    /// Leaves what is shown as it is from now on, because the user has done something.
+    pub(super) fn stay_here(&mut self) {
+        self.restore.place = None;
     }
 
     pub(super) fn fetch_missing_infos(&self) -> Vec<Effect> {
@@ -240,221 +241,101 @@ impl App {
             .tabs
             .all()
             .iter()
-            .filter(|viewer| !viewer.is_asleep)
-            .map(|viewer| &viewer.server);
-        let mut servers: Vec<ServerRef> = servers
-            .filter(|server| server.has_address())
-            .cloned()
-            .collect();
+            .filter(|viewer| !viewer.is_asleep);
+        let mut servers: Vec<ServerRef> = servers.map(|viewer| viewer.server.clone()).collect();
         servers.sort();
         servers.dedup();
         servers.retain(|server| !self.agent.infos.contains_key(server));
         servers.into_iter().map(Effect::FetchInfo).collect()
     }
 
-    /// Fills in the addresses of restored servers, after a part of a profile's list arrived. `end`: whether the list has all
-    /// deployments, if this was its last part.
-    pub(super) fn locate_restored(&mut self, profile: &str, end: Option<bool>) -> Vec<Effect> {
-        let is_complete = end == Some(true);
-        let waits = |server: &ServerRef| *server.profile == *profile && !server.has_address();
-        let lists = self
-            .agent
-            .server
-            .as_ref()
-            .map(|open| open.server.clone())
-            .filter(waits);
-        if lists.is_none()
-            && !self
-                .stream
-                .tabs
-                .all()
-                .iter()
-                .any(|viewer| waits(&viewer.server))
-        {
-            return Vec::new();
-        }
-        // The inbox knows which servers are asked only while they are open.
-        self.sync_inbox();
-        let rows = self
-            .deployments
-            .list
-            .rows
-            .iter()
-            .filter(|row| *row.profile_name == *profile);
-        let listed: Vec<(String, Option<ServerRef>)> = rows
-            .map(|row| (row.name.clone(), row.server(&self.session.profiles)))
-            .collect();
-        let find = |name: &str| {
-            listed
-                .iter()
-                .find(|(listed, _)| listed == name)
-                .map(|(_, server)| server.clone())
-        };
-        let mut effects = Vec::new();
-        let mut gone = Vec::new();
-        for viewer in self
-            .stream
-            .tabs
-            .all_mut()
-            .iter_mut()
-            .filter(|viewer| waits(&viewer.server))
-        {
-            match find(&viewer.server.name) {
-                Some(Some(server)) => {
-                    viewer.is_asleep &= self.session.is_quiet(&server);
-                    viewer.server = server;
-                    // It may have had no address when the list ended first.
-                    if !self.restore.awaited.contains(&viewer.id) {
-                        self.restore.awaited.push(viewer.id);
-                    }
-                }
-                None if is_complete => gone.push((viewer.id, no_server(&viewer.server.name))),
-                _ => {}
-            }
-        }
-        match lists.as_ref().and_then(|lists| find(&lists.name)) {
-            Some(Some(server)) if self.session.is_quiet(&server) => self.miss_lists(ONLY_OPEN),
-            Some(Some(server)) => {
-                if let Some(open) = &mut self.agent.server {
-                    open.server = server.clone();
-                }
-                effects.push(Effect::FetchInfo(server.clone()));
-                effects.push(Effect::FetchAssistants(server));
-            }
-            None if is_complete => {
-                if let Some(lists) = &lists {
-                    self.miss_lists(&no_server(&lists.name));
-                }
-            }
-            _ => {}
-        }
-        effects.extend(self.fetch_missing_infos());
-        for (id, why) in gone {
-            self.miss(id, &why);
-        }
-        if end.is_some() {
-            // Those without an address wait in their tabs: their deployments are not listed yet, or have no address yet.
-            let open = self.stream.tabs.all();
-            let is_waiting = |id: &u64| {
-                open.iter()
-                    .any(|viewer| viewer.id == *id && waits(&viewer.server))
-            };
-            self.restore.awaited.retain(|id| !is_waiting(id));
-        }
-        self.check_restored(None);
-        effects
-    }
-
-    /// Closes the lists of a server that can't be restored, or says so on their page if that is shown.
-    fn miss_lists(&mut self, why: &str) {
-        let Some(open) = &mut self.agent.server else {
-            return;
-        };
-        let name = self.session.place(&open.server);
-        self.restore.problems.push(format!("{name}: {why}"));
-        let is_shown = self.focus == Pane::Stream && self.stream.tabs.at().is_none();
-        match is_shown {
-            true => open.threads.error = Some(gone_error(why)),
-            false => self.agent.server = None,
-        }
-    }
-
-    /// Closes a restored stream that can't be resumed, or says so on its page if that is shown: a page must not disappear while
-    /// keys are pressed on it.
-    fn miss(&mut self, id: u64, why: &str) {
-        self.restore.awaited.retain(|awaited| *awaited != id);
-        let shown = self.stream.tabs.shown();
-        let is_shown = self.focus == Pane::Stream && shown.is_some_and(|viewer| viewer.id == id);
-        let Some(viewer) = self.stream.tabs.get_mut(id) else {
-            return;
-        };
-        self.restore
-            .problems
-            .push(format!("{}: {why}", stream_name(&self.session, viewer)));
-        if !is_shown {
-            self.stream.tabs.close_except(|viewer| viewer.id != id);
-        } else if !viewer.server.has_address() {
-            viewer.connection = ConnectionState::Failed(gone_error(why));
-        }
-    }
-
-    /// Checks which restored streams can be resumed, and reports once which can't. `only`: the stream with news.
-    pub(super) fn check_restored(&mut self, only: Option<u64>) {
-        if self.restore.awaited.is_empty() && self.restore.problems.is_empty() {
+    /// Checks whether the thread of a restored stream exists. If not, closes the stream, unless it is shown: its page says why, and
+    /// must not disappear while keys are pressed on it.
+    pub(super) fn check_restored(&mut self, id: u64) {
+        if !self.restore.unchecked.contains(&id) {
             return;
         }
-        let mut missing = Vec::new();
-        for id in self.restore.awaited.clone() {
-            if only.is_some_and(|only| only != id) {
-                continue;
-            }
-            let Some(viewer) = self.stream.tabs.get_mut(id) else {
-                self.restore.awaited.retain(|awaited| *awaited != id);
-                continue;
-            };
+        if let Some(viewer) = self.stream.tabs.get_mut(id) {
             if is_missing(viewer) {
-                missing.push(id);
-            } else if is_known(viewer) {
-                self.restore.awaited.retain(|awaited| *awaited != id);
+                let thread = viewer
+                    .thread_id
+                    .as_deref()
+                    .map(short_id)
+                    .unwrap_or_default();
+                let place = self.session.place(&viewer.server);
+                self.restore.problems.push(format!(
+                    "{place} › thread {thread}: the thread no longer exists"
+                ));
+                if self.focus != Pane::Stream || self.stream.tabs.shown().is_none_or(|v| v.id != id)
+                {
+                    self.stream.tabs.close_except(|viewer| viewer.id != id);
+                }
+            } else if !is_known(viewer) {
+                return;
             }
         }
-        for id in missing {
-            self.miss(id, "the thread no longer exists");
-        }
-        if self.restore.awaited.is_empty() {
-            self.report_problems();
-        }
+        self.restore.unchecked.retain(|unchecked| *unchecked != id);
+        self.report_problems();
     }
 
+    /// Reports what could not be restored, once nothing else is loading.
     fn report_problems(&mut self) {
+        let open = self.stream.tabs.all();
+        self.restore
+            .unchecked
+            .retain(|id| open.iter().any(|viewer| viewer.id == *id));
+        let saved = self.restore.pending.iter().map(|(_, tab)| &tab.server);
+        let mut profiles = saved
+            .chain(&self.restore.lists)
+            .filter_map(|server| self.session.profile(server.profile.as_deref()?));
+        if !self.restore.unchecked.is_empty()
+            || profiles.any(|state| state.is_first_load || state.last_check.is_none())
+        {
+            return;
+        }
         let problems = std::mem::take(&mut self.restore.problems);
         match problems.as_slice() {
             [] => {}
             [one] => self.notify(false, format!("Couldn't restore {one}.")),
             several => {
-                let lines: String = several
-                    .iter()
-                    .map(|problem| format!("\n  {problem}"))
-                    .collect();
-                self.notify(
-                    false,
-                    format!("Couldn't restore {} tabs.{lines}", several.len()),
-                );
+                let lines: String = several.iter().map(|why| format!("\n  {why}")).collect();
+                let n = several.len();
+                self.notify(false, format!("Couldn't restore {n} tabs.{lines}"));
             }
         }
     }
 
     /// Returns the open tabs, as the next session opens them.
     fn open_tabs(&self) -> SavedTabs {
-        let mut tabs: Vec<SavedTab> = Vec::new();
-        // The streams in the file, by their numbers in this session.
-        let mut ids: Vec<u64> = Vec::new();
-        for viewer in self.stream.tabs.all() {
-            if let Some(tab) = self.saved_tab(viewer) {
-                tabs.push(tab);
-                ids.push(viewer.id);
-            }
-        }
-        let place = |id: u64| ids.iter().position(|known| *known == id);
-        tabs.extend(self.restore.carried.iter().cloned());
-        tabs.truncate(MAX_SAVED);
-        let lists = self
-            .agent
-            .server
-            .as_ref()
-            .map(|open| self.saved_server(&open.server));
-        let shown = self
-            .stream
-            .tabs
-            .at()
-            .and_then(|at| self.stream.tabs.all().get(at));
+        let (restore, shown) = (&self.restore, self.stream.tabs.shown());
         // A stream that is not saved has the lists behind it.
-        let current = match (self.focus, shown.and_then(|viewer| place(viewer.id))) {
-            (Pane::Stream, Some(at)) => SavedPlace::Tab(at),
-            (Pane::Stream, None) if lists.is_some() => SavedPlace::Lists,
+        let mut current = match (self.focus, &self.agent.server) {
+            (Pane::Stream, Some(_)) => SavedPlace::Lists,
             _ => SavedPlace::Deployments,
         };
-        SavedTabs::new(tabs, lists, current).with_thread_order(self.agent.order_word())
+        let mut tabs: Vec<SavedTab> = Vec::new();
+        for viewer in self.stream.tabs.all() {
+            if let Some(tab) = self.saved_tab(viewer) {
+                if self.focus == Pane::Stream && shown.is_some_and(|shown| shown.id == viewer.id) {
+                    current = SavedPlace::Tab(tabs.len());
+                }
+                tabs.push(tab);
+            }
+        }
+        for (index, tab) in &restore.pending {
+            if restore.place == Some(SavedPlace::Tab(*index)) {
+                current = SavedPlace::Tab(tabs.len());
+            }
+            tabs.push(tab.clone());
+        }
+        tabs.truncate(MAX_SAVED);
+        if restore.place == Some(SavedPlace::Lists) {
+            current = SavedPlace::Lists;
+        }
+        let open = self.agent.server.as_ref();
+        let open = open.map(|open| self.saved_server(&open.server));
+        SavedTabs::new(tabs, open.or(restore.lists.clone()), current)
+            .with_thread_order(self.agent.order_word())
     }
 
     /// Returns a stream as it is saved: not one that was only looked at, has no thread on a server, or is gone.
@@ -590,40 +471,14 @@ fn address(server: &ServerRef) -> Option<String> {
     (is_plain && url.query().is_none() && url.fragment().is_none()).then(|| url.to_string())
 }
 
-/// Names a saved tab: `us › support-bot › thread 01a1…9775`.
-fn tab_name(session: &Session, tab: &SavedTab) -> String {
-    let profile = tab.server.profile.as_deref();
+/// Names a saved server: `us › support-bot`.
+fn server_name(session: &Session, of: &SavedServer) -> String {
+    let profile = of.profile.as_deref();
     let region = profile.map(|name| session.profile(name).map_or(name, |profile| profile.tag()));
     let region = region
         .map(|region| format!("{} › ", clean(region)))
         .unwrap_or_default();
-    format!(
-        "{region}{} › thread {}",
-        clean(&tab.server.server),
-        short_id(&tab.thread)
-    )
-}
-
-fn stream_name(session: &Session, viewer: &Viewer) -> String {
-    let id = viewer
-        .thread_id
-        .as_deref()
-        .map(short_id)
-        .unwrap_or_default();
-    format!("{} › thread {id}", session.place(&viewer.server))
-}
-
-fn no_server(name: &str) -> String {
-    format!("{} is no longer listed", clean(name))
-}
-
-fn gone_error(why: &str) -> ApiError {
-    ApiError {
-        kind: Kind::NotFound,
-        at: runtail_api::Place::default(),
-        detail: why.to_string(),
-        hint: None,
-    }
+    format!("{region}{}", clean(&of.server))
 }
 
 /// Returns whether the server says that a stream's thread doesn't exist.
@@ -639,12 +494,11 @@ fn is_known(viewer: &Viewer) -> bool {
         viewer.connection,
         ConnectionState::Failed(_) | ConnectionState::Retrying { .. }
     );
-    let is_unasked = viewer.is_asleep && viewer.server.has_address();
     let status = &viewer.present().status;
     let is_answered = status.thread().is_some()
         || status
             .missing()
             .iter()
             .any(|(part, _)| *part == SnapshotPart::Thread);
-    failed || is_unasked || is_answered
+    failed || is_answered
 }

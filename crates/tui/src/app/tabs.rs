@@ -14,7 +14,7 @@ const MAX_NAME: usize = 28;
 
 /// A tab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tab {
+pub(super) enum TabKind {
     Deployments,
     /// The lists of the open agent server.
     Server,
@@ -28,8 +28,8 @@ pub(super) enum Tab {
 
 /// A tab as the header shows it.
 #[derive(Debug, Clone)]
-pub(super) struct Shown {
-    pub tab: Tab,
+pub(super) struct ShownTab {
+    pub tab: TabKind,
     name: String,
     glyph: Option<(&'static str, Tone)>,
     is_current: bool,
@@ -39,10 +39,10 @@ pub(super) struct Shown {
     has_news: bool,
 }
 
-impl Shown {
-    fn new(tab: Tab, name: &str) -> Shown {
+impl ShownTab {
+    fn new(tab: TabKind, name: &str) -> ShownTab {
         let name = text::fit(&text::clean(name), MAX_NAME).into_owned();
-        Shown {
+        ShownTab {
             tab,
             name,
             glyph: None,
@@ -88,20 +88,20 @@ impl App {
     }
 
     /// Returns the tabs, in their order.
-    pub(super) fn tabs(&self) -> Vec<Shown> {
+    pub(super) fn tabs(&self) -> Vec<ShownTab> {
         let mut tabs = Vec::new();
         if self.has_deployments() {
-            tabs.push(Shown::new(Tab::Deployments, "Deployments"));
+            tabs.push(ShownTab::new(TabKind::Deployments, "Deployments"));
         }
         if let Some(open) = &self.agent.server {
-            tabs.push(Shown::new(Tab::Server, &open.server.name));
+            tabs.push(ShownTab::new(TabKind::Server, &open.server.name));
         }
         for (number, viewer) in self.stream.tabs.all().iter().enumerate() {
-            tabs.push(Shown {
+            tabs.push(ShownTab {
                 glyph: Some(tab_bar::glyph(viewer)),
                 is_preview: viewer.is_preview,
                 has_news: viewer.news,
-                ..Shown::new(Tab::Stream(number), &tab_bar::name(viewer))
+                ..ShownTab::new(TabKind::Stream(number), &tab_bar::name(viewer))
             });
         }
         if let Some(logs) = &self.logs {
@@ -110,7 +110,7 @@ impl App {
             } else {
                 "Log"
             };
-            tabs.push(Shown::new(Tab::Logs, name));
+            tabs.push(ShownTab::new(TabKind::Logs, name));
         }
         if let Some(name) = self
             .overlays
@@ -118,34 +118,34 @@ impl App {
             .rev()
             .find_map(|overlay| overlay.tab_name())
         {
-            tabs.push(Shown::new(Tab::Page, &name));
+            tabs.push(ShownTab::new(TabKind::Page, &name));
         }
         if tabs.is_empty() {
-            tabs.push(Shown::new(Tab::Deployments, "Deployments"));
+            tabs.push(ShownTab::new(TabKind::Deployments, "Deployments"));
         }
-        let current = self.current_tab(tabs.last().is_some_and(|tab| tab.tab == Tab::Page));
+        let current = self.current_tab(tabs.last().is_some_and(|tab| tab.tab == TabKind::Page));
         let at = tabs.iter().position(|tab| tab.tab == current).unwrap_or(0);
         tabs[at].is_current = true;
         tabs
     }
 
-    fn current_tab(&self, has_page: bool) -> Tab {
+    fn current_tab(&self, has_page: bool) -> TabKind {
         match (self.focus, &self.logs, self.stream.tabs.at()) {
-            _ if has_page => Tab::Page,
-            (Pane::Deployments | Pane::Revisions, ..) => Tab::Deployments,
-            (Pane::Stream, Some(_), _) => Tab::Logs,
-            (Pane::Stream, None, Some(number)) => Tab::Stream(number),
-            (Pane::Stream, None, None) => Tab::Server,
+            _ if has_page => TabKind::Page,
+            (Pane::Deployments | Pane::Revisions, ..) => TabKind::Deployments,
+            (Pane::Stream, Some(_), _) => TabKind::Logs,
+            (Pane::Stream, None, Some(number)) => TabKind::Stream(number),
+            (Pane::Stream, None, None) => TabKind::Server,
         }
     }
 
     /// Shows the next or previous tab.
     pub(super) fn switch_tab(&mut self, forward: bool) {
-        let tabs: Vec<Tab> = self
+        let tabs: Vec<TabKind> = self
             .tabs()
             .iter()
             .map(|shown| shown.tab)
-            .filter(|tab| *tab != Tab::Page)
+            .filter(|tab| *tab != TabKind::Page)
             .collect();
         let current = self.current_tab(false);
         let at = tabs.iter().position(|tab| *tab == current).unwrap_or(0);
@@ -162,21 +162,21 @@ impl App {
     }
 
     /// Shows a tab.
-    pub(super) fn show_tab(&mut self, tab: Tab) {
+    pub(super) fn show_tab(&mut self, tab: TabKind) {
         match tab {
-            Tab::Page => return,
-            Tab::Deployments => self.focus = Pane::Deployments,
-            Tab::Server => {
+            TabKind::Page => return,
+            TabKind::Deployments => self.focus = Pane::Deployments,
+            TabKind::Server => {
                 self.stream.tabs.hide();
                 self.focus = Pane::Stream;
             }
-            Tab::Stream(number) => {
+            TabKind::Stream(number) => {
                 self.stream.tabs.show(number);
                 self.focus = Pane::Stream;
             }
-            Tab::Logs => self.focus = Pane::Stream,
+            TabKind::Logs => self.focus = Pane::Stream,
         }
-        if !matches!(tab, Tab::Logs | Tab::Deployments) {
+        if !matches!(tab, TabKind::Logs | TabKind::Deployments) {
             self.logs = None;
         }
     }
@@ -187,7 +187,7 @@ impl App {
         let Some(tab) = layout.tab_at(x) else {
             return Vec::new();
         };
-        if tab == Tab::Page {
+        if tab == TabKind::Page {
             return Vec::new();
         }
         let effects = self.leave_overlays();
@@ -201,11 +201,11 @@ impl App {
 pub(super) struct Fitted {
     pub line: Line,
     /// The first column and the one after the last, from the start of the line.
-    pub places: Vec<(Tab, usize, usize)>,
+    pub places: Vec<(TabKind, usize, usize)>,
 }
 
 /// Lays out the tabs for a width: all of them, else those around the current one, else only its name and number.
-pub(super) fn fitted(tabs: &[Shown], width: usize, is_brief: bool) -> Fitted {
+pub(super) fn fitted(tabs: &[ShownTab], width: usize, is_brief: bool) -> Fitted {
     let at = tabs.iter().position(|tab| tab.is_current).unwrap_or(0);
     if !is_brief || tabs.len() == 1 {
         let all = joined(tabs, 0..tabs.len());
@@ -249,7 +249,7 @@ pub(super) fn fitted(tabs: &[Shown], width: usize, is_brief: bool) -> Fitted {
     }
 }
 
-fn joined(tabs: &[Shown], range: std::ops::Range<usize>) -> Fitted {
+fn joined(tabs: &[ShownTab], range: std::ops::Range<usize>) -> Fitted {
     let mut fitted = Fitted::default();
     if range.start > 0 {
         fitted
@@ -275,9 +275,9 @@ fn joined(tabs: &[Shown], range: std::ops::Range<usize>) -> Fitted {
 mod tests {
     use super::*;
 
-    fn tabs(count: usize, current: usize) -> Vec<Shown> {
-        let name = |n: usize| Shown::new(Tab::Stream(n), &format!("graph {n:04}"));
-        let mut tabs: Vec<Shown> = (0..count).map(name).collect();
+    fn tabs(count: usize, current: usize) -> Vec<ShownTab> {
+        let name = |n: usize| ShownTab::new(TabKind::Stream(n), &format!("graph {n:04}"));
+        let mut tabs: Vec<ShownTab> = (0..count).map(name).collect();
         tabs[current].is_current = true;
         tabs
     }
@@ -297,7 +297,7 @@ mod tests {
                         fitted
                             .places
                             .iter()
-                            .any(|(tab, ..)| *tab == Tab::Stream(current))
+                            .any(|(tab, ..)| *tab == TabKind::Stream(current))
                     );
                     let text = fitted.line.text();
                     assert!(

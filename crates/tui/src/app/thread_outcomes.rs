@@ -14,7 +14,7 @@ use runtail_api::{
     StartFailure, Started, ThreadIntent, WriteKind, Written,
 };
 use runtail_core::model::{RunCreate, ThreadStatus};
-use runtail_core::text::{clean, short_id};
+use runtail_core::text::{capitalized, clean, short_id};
 
 impl App {
     /// Marks the runs of a cancel request as stopping, in the pages that show them.
@@ -193,8 +193,7 @@ impl App {
         let mut sentences = Vec::new();
         for target in targets {
             let run = self.run_name(thread, &target.run_id);
-            let mut run_name = run.clone();
-            run_name[..1].make_ascii_uppercase();
+            let run_name = capitalized(&run);
             let status = clean(target.run_status.as_deref().unwrap_or_default()).into_owned();
             sentences.push(match (target.state, &target.error) {
                 (CancelState::Stopped, _) if status == "deleted" => format!("{run_name} was cancelled and rolled back."),

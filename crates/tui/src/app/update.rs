@@ -17,6 +17,9 @@ pub fn update(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
         app.touch_tabs();
     }
     let is_input = matches!(msg, Msg::Key(_) | Msg::Click { .. });
+    if is_input {
+        app.stay_here();
+    }
     let asleep = |app: &App| {
         app.stream
             .tabs

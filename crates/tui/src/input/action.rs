@@ -107,32 +107,6 @@ impl Context {
             _ => return None,
         })
     }
-
-    /// Returns the row of the table whose action opens the context. `None`: it is opened in another way.
-    pub fn opened_by(self) -> Option<&'static str> {
-        Some(match self {
-            Context::Server => "deployments.open",
-            Context::Stream => "server.open",
-            Context::Modes => "stream.modes",
-            Context::Logs => "deployments.logs",
-            Context::Card => "revisions.explain",
-            Context::Why => "stream.explain",
-            Context::Bisect => "stream.bisect",
-            Context::Inspector => "stream.details",
-            Context::Composer => "deployments.new_run",
-            Context::Editor => "deployments.update",
-            Context::Confirm => "revisions.redeploy",
-            Context::Answer => "inbox.answer",
-            Context::Journal => return None,
-            Context::Entry => "journal.open",
-            Context::Compare => "server.compare",
-            Context::Graph => "server.graph",
-            Context::Records => "server.runs",
-            Context::Request | Context::SignIn => "browse.sign_in",
-            Context::Save => "profiles.save",
-            _ => return None,
-        })
-    }
 }
 
 /// An action that a key triggers.

@@ -94,7 +94,7 @@ pub fn contexts(current: Context) -> impl Iterator<Item = Context> {
 
 /// The screen that the help is about.
 #[derive(Clone, Copy)]
-pub struct Place<'p> {
+pub struct HelpPlace<'p> {
     pub context: Context,
     /// The shown view of a stream.
     pub view: Option<&'static str>,
@@ -103,7 +103,7 @@ pub struct Place<'p> {
 }
 
 /// Returns the help on a screen: its keys, and those that work everywhere. Each key is listed once, with what it does there.
-pub fn help_groups(keymap: &Keymap, place: Place<'_>, ascii: bool) -> Vec<HelpGroup> {
+pub fn help_groups(keymap: &Keymap, place: HelpPlace<'_>, ascii: bool) -> Vec<HelpGroup> {
     let title = place.view.unwrap_or(place.context.name());
     let mut groups = vec![HelpGroup {
         title: format!("HERE: {}", title.to_uppercase()),
@@ -227,7 +227,7 @@ fn is_useful(action: Action, context: Context) -> bool {
     }
 }
 
-impl Place<'_> {
+impl HelpPlace<'_> {
     /// Returns whether a row of the table does something here.
     fn has(&self, row: &Binding) -> bool {
         let is_of_view = self.view.is_none_or(|view| row.works_in(view));
@@ -255,7 +255,7 @@ impl Place<'_> {
 fn item(
     keymap: &Keymap,
     rows: &[&'static Binding],
-    place: Place<'_>,
+    place: HelpPlace<'_>,
     listed: &mut BTreeSet<Key>,
     ascii: bool,
 ) -> Option<HelpItem> {
@@ -397,7 +397,7 @@ mod tests {
         let help = |(context, view)| {
             let groups = help_groups(
                 keymap,
-                Place {
+                HelpPlace {
                     context,
                     view,
                     works: &|_| true,
@@ -493,7 +493,7 @@ mod tests {
         let here = |view: &'static str| {
             let groups = help_groups(
                 &keymap,
-                Place {
+                HelpPlace {
                     context: Context::Stream,
                     view: Some(view),
                     works: &|_| true,
@@ -599,7 +599,7 @@ mod tests {
         };
         let groups = help_groups(
             &keymap,
-            Place {
+            HelpPlace {
                 context: Context::Stream,
                 view: None,
                 works: &|_| true,

@@ -1,7 +1,7 @@
 //! Lists of other resources, and authentications.
 
+use super::out::Out;
 use super::services::Services;
-use super::subs::Out;
 use crate::boxed;
 use crate::session::msg::SubscriptionEvent;
 use runtail_api::{ApiError, AuthWaited, Listing};

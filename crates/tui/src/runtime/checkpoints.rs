@@ -1,7 +1,7 @@
 //! Loads what the History view shows. A task of its own parses the pages, which repeat all values of the thread.
 
+use super::out::Out;
 use super::services::Services;
-use super::subs::Out;
 use crate::boxed;
 use crate::session::checkpoints::{
     CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest,

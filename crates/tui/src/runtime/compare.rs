@@ -1,7 +1,7 @@
 //! Loads the sides of a comparison. A side that is running is loaded again until it ends.
 
+use super::out::Out;
 use super::services::Services;
-use super::subs::Out;
 use crate::boxed;
 use crate::session::compare::{ConfigurationRef, SideContents, SideLoaded, SideRef};
 use crate::session::msg::SubscriptionEvent;

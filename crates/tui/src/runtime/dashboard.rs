@@ -1,10 +1,10 @@
 //! The dashboard without a terminal: its state and background tasks. The loop passes it keys and draws it on the terminal;
 //! `tests/monkey/main.rs` does the same with random keys and a buffer.
 
-use super::Options;
+use super::options::Options;
+use super::poll_schedule::sleep_until;
 use super::saved_tabs;
 use super::services::Services;
-use super::sleep_until;
 use super::subs::Runner;
 use crate::app::draw::FrozenFrame;
 use crate::app::{App, subscriptions, update};

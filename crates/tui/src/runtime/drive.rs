@@ -3,9 +3,11 @@
 use super::background::{Filtered, Replies};
 use super::dashboard::Dashboard;
 use super::frames::Frames;
+use super::options::Ended;
+use super::poll_schedule::sleep_until;
 use super::signals::{Signal, Signals, is_hangup};
 use super::terminal::Screen;
-use super::{Ended, external_editor, input};
+use super::{external_editor, input};
 use crate::app::App;
 use crate::input::key::{Code, Key};
 use crate::session::msg::{Effect, Msg};
@@ -354,16 +356,6 @@ fn show(dashboard: &mut Dashboard, screen: &mut Screen) -> io::Result<Vec<Effect
     };
     screen.draw(|frame| dashboard.draw(frame))?;
     Ok(effects)
-}
-
-/// Sleeps until a time; without one, sleeps forever. A time in the past sets no timer, because timers are rounded up to a
-/// millisecond, and setting one wakes another thread.
-pub(super) async fn sleep_until(at: Option<Instant>) {
-    match at {
-        Some(at) if at <= Instant::now() => {}
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
-    }
 }
 
 /// Returns whether to capture the mouse.

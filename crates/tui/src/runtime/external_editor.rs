@@ -1,7 +1,7 @@
 //! Edits a text or the configuration file in the user's own editor.
 
 #[cfg(unix)]
-use super::job::Job;
+use super::job::EditorJob;
 use super::signals::Signals;
 use crate::boxed;
 use runtail_core::text::clean;
@@ -123,7 +123,7 @@ fn cmd_line(editor: &str, arguments: Vec<OsString>) -> OsString {
 
 #[cfg(unix)]
 async fn run(command: Command, signals: &mut Signals) -> Result<io::Result<ExitStatus>, i32> {
-    match Job::start(command) {
+    match EditorJob::start(command) {
         Ok(mut job) => job.run(signals).await,
         Err(error) => Ok(Err(error)),
     }

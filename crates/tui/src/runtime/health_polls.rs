@@ -1,8 +1,8 @@
 //! The poll of an agent server's health and queue, while its lists are on the screen.
 
+use super::out::Out;
 use super::poll_schedule::{ParamsReceiver, PollSchedule, pause};
 use super::services::Services;
-use super::subs::Out;
 use crate::boxed;
 use crate::session::msg::{Pace, ServerRef, SubscriptionEvent};
 use std::time::Duration;

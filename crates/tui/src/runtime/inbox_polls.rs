@@ -1,8 +1,8 @@
 //! Polls of inboxes: one search per status of each agent server, few servers at a time.
 
+use super::out::Out;
 use super::poll_schedule::{ParamsReceiver, PollSchedule, pause};
 use super::services::Services;
-use super::subs::Out;
 use crate::boxed;
 use crate::session::msg::{Pace, ServerRef, SubscriptionEvent};
 use futures::stream::{FuturesUnordered, StreamExt};
@@ -104,7 +104,7 @@ pub async fn inbox(services: &Services, profile: &str, mut params: ParamsReceive
                 }
             }
             changed = params.changed() => if changed.is_err() { return },
-            () = super::sleep_until(next), if next.is_some() => {}
+            () = super::poll_schedule::sleep_until(next), if next.is_some() => {}
         }
     }
 }

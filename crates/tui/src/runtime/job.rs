@@ -19,14 +19,14 @@ enum Change {
 }
 
 /// A running program, in a process group of its own.
-pub(super) struct Job {
+pub(super) struct EditorJob {
     group: libc::pid_t,
     changes: UnboundedReceiver<Change>,
 }
 
-impl Job {
+impl EditorJob {
     /// Starts a program, and gives it the terminal.
-    pub fn start(mut command: Command) -> io::Result<Job> {
+    pub fn start(mut command: Command) -> io::Result<EditorJob> {
         command.process_group(0);
         // SAFETY: the closure only calls functions that are safe between fork and exec.
         let child = unsafe {
@@ -61,7 +61,7 @@ impl Job {
                     }
                 }
             })?;
-        Ok(Job { group, changes })
+        Ok(EditorJob { group, changes })
     }
 
     /// Waits until the program ends. Stops with it, and continues it afterwards.

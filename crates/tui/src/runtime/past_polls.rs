@@ -1,9 +1,9 @@
 //! Reads the past of the deployments on the screen: the revisions of the last day, and the subjects of commits.
 
+use super::out::Out;
 use super::poll_schedule::ParamsReceiver;
 use super::polls::{MAX_REMEMBERED, read_revisions};
 use super::services::Services;
-use super::subs::Out;
 use crate::boxed;
 use crate::features::deployments::last_day::MAX_REVISIONS;
 use crate::session::msg::{SubscriptionEvent, WantedSubject};
@@ -115,7 +115,7 @@ pub async fn past(services: &Services, profile: &str, mut params: ParamsReceiver
                 .min();
             tokio::select! {
                 changed = params.changed() => if changed.is_err() { return },
-                () = super::sleep_until(again), if again.is_some() => {}
+                () = super::poll_schedule::sleep_until(again), if again.is_some() => {}
             }
             continue;
         };

@@ -165,6 +165,16 @@ fn next_clock_check(now: Instant) -> Instant {
     first + WALL_CLOCK_CHECK * u32::try_from(passed + 1).unwrap_or(u32::MAX)
 }
 
+/// Sleeps until a time; without one, sleeps forever. A time in the past sets no timer, because timers are rounded up to a
+/// millisecond, and setting one wakes another thread.
+pub(super) async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) if at <= Instant::now() => {}
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

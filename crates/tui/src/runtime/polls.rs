@@ -1,11 +1,11 @@
 //! Polls of control planes and agent servers. Each is a task with few concurrent requests; intervals are jittered, longer
 //! while the window is unfocused, and respect rate limits.
 
+use super::out::Out;
 use super::poll_schedule::{
     MIN_PAUSE, ParamsReceiver, PollSchedule, moving_pause, pause, speed_up,
 };
 use super::services::Services;
-use super::subs::Out;
 use crate::boxed;
 use crate::session::msg::{
     NextPoll, Pace, RevisionRef, ServerRef, SubscriptionEvent, WantedRevision,
@@ -254,7 +254,7 @@ pub async fn newest(services: &Services, profile: &str, mut params: ParamsReceiv
                 }
             }
             changed = params.changed() => if changed.is_err() { return },
-            () = super::sleep_until(next), if next.is_some() => {}
+            () = super::poll_schedule::sleep_until(next), if next.is_some() => {}
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Plays a recording as a stream. It is read no faster than it is received.
 
-use super::subs::Out;
+use super::out::Out;
 use crate::session::msg::SubscriptionEvent;
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind, Place};

@@ -22,9 +22,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// parts. So a task keeps using the definition of a profile with which it started.
 #[derive(Clone)]
 pub struct Services {
-    profiles: HashMap<Arc<str>, Arc<Entry>>,
+    profiles: HashMap<Arc<str>, Arc<ProfileServices>>,
     /// Tested definitions, with their clients. They are kept because reading a key may prompt the user.
-    tested: Arc<Mutex<HashMap<Arc<str>, Arc<Entry>>>>,
+    tested: Arc<Mutex<HashMap<Arc<str>, Arc<ProfileServices>>>>,
     /// The requests of the session that change something.
     pub journal: Journal,
     /// The connections to all servers.
@@ -57,7 +57,7 @@ struct Clients {
     control_plane: Option<ControlPlane>,
 }
 
-struct Entry {
+struct ProfileServices {
     profile: Profile,
     journal: Journal,
     connections: Connections,
@@ -90,7 +90,7 @@ impl Services {
     /// just tested keeps the clients of the test.
     pub fn with_profiles(&self, profiles: &[Profile]) -> Services {
         let entry = |profile: &Profile| {
-            let same = |entry: &Arc<Entry>| entry.profile == *profile;
+            let same = |entry: &Arc<ProfileServices>| entry.profile == *profile;
             let before = self.profiles.get(profile.name.as_str());
             if let Some(known) = before.cloned().filter(same) {
                 return known;
@@ -101,7 +101,7 @@ impl Services {
             {
                 return tested;
             }
-            let mut entry = Entry::new(profile, self);
+            let mut entry = ProfileServices::new(profile, self);
             // The listed deployments stay, and their logs may contain these secrets.
             if let Some(before) = before.filter(|before| before.profile.same_target(profile)) {
                 entry.secrets = before.secrets.clone();
@@ -148,7 +148,7 @@ impl Services {
             .get(profile.name.as_str())
             .filter(|entry| entry.profile == *profile);
         let entry = known.cloned().unwrap_or_else(|| {
-            let entry = Arc::new(Entry::new(profile, self));
+            let entry = Arc::new(ProfileServices::new(profile, self));
             lock(&self.tested).insert(profile.name.as_str().into(), entry.clone());
             entry
         });
@@ -164,7 +164,7 @@ impl Services {
         refused(profile, detail)
     }
 
-    fn entry(&self, profile: &str) -> Result<&Entry, ApiError> {
+    fn entry(&self, profile: &str) -> Result<&ProfileServices, ApiError> {
         self.profiles
             .get(profile)
             .map(|entry| &**entry)
@@ -281,10 +281,10 @@ impl Services {
     }
 }
 
-impl Entry {
-    fn new(profile: &Profile, services: &Services) -> Entry {
+impl ProfileServices {
+    fn new(profile: &Profile, services: &Services) -> ProfileServices {
         let (journal, connections) = (services.journal.clone(), services.connections.clone());
-        Entry {
+        ProfileServices {
             profile: profile.clone(),
             journal,
             connections,

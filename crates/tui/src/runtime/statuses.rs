@@ -2,9 +2,9 @@
 //! input, and `interrupted` for four different states. So the status of each visible row is read separately, and again when
 //! its record changes.
 
+use super::out::Out;
 use super::poll_schedule::ParamsReceiver;
 use super::services::Services;
-use super::subs::Out;
 use crate::boxed;
 use crate::session::msg::{ServerRef, SubscriptionEvent, WantedStatus};
 use futures::stream::{FuturesUnordered, StreamExt};
@@ -76,7 +76,7 @@ pub async fn thread_statuses(
                 }
             }
             changed = params.changed() => if changed.is_err() { return },
-            () = super::sleep_until(next), if next.is_some() => {}
+            () = super::poll_schedule::sleep_until(next), if next.is_some() => {}
         }
     }
 }

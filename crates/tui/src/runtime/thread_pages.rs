@@ -2,10 +2,10 @@
 //! Threads move between pages when others change, so pages overlap, and a page that doesn't continue the last one is read
 //! again further up.
 
+use super::out::Out;
 use super::poll_schedule::{ParamsReceiver, PollSchedule};
 use super::polls::list_pause;
 use super::services::Services;
-use super::subs::Out;
 use crate::boxed;
 use crate::session::msg::{ServerRef, SubscriptionEvent, ThreadsRead, ThreadsWanted};
 use runtail_api::{AgentServer, ApiError, FoundThread, ThreadPage};

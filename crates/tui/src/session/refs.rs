@@ -13,15 +13,8 @@ pub struct ServerRef {
     pub profile: Arc<str>,
     /// Name of the deployment, or of the server in the profile.
     pub name: Arc<str>,
-    /// Base URL. Empty while that of a restored tab is not known yet.
+    /// Base URL.
     pub url: Arc<str>,
-}
-
-impl ServerRef {
-    /// Returns whether the server's address is known.
-    pub fn has_address(&self) -> bool {
-        !self.url.is_empty()
-    }
 }
 
 /// A thread of an agent server.

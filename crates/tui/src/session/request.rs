@@ -57,10 +57,8 @@ pub enum Request {
     BeginTyping,
     /// Handle an action as if its key had been pressed in that context.
     Do(Context, Action),
-    /// Run an action by its id, as if its key had been pressed here. If it works elsewhere, go there.
+    /// Run an action by its id, as if its key had been pressed here. If it works elsewhere, say where.
     Run(&'static str),
-    /// Go to the nearest screen with a context, where a command of the palette works.
-    GoWhere(Context, &'static str),
     /// Mark a run for a comparison, or remove its mark.
     MarkSide(SideRef),
     /// Compare the marked runs and threads, or the marked one with this one.

@@ -171,9 +171,7 @@ pub fn value(doc: &JsonIndex, node: u32) -> Line {
                 "item"
             };
             let count = doc.children_count(node);
-            let s = if count == 1 { "" } else { "s" };
-            let name = gist(doc, node);
-            let words = format!("{} {noun}{s}{name}", text::count(count.into()));
+            let words = text::counted(count, noun) + &gist(doc, node);
             Line::plain(&words).with_dim(&format!("  {}", text::bytes(size)))
         }
     }

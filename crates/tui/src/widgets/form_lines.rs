@@ -270,8 +270,7 @@ impl FieldLook<'_> {
                     .map_or(0, serde_json::Map::len)
                 {
                     0 => "{ }".to_string(),
-                    1 => "{ 1 key }".into(),
-                    n => format!("{{ {n} keys }}"),
+                    n => format!("{{ {} }}", text::counted(n, "key")),
                 };
                 line.push_dim(if draft.is_open { "▾ " } else { "▸ " });
                 line.push(tone, &keys);

@@ -63,7 +63,7 @@ impl Histogram {
     /// Returns the numbers as text: `p50 0.6s, p95 3.4s, max 6.1s, 132 calls`.
     pub fn text(&self, gap: &str) -> String {
         let number = |name: &str, duration: Option<Duration>| {
-            duration.map(|d| format!("{name} {}", short(d)))
+            duration.map(|d| format!("{name} {}", text::span(d)))
         };
         let parts = [
             number("p50", self.percentile(0.5)),
@@ -94,12 +94,12 @@ impl Histogram {
             ))
         };
         let end = |duration: Option<&Duration>, column: usize| {
-            duration.map(|duration| (column, short(*duration), Tone::Dim))
+            duration.map(|duration| (column, text::span(*duration), Tone::Dim))
         };
         let last = self
             .sorted
             .last()
-            .map_or(0, |last| columns.saturating_sub(short(*last).len()));
+            .map_or(0, |last| columns.saturating_sub(text::span(*last).len()));
         // Marks are more important than the ends of the axis.
         let labels = [
             mark(0.5, "p50"),
@@ -124,15 +124,6 @@ impl Histogram {
             axis.push(tone, &label);
         }
         [Line::plain(bars.trim_end()), axis]
-    }
-}
-
-/// Formats a duration with a tenth of a second, or in milliseconds.
-fn short(duration: Duration) -> String {
-    match duration.as_millis() {
-        ms @ 0..100 => format!("{ms}ms"),
-        100..10_000 => format!("{:.1}s", duration.as_secs_f64()),
-        _ => text::duration(duration),
     }
 }
 

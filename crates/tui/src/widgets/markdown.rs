@@ -6,7 +6,7 @@ mod spans;
 mod table;
 
 use super::line::{Line, Tone};
-use block::Block;
+use block::MarkdownBlock;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use runtail_core::text;
 use spans::{Span, wrap};
@@ -16,7 +16,7 @@ use spans::{Span, wrap};
 const MAX_BLOCK: usize = 64 * 1024;
 
 /// A line, and the byte of the source where its text begins.
-pub type Row = (Line, usize);
+pub type RenderedRow = (Line, usize);
 
 /// The width of the layout, and whether code is wrapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Measure {
 }
 
 /// Lays out a whole text.
-pub fn render(source: &str, measure: Measure) -> Vec<Row> {
+pub fn render(source: &str, measure: Measure) -> Vec<RenderedRow> {
     let mut flow = Flow::markdown(measure);
     flow.lay(source);
     flow.rows
@@ -101,7 +101,7 @@ pub struct Flow {
     plain: bool,
     /// The tone of text that is only wrapped.
     tone: Tone,
-    rows: Vec<Row>,
+    rows: Vec<RenderedRow>,
     /// The rows and bytes that can no longer change.
     finished: (usize, usize),
     /// Bytes parsed so far, including repetitions.
@@ -132,7 +132,7 @@ impl Flow {
     }
 
     /// Returns the current rows.
-    pub fn rows(&self) -> &[Row] {
+    pub fn rows(&self) -> &[RenderedRow] {
         &self.rows
     }
 
@@ -164,7 +164,7 @@ impl Flow {
         self.read += tail.len() as u64;
         let options =
             Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-        let mut block: Option<Block<'_>> = None;
+        let mut block: Option<MarkdownBlock<'_>> = None;
         let mut end = 0;
         for (event, range) in Parser::new_ext(tail, options).into_offset_iter() {
             let open = match &mut block {
@@ -182,7 +182,7 @@ impl Flow {
                     {
                         self.finished = (self.rows.len(), from + start);
                     }
-                    block.insert(Block::new(tail, start, from, self.measure))
+                    block.insert(MarkdownBlock::new(tail, start, from, self.measure))
                 }
             };
             if !open.handle(event, &range) {
@@ -195,7 +195,7 @@ impl Flow {
                 return;
             }
             // A row may begin inside inserted text, such as the URL of a link, so its position is clamped.
-            let rows = done.map(Block::finish).unwrap_or_default();
+            let rows = done.map(MarkdownBlock::finish).unwrap_or_default();
             self.rows.extend(
                 rows.into_iter()
                     .map(|(line, at)| (line, at.min(from + end))),

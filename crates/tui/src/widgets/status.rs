@@ -37,11 +37,6 @@ pub fn since(now: Timestamp, then: Timestamp) -> String {
     }
 }
 
-/// Returns how long ago something was, in whole units.
-fn ago(now: Timestamp, then: Timestamp) -> String {
-    text::age(Duration::try_from(now.duration_since(then)).unwrap_or_default())
-}
-
 /// Returns a status as text with its glyph first: `◆ waiting for you 6m · tools`.
 pub fn badge(status: &ThreadStatus, now: Timestamp) -> Line {
     let role = status.role();
@@ -89,7 +84,7 @@ pub fn badge(status: &ThreadStatus, now: Timestamp) -> Line {
             since: at,
             questions,
         } => {
-            text = with_age("waiting for you", *at, &|at| ago(now, at));
+            text = with_age("waiting for you", *at, &|at| text::age_since(at, now));
             match questions.as_slice() {
                 [question] => more.extend(question.node.clone()),
                 several => more.push(format!("{} questions", several.len())),
@@ -106,23 +101,31 @@ pub fn badge(status: &ThreadStatus, now: Timestamp) -> Line {
             } else {
                 format!("paused before {place}")
             };
-            text = with_age(&stop, *at, &|at| ago(now, at));
+            text = with_age(&stop, *at, &|at| text::age_since(at, now));
         }
         ThreadStatus::Stopped { since: at, next } => {
-            text = with_age("interrupted, cause unknown", *at, &|at| ago(now, at));
+            text = with_age("interrupted, cause unknown", *at, &|at| {
+                text::age_since(at, now)
+            });
             more.extend(name_list(next).map(|names| format!("next {names}")));
         }
         ThreadStatus::Cancelled { at, .. } => {
-            text = with_age("cancelled", *at, &|at| format!("{} ago", ago(now, at)))
+            text = with_age("cancelled", *at, &|at| {
+                format!("{} ago", text::age_since(at, now))
+            })
         }
         ThreadStatus::Edited { at, next } => {
-            text = with_age("state edited", *at, &|at| format!("{} ago", ago(now, at)));
+            text = with_age("state edited", *at, &|at| {
+                format!("{} ago", text::age_since(at, now))
+            });
             if !next.is_empty() {
                 text.push_str(", not continued");
             }
         }
         ThreadStatus::Failed { at, nodes, .. } => {
-            text = with_age(status.word(), *at, &|at| format!("{} ago", ago(now, at)));
+            text = with_age(status.word(), *at, &|at| {
+                format!("{} ago", text::age_since(at, now))
+            });
             more.extend(name_list(nodes));
         }
         ThreadStatus::Idle { ended, began } => {
@@ -133,13 +136,16 @@ pub fn badge(status: &ThreadStatus, now: Timestamp) -> Line {
                 let took = took
                     .map(|took| format!(", took {}", run_duration(took)))
                     .unwrap_or_default();
-                more.push(format!("last run finished {} ago{took}", ago(now, *ended)));
+                more.push(format!(
+                    "last run finished {} ago{took}",
+                    text::age_since(*ended, now)
+                ));
             }
         }
         ThreadStatus::BusyWithoutRun { since: at } => {
             text = format!(
                 "{}, no active run",
-                with_age("busy", *at, &|at| ago(now, at))
+                with_age("busy", *at, &|at| text::age_since(at, now))
             );
         }
     }

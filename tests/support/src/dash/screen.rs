@@ -6,7 +6,7 @@ use runtail_core::config::{Mouse, Timestamps};
 use runtail_tui::app::hints::hints;
 use runtail_tui::app::{Pane, subscriptions};
 use runtail_tui::input::action::Context;
-use runtail_tui::input::help::{HelpItem, Place, help_groups};
+use runtail_tui::input::help::{HelpItem, HelpPlace, help_groups};
 use runtail_tui::input::key::Key;
 use runtail_tui::session::Lookup;
 use runtail_tui::session::msg::{Subscription, SubscriptionId};
@@ -115,7 +115,7 @@ impl Dash {
     /// Returns the screen that the keys belong to, and the lines of its help.
     pub fn help(&self) -> (Context, Vec<HelpItem>) {
         let context = self.app.page_context();
-        let place = Place {
+        let place = HelpPlace {
             context,
             view: self.app.shown_view(),
             works: &|row| self.app.works(row),

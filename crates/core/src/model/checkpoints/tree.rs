@@ -326,7 +326,7 @@ impl CheckpointTree {
                     .collect();
                 match (texts.is_empty(), entry.new_messages) {
                     (true, Some(count @ 1..)) => {
-                        format!("+{count} message{}", if count == 1 { "" } else { "s" })
+                        format!("+{}", crate::text::counted(count, "message"))
                     }
                     _ => counted(texts.iter().map(String::as_str)).join(", "),
                 }

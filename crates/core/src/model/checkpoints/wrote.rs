@@ -28,11 +28,7 @@ pub(super) fn summary(result: &str) -> String {
         .get("messages")
         .map(|messages| messages.as_array().map_or(1, Vec::len));
     if let Some(count) = messages.filter(|count| *count > 0) {
-        let _ = write!(
-            line,
-            "+{count} message{}",
-            if count == 1 { "" } else { "s" }
-        );
+        let _ = write!(line, "+{}", text::counted(count, "message"));
     }
     let others: Vec<_> = fields
         .iter()
@@ -55,11 +51,10 @@ fn short(value: &Value) -> String {
         Value::String(text) if text.len() > 4 * MAX_VALUE => String::new(),
         value => value.to_string(),
     };
-    let s = |count: usize| if count == 1 { "" } else { "s" };
     match value {
         _ if !whole.is_empty() && whole.chars().count() <= MAX_VALUE => whole,
-        Value::Array(items) => format!("{} item{}", items.len(), s(items.len())),
-        Value::Object(fields) => format!("{} field{}", fields.len(), s(fields.len())),
+        Value::Array(items) => text::counted(items.len(), "item"),
+        Value::Object(fields) => text::counted(fields.len(), "field"),
         Value::String(text) => format!(
             "\"{}…\"",
             cut(text).chars().take(MAX_VALUE).collect::<String>()

@@ -320,13 +320,8 @@ impl LogEnd {
             Some(why) => Err(format!("the {word} log could not be read: {why}")),
             None if self.tail.is_empty() => Err(format!("the {word} log is empty")),
             None => Ok(format!(
-                "end of the {word} log ({} {})",
-                self.tail.len(),
-                if self.tail.len() == 1 {
-                    "line"
-                } else {
-                    "lines"
-                }
+                "end of the {word} log ({})",
+                text::counted(self.tail.len(), "line")
             )),
         }
     }

@@ -46,11 +46,4 @@ impl Agent {
             open.threads.set_order(self.order);
         }
     }
-
-    /// Opens the lists of a server whose address is not known yet, unless others are open.
-    pub fn await_server(&mut self, server: ServerRef) {
-        let order = self.order;
-        self.server
-            .get_or_insert_with(|| Server::new(server, order));
-    }
 }

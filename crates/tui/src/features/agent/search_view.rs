@@ -42,7 +42,7 @@ pub(super) fn search_line(server: &Server) -> Option<Line> {
         0 => {}
         n => line.push_moving(&format!(
             " · {} can't be checked: the list has no values",
-            threads(n)
+            text::counted(n, "thread")
         )),
     }
     for (label, terms) in [("by the server", server), ("here", here)] {
@@ -61,7 +61,7 @@ fn checked(list: &ThreadList) -> String {
         list.is_complete,
         list.count.filter(|count| *count > list.len() as u64),
     ) {
-        (true, _) => threads(list.len()),
+        (true, _) => text::counted(list.len(), "thread"),
         (false, Some(all)) => {
             format!("{loaded} of {} threads", text::count(all))
         }
@@ -71,14 +71,6 @@ fn checked(list: &ThreadList) -> String {
 
 fn count(n: usize) -> String {
     text::count(n as u64)
-}
-
-fn threads(n: usize) -> String {
-    if n == 1 {
-        "1 thread".into()
-    } else {
-        format!("{} threads", count(n))
-    }
 }
 
 /// Returns the number of threads for the tab: `10,000`, or `500+` if the server doesn't say how many there are.

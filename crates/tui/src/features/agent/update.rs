@@ -657,8 +657,7 @@ impl Component for Agent {
     }
 
     fn subscriptions(&self, cx: &Cx<'_>, out: &mut Vec<Subscription>) {
-        let has_address = |server: &&Server| cx.is_shown && server.server.has_address();
-        let Some(server) = self.server.as_ref().filter(has_address) else {
+        let Some(server) = self.server.as_ref().filter(|_| cx.is_shown) else {
             return;
         };
         let of = server.server.clone();

@@ -51,7 +51,7 @@ impl Confirm {
     /// Returns a sentence about the result of an action on several threads, and whether something went wrong.
     pub fn summary(&self) -> Option<(bool, String)> {
         let word = self.several.as_ref()?.action.word();
-        let done = count_of(self.outcomes(BulkOutcome::is_done));
+        let done = text::counted(self.outcomes(BulkOutcome::is_done), "thread");
         let mut sentence = format!("{}: {done} done", text::capitalized(word));
         let mut is_error = false;
         for (outcome, what) in [
@@ -115,7 +115,7 @@ impl Confirm {
         }
         let subject = Subject::Retry {
             server,
-            name: count_of(threads.len()).into(),
+            name: text::counted(threads.len(), "thread").into(),
             threads: threads.into(),
         };
         let mut out = Requests::from(Request::Close);
@@ -125,7 +125,7 @@ impl Confirm {
 
     /// Returns the subject of the title.
     pub(super) fn threads_subject(&self, cx: &Cx<'_>, all: &Several) -> String {
-        let threads = count_of(self.targets.len());
+        let threads = text::counted(self.targets.len(), "thread");
         format!("{threads} · {}", card::place(cx, &all.server))
     }
 
@@ -180,7 +180,10 @@ impl Confirm {
             }
         }
         let said = |(text, count): (&&str, &usize)| {
-            warning(&format!("{}: {text}", count_of(*count)), width)
+            warning(
+                &format!("{}: {text}", text::counted(*count, "thread")),
+                width,
+            )
         };
         let mut lines: Vec<Line> = warnings.iter().take(MAX_WARNINGS).flat_map(said).collect();
         if warnings.len() > MAX_WARNINGS {
@@ -239,19 +242,16 @@ impl Confirm {
             0 => String::new(),
             left_out => format!(", {left_out} left out"),
         };
-        Line::strong(&format!("{} to {}{rest}", count_of(ready), action.word()))
+        Line::strong(&format!(
+            "{} to {}{rest}",
+            text::counted(ready, "thread"),
+            action.word()
+        ))
     }
 }
 
 fn warning(said: &str, width: usize) -> Vec<Line> {
     marked((Tone::Moving, "! "), Tone::Plain, said, width)
-}
-
-fn count_of(n: usize) -> String {
-    match n {
-        1 => "1 thread".into(),
-        n => format!("{} threads", text::count(n as u64)),
-    }
 }
 
 fn line_of(target: &ChangeTarget) -> Line {

@@ -152,8 +152,5 @@ impl TargetCheck {
 }
 
 fn ago(at: Timestamp, now: Timestamp) -> String {
-    format!(
-        "{} ago",
-        text::age(Duration::try_from(now - at).unwrap_or_default())
-    )
+    format!("{} ago", text::age_since(at, now))
 }

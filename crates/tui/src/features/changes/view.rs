@@ -174,10 +174,7 @@ pub(super) fn draw_preview(
     let shown_to = place.top.key as usize + room.h as usize;
     if lines.len() > shown_to {
         let more = lines.len() - shown_to;
-        let more = format!(
-            "… {more} more line{} below",
-            if more == 1 { "" } else { "s" }
-        );
+        let more = format!("… {} below", text::counted(more, "more line"));
         canvas.line(area.x, room.y + room.h, area.w, &Line::accent(&more));
     }
     area.y + (lines.len() as u16).min(room.h) + 1

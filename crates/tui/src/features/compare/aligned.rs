@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// A loaded side.
 #[derive(Debug, Clone)]
-pub(super) enum Loaded {
+pub(super) enum LoadedSide {
     Steps(Box<Side>),
     Keys(Arc<Configuration>),
 }
@@ -21,20 +21,21 @@ pub(super) enum Aligned {
 }
 
 /// What identifies a row while its side grows or changes.
-pub(super) enum RowId {
+pub(super) enum AlignedId {
     Step(Option<usize>, Option<usize>),
     Key(String),
 }
 
 impl Aligned {
     /// Aligns two sides; `None` if they are of different kinds.
-    pub fn of(a: &Loaded, b: &Loaded) -> Option<Aligned> {
+    pub fn of(a: &LoadedSide, b: &LoadedSide) -> Option<Aligned> {
         match (a, b) {
-            (Loaded::Steps(a), Loaded::Steps(b)) => Some(Aligned::Steps(Arc::new(Comparison::of(
-                (**a).clone(),
-                (**b).clone(),
-            )))),
-            (Loaded::Keys(a), Loaded::Keys(b)) => Some(Aligned::Keys(Arc::new(Keys::of(a, b)))),
+            (LoadedSide::Steps(a), LoadedSide::Steps(b)) => Some(Aligned::Steps(Arc::new(
+                Comparison::of((**a).clone(), (**b).clone()),
+            ))),
+            (LoadedSide::Keys(a), LoadedSide::Keys(b)) => {
+                Some(Aligned::Keys(Arc::new(Keys::of(a, b))))
+            }
             _ => None,
         }
     }
@@ -132,23 +133,24 @@ impl Aligned {
         }
     }
 
-    pub fn row_id(&self, at: usize) -> Option<RowId> {
+    pub fn row_id(&self, at: usize) -> Option<AlignedId> {
         match self {
-            Aligned::Steps(comparison) => {
-                comparison.rows.get(at).map(|row| RowId::Step(row.a, row.b))
-            }
-            Aligned::Keys(keys) => keys.path(at).map(|path| RowId::Key(path.into())),
+            Aligned::Steps(comparison) => comparison
+                .rows
+                .get(at)
+                .map(|row| AlignedId::Step(row.a, row.b)),
+            Aligned::Keys(keys) => keys.path(at).map(|path| AlignedId::Key(path.into())),
         }
     }
 
     /// Returns the row with this identity.
-    pub fn find(&self, id: &RowId) -> Option<usize> {
+    pub fn find(&self, id: &AlignedId) -> Option<usize> {
         match (self, id) {
-            (Aligned::Steps(comparison), RowId::Step(a, b)) => comparison
+            (Aligned::Steps(comparison), AlignedId::Step(a, b)) => comparison
                 .rows
                 .iter()
                 .position(|row| (a.is_some() && row.a == *a) || (b.is_some() && row.b == *b)),
-            (Aligned::Keys(keys), RowId::Key(path)) => {
+            (Aligned::Keys(keys), AlignedId::Key(path)) => {
                 (0..keys.len()).find(|at| keys.path(*at) == Some(path.as_str()))
             }
             _ => None,

@@ -2,8 +2,8 @@
 
 mod component;
 
-use super::aligned::{Aligned, Loaded};
-use super::{narrow, view};
+use super::aligned::{Aligned, LoadedSide};
+use super::view;
 use crate::session::compare::{ConfigurationRef, SideContents, SideLoaded, SideRef};
 use crate::session::msg::{Described, Effect, FileStep, RevisionRef};
 use crate::session::request::StreamCommand;
@@ -17,14 +17,12 @@ use runtail_stream::comparison::{Comparison, FileContents, Side, SideSource, Ste
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Minimum size for two regions beside each other.
-const WIDE: (u16, u16) = (110, 24);
 /// Maximum number of differences of the final states that are shown.
 const MAX_CHANGES: usize = 200;
 
 /// A line of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(super) enum ListedRow {
     /// A row, by its index.
     Row(usize),
     /// Hidden equal rows: the first one, and their number.
@@ -36,7 +34,7 @@ pub(super) enum Shown {
 struct PageSide {
     /// Where it is loaded from; none for the second side of a saved comparison.
     from: Option<SideRef>,
-    loaded: Option<Loaded>,
+    loaded: Option<LoadedSide>,
     error: Option<String>,
 }
 
@@ -50,7 +48,7 @@ pub struct ComparePage {
     /// How the final states differ, once it was asked for.
     state: Option<Vec<Line>>,
     /// The lines of the list.
-    pub(super) shown: Vec<Shown>,
+    pub(super) shown: Vec<ListedRow>,
     pub(super) place: Place,
     pub(super) collapsed: bool,
     /// The side with the focus.
@@ -86,7 +84,7 @@ impl ComparePage {
     pub fn of_versions(versions: [Configuration; 2]) -> ComparePage {
         let mut page = ComparePage::new(0, Vec::new());
         for (side, version) in page.sides.iter_mut().zip(versions) {
-            side.set(Loaded::Keys(Arc::new(version)));
+            side.set(LoadedSide::Keys(Arc::new(version)));
         }
         page.compare();
         page
@@ -100,19 +98,21 @@ impl ComparePage {
         let is_alone = self.sides[1].from.is_none();
         match loaded {
             Err(why) => self.fail(which, why),
-            Ok(SideContents::Configuration(loaded)) => self.sides[which].set(Loaded::Keys(loaded)),
+            Ok(SideContents::Configuration(loaded)) => {
+                self.sides[which].set(LoadedSide::Keys(loaded))
+            }
             Ok(SideContents::Steps(opened)) => match &*opened {
                 FileContents::Pair(pair) => {
                     // A saved comparison replaces both sides.
                     for (side, saved) in self.sides.iter_mut().zip([&pair.0, &pair.1]) {
-                        side.set(Loaded::Steps(Box::new(saved.clone())));
+                        side.set(LoadedSide::Steps(Box::new(saved.clone())));
                     }
                 }
                 FileContents::Side(_) if is_alone => {
                     let why = "This is a recording: name what it should be compared with, too.";
                     self.fail(which, why.into());
                 }
-                FileContents::Side(side) => self.sides[which].set(Loaded::Steps(side.clone())),
+                FileContents::Side(side) => self.sides[which].set(LoadedSide::Steps(side.clone())),
             },
         }
         self.compare();
@@ -137,8 +137,8 @@ impl ComparePage {
         let aligned = match (&a.loaded, &b.loaded) {
             (Some(a), Some(b)) => Aligned::of(a, b),
             // The steps of the other side are worth something, too.
-            (Some(Loaded::Steps(side)), None) if b.error.is_some() => alone(side, 0),
-            (None, Some(Loaded::Steps(side))) if a.error.is_some() => alone(side, 1),
+            (Some(LoadedSide::Steps(side)), None) if b.error.is_some() => alone(side, 0),
+            (None, Some(LoadedSide::Steps(side))) if a.error.is_some() => alone(side, 1),
             _ => return,
         };
         let Some(aligned) = aligned else {
@@ -169,14 +169,14 @@ impl ComparePage {
 
     /// Makes the lines of the list.
     fn list(&mut self) {
-        let mut shown: Vec<Shown> = Vec::new();
+        let mut shown: Vec<ListedRow> = Vec::new();
         for at in 0..self.aligned.as_ref().map_or(0, Aligned::len) {
             let is_equal =
                 || self.aligned.as_ref().and_then(|rows| rows.verdict(at)) == Some(Verdict::Same);
             match (shown.last_mut(), self.collapsed && is_equal()) {
-                (Some(Shown::Equal(_, count)), true) => *count += 1,
-                (_, true) => shown.push(Shown::Equal(at, 1)),
-                (_, false) => shown.push(Shown::Row(at)),
+                (Some(ListedRow::Equal(_, count)), true) => *count += 1,
+                (_, true) => shown.push(ListedRow::Equal(at, 1)),
+                (_, false) => shown.push(ListedRow::Row(at)),
             }
         }
         self.shown = shown;
@@ -188,15 +188,15 @@ impl ComparePage {
             .shown
             .get(usize::try_from(self.place.cursor.key).ok()?)?
         {
-            Shown::Row(at) | Shown::Equal(at, _) => Some(*at),
+            ListedRow::Row(at) | ListedRow::Equal(at, _) => Some(*at),
         }
     }
 
     /// Moves the cursor to a row.
     fn go_to_row(&mut self, row: usize) {
-        let covers = |line: &Shown| match line {
-            Shown::Row(at) => *at == row,
-            Shown::Equal(from, count) => (*from..from + count).contains(&row),
+        let covers = |line: &ListedRow| match line {
+            ListedRow::Row(at) => *at == row,
+            ListedRow::Equal(from, count) => (*from..from + count).contains(&row),
         };
         if let Some(key) = self.shown.iter().position(covers) {
             self.place.cursor = LinePos {
@@ -210,7 +210,7 @@ impl ComparePage {
     fn next_difference(&mut self, forward: bool) -> Requests {
         let at = usize::try_from(self.place.cursor.key).unwrap_or_default();
         let is_difference = |line: &usize| {
-            let Some(Shown::Row(row)) = self.shown.get(*line) else {
+            let Some(ListedRow::Row(row)) = self.shown.get(*line) else {
                 return false;
             };
             self.aligned
@@ -341,8 +341,8 @@ impl ComparePage {
             };
         }
         let name = match (&side.loaded, &side.from) {
-            (Some(Loaded::Steps(loaded)), _) => loaded.name.clone(),
-            (Some(Loaded::Keys(loaded)), _) => text::clean(&loaded.name).into_owned(),
+            (Some(LoadedSide::Steps(loaded)), _) => loaded.name.clone(),
+            (Some(LoadedSide::Keys(loaded)), _) => text::clean(&loaded.name).into_owned(),
             (_, Some(from)) => from.title(),
             _ => String::new(),
         };
@@ -367,7 +367,7 @@ impl ComparePage {
 
     /// Returns whether configurations are compared, rather than runs.
     pub(super) fn is_of_keys(&self) -> bool {
-        let is_loaded = matches!(&self.sides[0].loaded, Some(Loaded::Keys(_)));
+        let is_loaded = matches!(&self.sides[0].loaded, Some(LoadedSide::Keys(_)));
         is_loaded || matches!(&self.sides[0].from, Some(SideRef::Configuration(_)))
     }
 
@@ -398,16 +398,16 @@ impl ComparePage {
     /// Returns a loaded side of runs.
     pub(super) fn side(&self, which: usize) -> Option<&Side> {
         match self.sides[which].loaded.as_ref()? {
-            Loaded::Steps(side) => Some(side),
-            Loaded::Keys(_) => None,
+            LoadedSide::Steps(side) => Some(side),
+            LoadedSide::Keys(_) => None,
         }
     }
 
     /// Returns a loaded side of configurations.
     pub(super) fn configuration(&self, which: usize) -> Option<&Configuration> {
         match self.sides[which].loaded.as_ref()? {
-            Loaded::Steps(_) => None,
-            Loaded::Keys(configuration) => Some(configuration),
+            LoadedSide::Steps(_) => None,
+            LoadedSide::Keys(configuration) => Some(configuration),
         }
     }
 
@@ -488,29 +488,16 @@ impl ComparePage {
         }
     }
 
-    pub(super) fn list_height(&self, cx: &Cx<'_>) -> u16 {
-        u16::try_from(self.height(cx)).unwrap_or(u16::MAX)
-    }
-
     fn height(&self, cx: &Cx<'_>) -> usize {
-        let (w, h) = cx.session.page_size();
-        match ComparePage::is_wide(cx) {
-            true => view::layout((w, h), self.needed()).rows.h.into(),
-            false => narrow::layout((w, h), self.needed(), self.is_of_keys())
-                .rows
-                .h
-                .into(),
-        }
+        view::layout(cx.session.page_size(), self.needed())
+            .rows
+            .h
+            .into()
     }
 
     /// Returns the number of rows that the list needs; `None` while it isn't known.
     pub(super) fn needed(&self) -> Option<usize> {
         self.aligned.as_ref().map(|_| self.shown.len())
-    }
-
-    fn is_wide(cx: &Cx<'_>) -> bool {
-        let (w, h) = cx.session.page_size();
-        w >= WIDE.0 && h >= WIDE.1
     }
 
     /// Opens the thread of the side with the focus at the selected step, or its recording.
@@ -527,7 +514,7 @@ impl ComparePage {
                     None => opened,
                 }
             }
-            (Some(SideRef::Configuration(of)), Some(Loaded::Keys(loaded))) => {
+            (Some(SideRef::Configuration(of)), Some(LoadedSide::Keys(loaded))) => {
                 let id = loaded.revision_id.as_deref().map(|revision| RevisionRef {
                     profile: of.profile.clone(),
                     deployment: of.deployment.clone(),
@@ -542,7 +529,7 @@ impl ComparePage {
                 };
                 Route::Record(id.map_or_else(deployment, Described::Revision)).into()
             }
-            (_, Some(Loaded::Steps(side)))
+            (_, Some(LoadedSide::Steps(side)))
                 if matches!(side.source, SideSource::Recording { .. }) =>
             {
                 let SideSource::Recording { file } = &side.source else {
@@ -550,7 +537,7 @@ impl ComparePage {
                 };
                 Route::Recording(PathBuf::from(file)).into()
             }
-            (None, Some(Loaded::Keys(loaded))) => {
+            (None, Some(LoadedSide::Keys(loaded))) => {
                 Requests::inspect(loaded.name.clone(), loaded.fields())
             }
             (_, Some(_)) => Requests::info("This side was saved; its server is not known here."),
@@ -560,7 +547,7 @@ impl ComparePage {
 }
 
 impl PageSide {
-    fn set(&mut self, loaded: Loaded) {
+    fn set(&mut self, loaded: LoadedSide) {
         (self.loaded, self.error) = (Some(loaded), None);
     }
 }

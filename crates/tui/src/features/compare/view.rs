@@ -1,37 +1,34 @@
-//! The wide form: two regions with the aligned rows, between them how they differ, and the details below.
+//! Draws two regions with the aligned rows, between them how they differ, and the details below.
 
 use super::aligned::Aligned;
-use super::page::{ComparePage, Shown};
+use super::page::{ComparePage, ListedRow};
+use super::rows::{columns, key_row, number_cell, sign_line, step_cells, step_row};
 use super::{detail, keys};
 use crate::session::Cx;
 use crate::session::compare::SideRef;
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
-use crate::widgets::line::{Line, Tone};
+use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::scroll::{Flat, window};
 use ratatui::style::Modifier;
 use runtail_core::text;
-use runtail_stream::comparison::{
-    Comparison, Row, Step, StepKind, StepState, Verdict, time_difference,
-};
 
-/// Columns of the region between the two sides.
-const MIDDLE: u16 = 27;
+/// Minimum columns of a page that shows everything: tokens, time differences, and what both sides have in common beside their places.
+const WIDE: u16 = 110;
+/// Columns of the region between the two sides on a wide page.
+pub(super) const MIDDLE: u16 = 27;
 /// Columns of the first difference in the title of the middle, if its whole name has no room.
 const ROOM_OF_FIRST: usize = 18;
 /// Minimum number of rows of the list, so that a growing side doesn't move the details with every step.
 const MIN_ROWS: u16 = 8;
-/// Columns of the middle where a difference is named, and where a time difference ends.
-const WHAT: usize = 7;
-const TIME_END: usize = 19;
 
 /// The areas of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct CompareLayout {
     /// The steps of A, without borders.
-    left: Area,
+    pub left: Area,
     /// How the rows differ.
-    middle: Area,
+    pub middle: Area,
     /// The steps of B.
     pub right: Area,
     /// The rows of all three.
@@ -41,8 +38,8 @@ pub(super) struct Layout {
 }
 
 /// Lays out the page: place, borders, headings, rows, details, totals. The list takes the rows that it needs, the details the rest.
-pub(super) fn layout((w, h): (u16, u16), needed: Option<usize>) -> Layout {
-    let least = (h / 4).clamp(5, 14);
+pub(super) fn layout((w, h): (u16, u16), needed: Option<usize>) -> CompareLayout {
+    let least = (h / 4).clamp(3, 14);
     // The place above, the totals and the footer below; three lines are borders and headings.
     let body = h.saturating_sub(4);
     let most = body.saturating_sub(least + 3);
@@ -57,8 +54,13 @@ pub(super) fn layout((w, h): (u16, u16), needed: Option<usize>) -> Layout {
         w,
         h: count + 3,
     };
-    let inner = w.saturating_sub(4 + MIDDLE);
-    let left_w = (inner + 3) / 2;
+    let middle_w = match w {
+        WIDE.. => MIDDLE,
+        76.. => 9,
+        _ => 5,
+    };
+    let inner = w.saturating_sub(4 + middle_w);
+    let left_w = (inner + if w < WIDE { 1 } else { 3 }) / 2;
     let rows = Area {
         x: 1,
         y: steps.y + 2,
@@ -72,16 +74,16 @@ pub(super) fn layout((w, h): (u16, u16), needed: Option<usize>) -> Layout {
     };
     let middle = Area {
         x: left.x + left.w + 1,
-        w: MIDDLE,
+        w: middle_w,
         ..rows
     };
     let right = Area {
-        x: middle.x + MIDDLE + 1,
+        x: middle.x + middle_w + 1,
         w: inner - left_w,
         ..rows
     };
     let below = body.saturating_sub(steps.h);
-    Layout {
+    CompareLayout {
         left,
         middle,
         right,
@@ -96,7 +98,7 @@ pub(super) fn layout((w, h): (u16, u16), needed: Option<usize>) -> Layout {
 }
 
 /// Draws the page.
-pub(super) fn wide(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+pub(super) fn draw(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let layout = layout(cx.session.page_size(), page.needed());
     canvas.clear(Area {
         x: 0,
@@ -119,7 +121,7 @@ pub(super) fn wide(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         let y = layout.rows.y + n as u16;
         let is_selected = line.key == page.place.cursor.key;
         match page.shown.get(line.key as usize) {
-            Some(Shown::Row(at)) => {
+            Some(ListedRow::Row(at)) => {
                 let drawn = match aligned {
                     Aligned::Steps(comparison) => step_row(comparison, *at, is_selected, &layout),
                     Aligned::Keys(keys) => key_row(keys, *at, is_selected, &layout, cx),
@@ -131,14 +133,14 @@ pub(super) fn wide(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
                     canvas.line(area.x, y, area.w, &line);
                 }
             }
-            Some(Shown::Equal(_, count)) => {
-                let area = layout.middle;
-                canvas.line(
-                    area.x,
-                    y,
-                    area.w,
-                    &Line::dim(&format!("   =   {count} equal")),
-                );
+            Some(ListedRow::Equal(_, count)) => {
+                let area = match layout.middle.w {
+                    ..MIDDLE => layout.left,
+                    _ => layout.middle,
+                };
+                let line =
+                    sign_line(Tone::Dim, "=", area.w).with(Tone::Dim, &format!("{count} equal"));
+                canvas.line(area.x, y, area.w, &line);
             }
             None => {}
         }
@@ -156,14 +158,16 @@ pub(super) fn wide(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
 }
 
 /// Draws the headings of the columns, and the text of a side without rows.
-fn heads(page: &ComparePage, layout: &Layout, canvas: &mut Canvas<'_>) {
+fn heads(page: &ComparePage, layout: &CompareLayout, canvas: &mut Canvas<'_>) {
     for (which, area) in [(0, layout.left), (1, layout.right)] {
         let head = match page.is_of_keys() {
             true => keys::head(page.aligned.as_ref().and_then(Aligned::keys), area.w.into()),
-            false => Line::dim(&row_text(
-                &[" STEP", "NODE", "TOOK", "TOKENS"],
+            false => step_cells(
+                &number_cell("STEP", area.w.into()),
+                Line::dim("NODE"),
+                [Line::dim("TOOK"), Line::dim("TOKENS")],
                 columns(area.w.into()),
-            )),
+            ),
         };
         canvas.line(area.x, area.y - 1, area.w, &head);
         if let Some(error) = page.missing(which) {
@@ -204,24 +208,20 @@ fn heads(page: &ComparePage, layout: &Layout, canvas: &mut Canvas<'_>) {
             );
         }
     }
-    let head = if page.is_of_keys() {
-        "      A → B"
-    } else {
-        "      A → B  Δ TIME"
+    let Area { x, y, w, .. } = layout.middle;
+    let head = match page.is_of_keys() {
+        _ if w < MIDDLE => "A → B",
+        true => "      A → B",
+        false => "      A → B  Δ TIME",
     };
-    canvas.line(
-        layout.middle.x,
-        layout.middle.y - 1,
-        MIDDLE,
-        &Line::dim(head),
-    );
+    canvas.line(x, y - 1, w, &Line::dim(head));
 }
 
 /// Draws the totals of sides that can't be aligned, and how their final states differ if that was asked for.
 fn only_totals(
     page: &ComparePage,
     why: &str,
-    layout: &Layout,
+    layout: &CompareLayout,
     cx: &Cx<'_>,
     canvas: &mut Canvas<'_>,
 ) {
@@ -247,7 +247,7 @@ fn only_totals(
         };
         details(
             page,
-            &Layout {
+            &CompareLayout {
                 detail: area,
                 ..*layout
             },
@@ -256,30 +256,36 @@ fn only_totals(
         );
         return;
     }
-    for (n, note) in comparison.notes.iter().enumerate() {
-        canvas.line(1, 8 + n as u16, w, &Line::dim(&text::clean(note)));
+    let notes = comparison.notes.iter();
+    for (n, note) in notes.flat_map(|note| wrap(note, w.into())).enumerate() {
+        canvas.line(1, 8 + n as u16, w, &Line::dim(&note));
     }
 }
 
 /// Draws the line with the place of both sides.
 fn place(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let w = cx.session.page_size().0;
-    let subject = format!("{}   ", page.subject());
+    let (subject, right) = match w {
+        WIDE.. => (format!("{}   ", page.subject()), page.common()),
+        // The ends of the places say which they are, and the border has what they have in common.
+        _ => Default::default(),
+    };
     let mut line = Line::strong(&subject);
-    let right = page.common();
     let room = usize::from(w).saturating_sub(2 + subject.len() + text::width(&right) + 3 + 7) / 2;
-    for (which, name) in ["A ", "B "].into_iter().enumerate() {
-        line.push_accent(if which == 0 { name } else { "   B " });
-        line.push_plain(&text::fit(
-            &text::clean(&page.title(cx.session, which)),
-            room,
-        ));
+    for (which, name) in ["A ", "   B "].into_iter().enumerate() {
+        line.push_accent(name);
+        let place = page.title(cx.session, which);
+        let place = text::clean(&place);
+        line.push_plain(&match w {
+            WIDE.. => text::fit(&place, room).into_owned(),
+            _ => keys::fit_end(&place, room),
+        });
     }
     canvas.line(1, 1, w.saturating_sub(2), &line.right(Tone::Dim, &right));
 }
 
 /// Draws the borders with the titles.
-fn frame(page: &ComparePage, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+fn frame(page: &ComparePage, layout: &CompareLayout, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let (top, bottom) = (layout.rows.y - 2, layout.rows.y + layout.rows.h);
     let style = canvas.theme.style(Tone::Dim);
     let line = |area: Area| "─".repeat(area.w.into());
@@ -348,8 +354,9 @@ fn frame(page: &ComparePage, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas<'
             &side_title(page, cx, which),
         );
     }
-    let Some(aligned) = &page.aligned else { return };
-    let words = match (aligned.first_name(), page.no_difference()) {
+    let first = page.aligned.as_ref().and_then(Aligned::first_name);
+    let words = match (first, page.no_difference()) {
+        _ if layout.middle.w < MIDDLE => return,
         (Some(first), _) => {
             let whole = format!("FIRST DIFFERENCE: {first}");
             if text::width(&whole) + 2 <= MIDDLE.into() {
@@ -365,7 +372,7 @@ fn frame(page: &ComparePage, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas<'
 }
 
 /// Draws a title in a border, without the border's style.
-pub(super) fn title(canvas: &mut Canvas<'_>, x: u16, y: u16, width: u16, tone: Tone, words: &str) {
+fn title(canvas: &mut Canvas<'_>, x: u16, y: u16, width: u16, tone: Tone, words: &str) {
     let words = text::fit(&format!(" {words} "), width.into()).into_owned();
     canvas.clear(Area {
         x,
@@ -377,7 +384,7 @@ pub(super) fn title(canvas: &mut Canvas<'_>, x: u16, y: u16, width: u16, tone: T
 }
 
 /// Returns the title of a side: `A · eu · main@9fceb02`, with the state of a run instead of a commit that isn't known.
-pub(super) fn side_title(page: &ComparePage, cx: &Cx<'_>, which: usize) -> String {
+fn side_title(page: &ComparePage, cx: &Cx<'_>, which: usize) -> String {
     let mut title = if which == 0 {
         "A".to_string()
     } else {
@@ -431,239 +438,14 @@ fn commit(page: &ComparePage, cx: &Cx<'_>, which: usize) -> Option<String> {
     made_from
 }
 
-/// Returns where the columns of a side end: the name, the time, the tokens.
-fn columns(width: usize) -> [usize; 3] {
-    let pad = match width {
-        56.. => 9,
-        50.. => 6,
-        _ => 1,
-    };
-    let tokens = width.saturating_sub(pad);
-    let took = tokens.saturating_sub(if width >= 56 { 8 } else { 9 });
-    [took.saturating_sub(8), took, tokens]
-}
-
-/// Puts the cells of a side into their columns.
-fn row_text(
-    [step, name, took, tokens]: &[&str; 4],
-    [name_end, took_end, tokens_end]: [usize; 3],
-) -> String {
-    let mut out = format!("{step:>5}  ");
-    let pad = |out: &mut String, to: usize| {
-        let missing = to.saturating_sub(text::width(out));
-        out.push_str(&" ".repeat(missing));
-    };
-    out.push_str(&text::fit(name, name_end.saturating_sub(7)));
-    pad(&mut out, took_end.saturating_sub(text::width(took)));
-    out.push_str(took);
-    pad(&mut out, tokens_end.saturating_sub(text::width(tokens)));
-    out.push_str(tokens);
-    out
-}
-
-/// Returns the cells of A, between both sides, and of B.
-fn step_row(comparison: &Comparison, at: usize, is_selected: bool, layout: &Layout) -> [Line; 3] {
-    let Some(row) = comparison.rows.get(at) else {
-        return Default::default();
-    };
-    let (a, b) = comparison.steps(row);
-    // Parallel steps have one number.
-    let is_parallel = |step: &Step, which: usize| {
-        let before = comparison.rows[..at].iter().rev().find_map(|row| {
-            let (a, b) = comparison.steps(row);
-            if which == 0 { a } else { b }
-        });
-        step.step.is_some()
-            && before.is_some_and(|before| {
-                before.step == step.step && before.namespace == step.namespace
-            })
-    };
-    let is_empty = |which: usize| {
-        if which == 0 {
-            &comparison.a
-        } else {
-            &comparison.b
-        }
-        .steps
-        .is_empty()
-    };
-    let side = |which: usize, step: Option<&Step>, width: u16| match step {
-        Some(of) => step_line(of, !is_parallel(of, which), is_selected, width.into()),
-        // A side without steps says so there.
-        None if row.verdict == Verdict::Pending && !is_empty(which) => Line::dim("       …"),
-        None => Line::new(),
-    };
-    [
-        side(0, a, layout.left.w),
-        middle(comparison, row),
-        side(1, b, layout.right.w),
-    ]
-}
-
-/// Returns the cells of a key, in the same order.
-fn key_row(
-    of: &keys::Keys,
-    at: usize,
-    is_selected: bool,
-    layout: &Layout,
-    cx: &Cx<'_>,
-) -> [Line; 3] {
-    let side = |which: usize, width: u16| {
-        keys::side_line(of, at, which, is_selected, width.into(), cx.session)
-    };
-    let verdict = of.verdict(at);
-    let (tone, sign) = verdict.as_ref().map_or((Tone::Dim, " "), |verdict| {
-        (verdict_tone(verdict), verdict.sign())
-    });
-    let tone_of_what = if matches!(verdict, None | Some(Verdict::Unknown)) {
-        Tone::Dim
-    } else {
-        Tone::Plain
-    };
-    let middle = Line::of(tone, &format!("   {sign}   ")).with(tone_of_what, &of.what(at));
-    [side(0, layout.left.w), middle, side(1, layout.right.w)]
-}
-
-/// Returns the line of a step: number, name, time, tokens.
-fn step_line(step: &Step, shows_number: bool, is_selected: bool, width: usize) -> Line {
-    let ends = columns(width);
-    let number = step
-        .step
-        .filter(|_| shows_number)
-        .map(|number| number.to_string())
-        .unwrap_or_default();
-    let name_tone = match (is_selected, step.state, step.kind) {
-        (true, ..) => Tone::Strong,
-        (_, StepState::Failed, _) => Tone::Bad,
-        (.., StepKind::Node) => Tone::label(&step.node),
-        _ => Tone::Plain,
-    };
-    let (place, sign) = (text::clean(&step.place()).into_owned(), step.sign());
-    let rest = text::clean(
-        step.label()
-            .strip_prefix(&own_name(step))
-            .unwrap_or_default(),
-    )
-    .into_owned();
-    let sign = if sign.is_empty() {
-        String::new()
-    } else {
-        format!(" {sign}")
-    };
-    let room = ends[0].saturating_sub(7 + text::width(&sign));
-    let place = text::fit(&place, room).into_owned();
-    let rest = text::fit(&rest, room.saturating_sub(text::width(&place))).into_owned();
-    let mut line = Line::dim(&format!("{number:>5}  "));
-    line.push(name_tone, &place);
-    line.push(
-        if is_selected {
-            Tone::Strong
-        } else {
-            Tone::Plain
-        },
-        &rest,
-    );
-    line.push(sign_tone(step), &sign);
-    let pad = |line: &mut Line, to: usize| {
-        let missing = to.saturating_sub(line.width());
-        line.push_plain(&" ".repeat(missing));
-    };
-    let (took, tokens) = (step.took(), step.tokens());
-    pad(&mut line, ends[1].saturating_sub(text::width(&took)));
-    line.push_plain(&took);
-    pad(&mut line, ends[2].saturating_sub(text::width(&tokens)));
-    line.push_dim(&tokens);
-    line
-}
-
-/// Returns the name that the label of a step begins with.
-fn own_name(step: &Step) -> String {
-    if step.kind == StepKind::Input {
-        "input".into()
-    } else {
-        step.node.clone()
-    }
-}
-
-/// Returns the tone of the sign of a step.
-pub(super) fn sign_tone(step: &Step) -> Tone {
-    match step.state {
-        StepState::Running => Tone::Moving,
-        StepState::Failed => Tone::Bad,
-        StepState::Stopped => Tone::Dim,
-        StepState::Waiting | StepState::Done => Tone::Waiting,
-    }
-}
-
-/// Returns the tone of a verdict.
-pub(super) fn verdict_tone(verdict: &Verdict) -> Tone {
-    match verdict {
-        Verdict::Differs(_) => Tone::Waiting,
-        Verdict::OnlyA => Tone::Bad,
-        Verdict::OnlyB => Tone::Good,
-        Verdict::Same | Verdict::Unknown | Verdict::Pending => Tone::Dim,
-    }
-}
-
-/// Returns what differs, in a few words.
-pub(super) fn what(verdict: &Verdict) -> String {
-    match verdict {
-        Verdict::Differs(what) => text::clean(what).into_owned(),
-        Verdict::OnlyA => "only A".into(),
-        Verdict::OnlyB => "only B".into(),
-        Verdict::Unknown => "unknown".into(),
-        Verdict::Same | Verdict::Pending => String::new(),
-    }
-}
-
-/// Returns how a row differs: the sign, in what, and the time difference.
-fn middle(comparison: &Comparison, row: &Row) -> Line {
-    let mut line = Line::of(
-        verdict_tone(&row.verdict),
-        &format!("   {}   ", row.verdict.sign()),
-    );
-    let time = comparison
-        .time_difference(row)
-        .map(time_difference)
-        .unwrap_or_default();
-    let room = usize::from(MIDDLE).saturating_sub(
-        WHAT + if time.is_empty() {
-            0
-        } else {
-            text::width(&time) + 1
-        },
-    );
-    let tone = if row.verdict == Verdict::Unknown {
-        Tone::Dim
-    } else {
-        Tone::Plain
-    };
-    line.push(tone, &text::fit(&what(&row.verdict), room));
-    if !time.is_empty() {
-        let start = TIME_END
-            .saturating_sub(text::width(&time))
-            .max(line.width() + 1);
-        line.push_plain(&" ".repeat(start.saturating_sub(line.width())));
-        line.push(
-            if comparison.is_much_slower(row) {
-                Tone::Strong
-            } else {
-                Tone::Plain
-            },
-            &time,
-        );
-    }
-    line
-}
-
 /// Draws what both sides wrote at the cursor, or how the final states differ.
-fn details(page: &ComparePage, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+fn details(page: &ComparePage, layout: &CompareLayout, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let area = layout.detail;
     let style = canvas.theme.style(Tone::Dim);
     let half = if page.shows_state {
-        area.w - 2
+        area.w.saturating_sub(2)
     } else {
-        area.w / 2 - 1
+        (area.w / 2).saturating_sub(1)
     };
     let rest = area.w.saturating_sub(3 + half);
     let border = |[start, joint, end]: [&str; 3]| match page.shows_state {
@@ -674,11 +456,11 @@ fn details(page: &ComparePage, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas
             "─".repeat(rest.into())
         ),
     };
-    let bottom = area.y + area.h - 1;
+    let bottom = (area.y + area.h).saturating_sub(1);
     canvas.text(0, area.y, area.w, &border(["╭", "┬", "╮"]), style);
     canvas.text(0, bottom, area.w, &border(["╰", "┴", "╯"]), style);
     for y in area.y + 1..bottom {
-        for x in [0, half + 1, area.w - 1] {
+        for x in [0, half + 1, area.w.saturating_sub(1)] {
             canvas.text(x, y, 1, "│", style);
         }
     }
@@ -731,7 +513,7 @@ fn details(page: &ComparePage, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas
         for (lines, (x, width)) in sides.into_iter().zip([2, half + 3].into_iter().zip(widths)) {
             let more = lines.len().saturating_sub(room);
             for (n, line) in lines.iter().take(room).enumerate() {
-                let is_cut = more > 0 && n + 1 == room;
+                let is_cut = more > 0 && n + 1 == room && height > 1;
                 let cut = Line::dim(&format!("… {} more lines", more + 1));
                 canvas.line(
                     x,
@@ -753,7 +535,7 @@ fn details(page: &ComparePage, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas
 fn totals(
     page: &ComparePage,
     aligned: &Aligned,
-    layout: &Layout,
+    layout: &CompareLayout,
     cx: &Cx<'_>,
     canvas: &mut Canvas<'_>,
 ) {
@@ -764,25 +546,56 @@ fn totals(
         Aligned::Steps(comparison) => page.totals(comparison),
         Aligned::Keys(keys) => keys.totals(&cx.session.key("compare.commits")),
     };
-    canvas.line(
-        1,
-        y,
-        half.saturating_sub(2),
-        &Line::strong("Total   ").with_plain(&a),
-    );
+    let label = if w < WIDE { "" } else { "Total   " };
+    let line = Line::strong(label).with_plain(&a);
+    canvas.line(1, y, half.saturating_sub(2), &line);
     canvas.line(half + 1, y, w.saturating_sub(half + 2), &Line::plain(&b));
-    // Notes are in the border below the rows.
-    let notes = aligned.notes();
+    border_notes(page, aligned, layout, canvas);
+}
+
+/// Draws the notes into the border below the rows: what was not compared, on a narrow page also what has no room elsewhere, and
+/// the number of rows below.
+fn border_notes(
+    page: &ComparePage,
+    aligned: &Aligned,
+    layout: &CompareLayout,
+    canvas: &mut Canvas<'_>,
+) {
+    let rows = layout.rows;
+    let (bottom, mut room) = (rows.y + rows.h, rows.w.saturating_sub(2));
+    let after = page.place.top.key + u64::from(rows.h);
+    let below = (page.shown.len() as u64).saturating_sub(after);
+    if below > 0 {
+        let more = format!(" ↓ {below} more ");
+        let width = text::width(&more) as u16;
+        room = room.saturating_sub(width + 2);
+        canvas.text(
+            rows.w.saturating_sub(width),
+            bottom,
+            width,
+            &more,
+            canvas.theme.style(Tone::Dim),
+        );
+    }
+    let mut notes = Vec::new();
+    if layout.middle.w < MIDDLE {
+        let first = aligned
+            .first_name()
+            .map(|first| format!("First difference: {first}"));
+        notes.extend(first.or_else(|| page.no_difference().map(str::to_string)));
+        notes.extend(Some(page.common()).filter(|common| !common.is_empty()));
+    }
+    let mut unknown = aligned.notes().iter();
+    notes.extend(unknown.next().map(|first| format!("? {first}")));
+    notes.extend(unknown.cloned());
     if let Some(first) = notes.first() {
-        let room = layout.rows.w.saturating_sub(2);
-        let all = format!(" ? {} ", notes.join(" · "));
+        let all = format!(" {} ", notes.join(" · "));
         let note = match notes.len() - 1 {
             more if more > 0 && text::width(&all) > room.into() => {
-                format!(" ? {first} · {more} more ")
+                format!(" {first} · {more} more ")
             }
             _ => all,
         };
-        let bottom = layout.rows.y + layout.rows.h;
         canvas.foreign(2, bottom, room, &text::fit(&note, room.into()), Tone::Dim);
     }
 }
@@ -793,8 +606,8 @@ mod tests {
 
     #[test]
     fn regions_fill_every_size_without_overlap() {
-        for w in 110..240 {
-            for h in 24..70 {
+        for w in 60..240 {
+            for h in 12..70 {
                 for needed in [None, Some(0), Some(12), Some(5_000)] {
                     let layout = layout((w, h), needed);
                     assert_eq!(
@@ -803,7 +616,7 @@ mod tests {
                         "{w}"
                     );
                     assert!(
-                        layout.rows.h >= 5 && layout.right.x + layout.right.w < w,
+                        layout.rows.h >= 2 && layout.right.x + layout.right.w < w,
                         "{w}x{h}"
                     );
                     assert_eq!(
@@ -812,12 +625,12 @@ mod tests {
                         "{w}x{h}"
                     );
                     assert_eq!(layout.detail.y + layout.detail.h, h - 2, "{w}x{h}");
-                    assert!(layout.detail.h >= 5, "{w}x{h}");
+                    assert!(layout.detail.h >= 3, "{w}x{h}");
                 }
                 let layout = layout((w, h), None);
                 let [name, took, tokens] = columns(layout.right.w.into());
                 assert!(
-                    name > 12 && took > name && tokens > took && tokens <= layout.right.w.into(),
+                    name > 12 && took > name && tokens >= took && tokens <= layout.right.w.into(),
                     "{w}"
                 );
             }

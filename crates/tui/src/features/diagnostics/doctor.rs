@@ -128,24 +128,17 @@ pub fn sum(checks: &[Check]) -> String {
             .filter(|check| is_counted(check.state))
             .count()
     };
-    let count = |n: usize, noun: &str| {
-        if n == 1 {
-            format!("1 {noun}")
-        } else {
-            format!("{n} {noun}s")
-        }
-    };
     match (
         of(|state| matches!(state, State::Bad(_))),
         of(|state| state == State::Warn),
     ) {
         (0, 0) => "No problems found.".to_string(),
-        (0, warnings) => format!("No problems found; {}.", count(warnings, "warning")),
-        (problems, 0) => format!("{} found.", count(problems, "problem")),
+        (0, warnings) => format!("No problems found; {}.", text::counted(warnings, "warning")),
+        (problems, 0) => format!("{} found.", text::counted(problems, "problem")),
         (problems, warnings) => format!(
             "{} and {} found.",
-            count(problems, "problem"),
-            count(warnings, "warning")
+            text::counted(problems, "problem"),
+            text::counted(warnings, "warning")
         ),
     }
 }

@@ -1,7 +1,7 @@
 //! The help: the keys of a context and those that work everywhere, in columns.
 
 use crate::input::action::{Action, Context};
-use crate::input::help::{HelpGroup, HelpItem, Place, contexts, help_groups};
+use crate::input::help::{HelpGroup, HelpItem, HelpPlace, contexts, help_groups};
 use crate::input::keymap::Binding;
 use crate::session::{Component, Cx, Request, Requests};
 use crate::widgets::area::Area;
@@ -47,7 +47,7 @@ enum Cell {
 }
 
 /// The columns of the help.
-struct Layout {
+struct HelpLayout {
     columns: Vec<Vec<Cell>>,
     /// Columns of the keys and of the text, if the sentences are shown instead of the names, because all of them have room.
     sentences: Option<(usize, usize)>,
@@ -62,11 +62,11 @@ fn ids(groups: &[HelpGroup]) -> Vec<String> {
 }
 
 /// Distributes the groups for a screen.
-fn layout(cx: &Cx<'_>, groups: &[HelpGroup]) -> Layout {
+fn layout(cx: &Cx<'_>, groups: &[HelpGroup]) -> HelpLayout {
     let (count, body) = (count(cx.session.page_size().0), body(cx));
     let names = columns(groups, count, |_| 1);
     if count == 1 {
-        return Layout {
+        return HelpLayout {
             columns: names,
             sentences: None,
         };
@@ -87,11 +87,11 @@ fn layout(cx: &Cx<'_>, groups: &[HelpGroup]) -> Layout {
             .iter()
             .all(|cells| cells.len() <= usize::from(body.h));
     match has_room {
-        true => Layout {
+        true => HelpLayout {
             columns: sentences,
             sentences: Some((keys, room)),
         },
-        false => Layout {
+        false => HelpLayout {
             columns: names,
             sentences: None,
         },
@@ -108,7 +108,7 @@ impl HelpPage {
     fn groups(&self, cx: &Cx<'_>) -> Vec<HelpGroup> {
         let view = cx.lookup.shown_view().filter(|_| self.turned == 0);
         let works = |row: &Binding| self.turned > 0 || cx.lookup.works(row);
-        let place = Place {
+        let place = HelpPlace {
             context: self.context(cx),
             view,
             works: &works,
@@ -152,7 +152,7 @@ impl HelpPage {
     /// Moves to the same row of a neighboring column, or as near as possible.
     fn move_column(&mut self, cx: &Cx<'_>, right: bool) {
         let groups = self.groups(cx);
-        let Layout { columns, .. } = layout(cx, &groups);
+        let HelpLayout { columns, .. } = layout(cx, &groups);
         let Some((column, row)) = place_of(&columns, self.table.cursor()) else {
             return;
         };
@@ -208,7 +208,7 @@ impl Component for HelpPage {
     /// A click chooses a line, and a click on the chosen one runs it.
     fn click(&mut self, cx: &Cx<'_>, x: u16, y: u16) -> Requests {
         let groups = self.groups(cx);
-        let Layout { columns, .. } = layout(cx, &groups);
+        let HelpLayout { columns, .. } = layout(cx, &groups);
         let body = body(cx);
         let (column, row) = (cx.area.x + x - body.x, cx.area.y + y - body.y);
         let width = (usize::from(body.w) / columns.len().max(1)).max(1);
@@ -233,7 +233,7 @@ impl Component for HelpPage {
     fn relayout(&mut self, cx: &Cx<'_>) {
         let groups = self.groups(cx);
         self.table.lay_out(ids(&groups), usize::MAX);
-        let Layout { columns, .. } = layout(cx, &groups);
+        let HelpLayout { columns, .. } = layout(cx, &groups);
         let (room, all) = (
             usize::from(body(cx).h),
             columns.iter().map(Vec::len).max().unwrap_or(0),
@@ -257,10 +257,9 @@ impl Component for HelpPage {
             true => "/ filters".to_string(),
             false => format!("filter: {}", text::clean(&self.table.filter)),
         };
-        let keys = items.len();
-        let plural = if keys == 1 { "key" } else { "keys" };
+        let keys = text::counted(items.len(), "key");
         let title = format!(
-            "Help · {}{place} · {keys} {plural} · {filter}",
+            "Help · {}{place} · {keys} · {filter}",
             self.context(cx).name()
         );
         canvas.frame(
@@ -282,7 +281,7 @@ impl Component for HelpPage {
             );
             canvas.line(body.x, body.y, body.w, &Line::dim(&said));
         }
-        let Layout { columns, sentences } = layout(cx, &groups);
+        let HelpLayout { columns, sentences } = layout(cx, &groups);
         let width = usize::from(body.w) / columns.len().max(1);
         for (n, cells) in columns.iter().enumerate() {
             let x = body.x + (n * width) as u16;

@@ -8,7 +8,6 @@ use crate::widgets::status::STUCK;
 use crate::widgets::table::{REST, TableColumns};
 use runtail_core::model::{InboxCause, InboxItem, InboxRow};
 use runtail_core::text;
-use std::time::Duration;
 
 /// Width from which the person that a thread belongs to is shown.
 const WIDE: usize = 110;
@@ -93,8 +92,8 @@ pub fn needs(row: &Row) -> String {
 /// Returns the age of a row.
 pub fn age(row: &Row, session: &Session) -> String {
     let now = session.server_time(&row.row.profile);
-    let age = |since| text::age(Duration::try_from(now.duration_since(since)).unwrap_or_default());
-    row.row.since().map_or_else(|| "?".into(), age)
+    let since = row.row.since();
+    since.map_or_else(|| "?".into(), |since| text::age_since(since, now))
 }
 
 /// Returns what rows need, told apart where the column would cut several of them to the same words: those begin with their first

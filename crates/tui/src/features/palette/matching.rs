@@ -25,14 +25,14 @@ pub(super) struct Texts<'a> {
 
 /// A match: its score, and the matched parts of the name and the note in bytes.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Fit {
+pub(super) struct LineFit {
     pub score: u32,
     pub name: Vec<Range<usize>>,
     pub note: Vec<Range<usize>>,
 }
 
 /// Where a term was found in a text.
-enum Found {
+enum FoundTerm {
     Start(Range<usize>),
     /// At the start of a word, by the number of the word.
     Word(usize, Range<usize>),
@@ -40,8 +40,8 @@ enum Found {
 }
 
 /// Matches a typed text: each of its words must match. `None` if one doesn't.
-pub(super) fn fit(typed: &str, texts: &Texts<'_>) -> Option<Fit> {
-    let mut fit = Fit::default();
+pub(super) fn fit(typed: &str, texts: &Texts<'_>) -> Option<LineFit> {
+    let mut fit = LineFit::default();
     let terms = typed.split_whitespace().count() as u32;
     for term in typed.split_whitespace() {
         fit.score += of_term(term, texts, &mut fit)
@@ -62,7 +62,7 @@ pub(super) fn fit(typed: &str, texts: &Texts<'_>) -> Option<Fit> {
 }
 
 /// Returns the score of one term, and adds the matched parts.
-fn of_term(term: &str, texts: &Texts<'_>, fit: &mut Fit) -> Option<u32> {
+fn of_term(term: &str, texts: &Texts<'_>, fit: &mut LineFit) -> Option<u32> {
     let letters: Vec<char> = term.chars().map(lower).collect();
     let is_loose = letters.len() >= MIN_LOOSE;
     let mut best = None;
@@ -71,15 +71,15 @@ fn of_term(term: &str, texts: &Texts<'_>, fit: &mut Fit) -> Option<u32> {
         add(130);
     }
     match find(texts.name, &letters) {
-        Some(Found::Start(at)) => {
+        Some(FoundTerm::Start(at)) => {
             add(100);
             fit.name.push(at);
         }
-        Some(Found::Word(n, at)) => {
+        Some(FoundTerm::Word(n, at)) => {
             add(80 - 2 * n.min(10) as u32);
             fit.name.push(at);
         }
-        Some(Found::Inside(at)) if letters.len() > 1 => {
+        Some(FoundTerm::Inside(at)) if letters.len() > 1 => {
             add(45);
             fit.name.push(at);
         }
@@ -87,18 +87,18 @@ fn of_term(term: &str, texts: &Texts<'_>, fit: &mut Fit) -> Option<u32> {
     }
     for alias in texts.aliases {
         match find(alias, &letters) {
-            Some(Found::Start(_)) => add(95),
-            Some(Found::Word(..)) => add(60),
-            Some(Found::Inside(_)) if letters.len() > 1 => add(40),
+            Some(FoundTerm::Start(_)) => add(95),
+            Some(FoundTerm::Word(..)) => add(60),
+            Some(FoundTerm::Inside(_)) if letters.len() > 1 => add(40),
             _ => {}
         }
     }
     match find(texts.note, &letters) {
-        Some(Found::Start(at) | Found::Word(_, at)) if letters.len() > 1 => {
+        Some(FoundTerm::Start(at) | FoundTerm::Word(_, at)) if letters.len() > 1 => {
             add(35);
             fit.note.push(at);
         }
-        Some(Found::Inside(at)) if is_loose => {
+        Some(FoundTerm::Inside(at)) if is_loose => {
             add(15);
             fit.note.push(at);
         }
@@ -107,7 +107,7 @@ fn of_term(term: &str, texts: &Texts<'_>, fit: &mut Fit) -> Option<u32> {
     if is_loose
         && matches!(
             find(texts.place, &letters),
-            Some(Found::Start(_) | Found::Word(..))
+            Some(FoundTerm::Start(_) | FoundTerm::Word(..))
         )
     {
         add(20);
@@ -116,7 +116,7 @@ fn of_term(term: &str, texts: &Texts<'_>, fit: &mut Fit) -> Option<u32> {
 }
 
 /// Returns the score of a term whose letters are in a name or a command, with gaps between them.
-fn scattered_term(term: &str, texts: &Texts<'_>, fit: &mut Fit) -> Option<u32> {
+fn scattered_term(term: &str, texts: &Texts<'_>, fit: &mut LineFit) -> Option<u32> {
     let letters: Vec<char> = term.chars().map(lower).collect();
     if letters.len() < MIN_LOOSE {
         return None;
@@ -143,7 +143,7 @@ fn scattered_term(term: &str, texts: &Texts<'_>, fit: &mut Fit) -> Option<u32> {
 }
 
 /// Finds a term in a text, at the start of a word if possible.
-fn find(text: &str, term: &[char]) -> Option<Found> {
+fn find(text: &str, term: &[char]) -> Option<FoundTerm> {
     let letters: Vec<(usize, char)> = text
         .char_indices()
         .take(MAX_COMPARED)
@@ -165,12 +165,12 @@ fn find(text: &str, term: &[char]) -> Option<Found> {
             .map_or_else(|| end_of(&letters, text), |(at, _)| *at);
         let range = here.first()?.0..end;
         match (start, is_word) {
-            (0, _) => return Some(Found::Start(range)),
-            (_, true) => return Some(Found::Word(words, range)),
+            (0, _) => return Some(FoundTerm::Start(range)),
+            (_, true) => return Some(FoundTerm::Word(words, range)),
             _ => inside = inside.or(Some(range)),
         }
     }
-    inside.map(Found::Inside)
+    inside.map(FoundTerm::Inside)
 }
 
 /// Finds the letters of a term in their order, the first one at the start of a word.

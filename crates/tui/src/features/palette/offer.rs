@@ -1,7 +1,7 @@
 //! A row of the palette.
 
 use super::commands::{Command, EVERYWHERE};
-use super::matching::{Fit, Texts, WEAK, fit};
+use super::matching::{LineFit, Texts, WEAK, fit};
 use super::parse_target::Address;
 use crate::input::action::Context;
 use crate::input::keymap::{BINDINGS, Binding, key_glyph};
@@ -74,7 +74,7 @@ impl Completion {
     }
 
     /// Marks the matched parts.
-    pub(super) fn matching(mut self, fit: Fit) -> Completion {
+    pub(super) fn matching(mut self, fit: LineFit) -> Completion {
         (self.matched, self.matched_note) = (fit.name, fit.note);
         self
     }

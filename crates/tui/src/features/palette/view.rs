@@ -25,7 +25,7 @@ const KEYS: [&str; 5] = [
 const SHOWN_KEYS: [usize; 5] = [0, 3, 2, 4, 1];
 
 /// A line of the list: a heading, or a row by its number.
-enum Row<'a> {
+enum PaletteRow<'a> {
     Head(String),
     Offer(usize, &'a Completion),
 }
@@ -33,7 +33,7 @@ enum Row<'a> {
 /// Draws the palette.
 pub(super) fn palette(palette: &Palette, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let rows = rows(palette, cx);
-    let Layout { area, list, top } = layout(palette, &rows, cx);
+    let PaletteLayout { area, list, top } = layout(palette, &rows, cx);
     let w = area.w;
     canvas.clear(area);
     let typed = text::clean(&palette.text()).into_owned();
@@ -64,8 +64,8 @@ pub(super) fn palette(palette: &Palette, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     }
     let room = usize::from(list.h);
     let names = rows.iter().filter_map(|row| match row {
-        Row::Offer(_, offer) => Some(text::width(&offer.shown)),
-        Row::Head(_) => None,
+        PaletteRow::Offer(_, offer) => Some(text::width(&offer.shown)),
+        PaletteRow::Head(_) => None,
     });
     let most = NAMES.1.min(usize::from(w) / 2);
     // Ids are shown in full.
@@ -81,8 +81,8 @@ pub(super) fn palette(palette: &Palette, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         let y = list.y + n as u16;
         let width = list.w.saturating_sub(MARK + 1);
         match row {
-            Row::Head(title) => canvas.line(list.x + MARK - 1, y, width, &Line::dim(title)),
-            Row::Offer(at, offer) => {
+            PaletteRow::Head(title) => canvas.line(list.x + MARK - 1, y, width, &Line::dim(title)),
+            PaletteRow::Offer(at, offer) => {
                 let is_selected = *at == palette.at();
                 canvas.line_for_right(
                     list.x + MARK - 1,
@@ -106,7 +106,7 @@ pub(super) fn palette(palette: &Palette, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
 }
 
 /// Where the palette is.
-struct Layout {
+struct PaletteLayout {
     /// Its frame.
     area: Area,
     list: Area,
@@ -114,7 +114,7 @@ struct Layout {
     top: usize,
 }
 
-fn layout(palette: &Palette, rows: &[Row<'_>], cx: &Cx<'_>) -> Layout {
+fn layout(palette: &Palette, rows: &[PaletteRow<'_>], cx: &Cx<'_>) -> PaletteLayout {
     let (w, h) = cx.session.page_size();
     // The frame, the typed text, and at least one row.
     let most = (h * 2 / 3).max(14).min(h.saturating_sub(2));
@@ -127,14 +127,14 @@ fn layout(palette: &Palette, rows: &[Row<'_>], cx: &Cx<'_>) -> Layout {
     };
     let selected = rows
         .iter()
-        .position(|row| matches!(row, Row::Offer(at, _) if *at == palette.at()))
+        .position(|row| matches!(row, PaletteRow::Offer(at, _) if *at == palette.at()))
         .unwrap_or(0);
     // The heading above the first row stays visible.
     let room = usize::from(list.h);
     let top = (selected + 1)
         .saturating_sub(room.max(1))
         .min(rows.len().saturating_sub(room));
-    Layout {
+    PaletteLayout {
         area: Area {
             x: 0,
             y: 1,
@@ -149,29 +149,29 @@ fn layout(palette: &Palette, rows: &[Row<'_>], cx: &Cx<'_>) -> Layout {
 /// Returns the number of the row at a line of the screen.
 pub(super) fn offer_at(palette: &Palette, cx: &Cx<'_>, y: u16) -> Option<usize> {
     let rows = rows(palette, cx);
-    let Layout { list, top, .. } = layout(palette, &rows, cx);
+    let PaletteLayout { list, top, .. } = layout(palette, &rows, cx);
     let row = usize::from(y.checked_sub(list.y).filter(|row| *row < list.h)?);
     match rows.get(top + row)? {
-        Row::Offer(at, _) => Some(*at),
-        Row::Head(_) => None,
+        PaletteRow::Offer(at, _) => Some(*at),
+        PaletteRow::Head(_) => None,
     }
 }
 
 /// Returns the rows with the headings of their groups.
-fn rows<'p>(palette: &'p Palette, cx: &Cx<'_>) -> Vec<Row<'p>> {
+fn rows<'p>(palette: &'p Palette, cx: &Cx<'_>) -> Vec<PaletteRow<'p>> {
     let mut rows = Vec::new();
     let mut group = Group::Typed;
     for (at, offer) in palette.offers.iter().enumerate() {
         if offer.group != group {
             group = offer.group;
-            rows.push(Row::Head(match group {
+            rows.push(PaletteRow::Head(match group {
                 Group::Typed => String::new(),
                 Group::Recent => "RECENT".into(),
                 Group::Here => format!("HERE · {}", cx.lookup.help_context().name()),
                 Group::Elsewhere => "ELSEWHERE".into(),
             }));
         }
-        rows.push(Row::Offer(at, offer));
+        rows.push(PaletteRow::Offer(at, offer));
     }
     rows
 }

@@ -248,8 +248,7 @@ fn settings_of(cx: &Cx<'_>) -> Vec<(&'static str, String)> {
         "[[notify]]",
         match rules {
             0 => "no rules; the usual events notify".into(),
-            1 => "1 rule".into(),
-            _ => format!("{rules} rules"),
+            _ => text::counted(rules, "rule"),
         },
     ));
     let keys = &session.settings.keys;

@@ -139,17 +139,10 @@ fn label_of(screen: &FirstRun, catalog: &Catalog, choice: Choice) -> (String, To
         }
         Choice::Import => match &screen.importable {
             None => plain("Import profiles", ""),
-            Some(found) => {
-                let profiles = if found.count == 1 {
-                    "1 profile".into()
-                } else {
-                    format!("{} profiles", found.count)
-                };
-                plain(
-                    &format!("Import {profiles}"),
-                    &format!("from {}", text::clean(&found.files)),
-                )
-            }
+            Some(found) => plain(
+                &format!("Import {}", text::counted(found.count, "profile")),
+                &format!("from {}", text::clean(&found.files)),
+            ),
         },
         Choice::Other if screen.entered.is_empty() => plain("Open another server", "enter its URL"),
         Choice::Other => plain("Open another server", &text::clean(&screen.entered)),

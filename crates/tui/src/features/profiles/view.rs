@@ -317,12 +317,7 @@ fn state_cell((tone, said): (Tone, String), room: usize) -> Line {
 
 /// Returns the state of a profile in a few words: the result of its last check, and when that was.
 fn state(cx: &Cx<'_>, known: &ProfileEntry) -> (Tone, String) {
-    let ago = |at: Timestamp| {
-        format!(
-            "{} ago",
-            text::age(Duration::try_from(cx.session.now - at).unwrap_or_default())
-        )
-    };
+    let ago = |at: Timestamp| format!("{} ago", text::age_since(at, cx.session.now));
     let failed = |error: &ApiError, at: Option<Timestamp>, more: &str| {
         let word = error.badge();
         let at = at.map(|at| format!(" {}", ago(at))).unwrap_or_default();

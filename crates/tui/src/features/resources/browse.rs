@@ -16,7 +16,6 @@ use runtail_core::model::{Collection, Intent, Service, ServiceChange, parse_time
 use runtail_core::text;
 use serde_json::Value;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// The open list.
 #[derive(Debug, Clone)]
@@ -164,15 +163,9 @@ fn cell(field: &Column, row: &Value, now: Timestamp) -> String {
 /// Formats a time relative to now.
 pub(super) fn ago(at: Timestamp, now: Timestamp) -> String {
     if at > now {
-        format!(
-            "in {}",
-            text::age(Duration::try_from(at - now).unwrap_or_default())
-        )
+        format!("in {}", text::age_since(now, at))
     } else {
-        format!(
-            "{} ago",
-            text::age(Duration::try_from(now - at).unwrap_or_default())
-        )
+        format!("{} ago", text::age_since(at, now))
     }
 }
 

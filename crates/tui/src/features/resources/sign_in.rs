@@ -143,7 +143,7 @@ impl SignIn {
             push_wrapped(&mut lines, Tone::Plain, &step, width);
         }
         if let Some(since) = self.waiting {
-            let waited = text::age(Duration::try_from(now - since).unwrap_or_default());
+            let waited = text::age_since(since, now);
             lines.push(Line::new());
             lines.push(Line::moving("◐ ").with_plain(&format!("waiting for {waited}")));
         }

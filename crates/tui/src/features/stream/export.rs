@@ -7,7 +7,7 @@ use super::viewer::Viewer;
 use super::views::View;
 use crate::session::msg::{Effect, FileStep};
 use crate::session::{Requests, Route, Session};
-use runtail_core::text::{bytes, count};
+use runtail_core::text::{bytes, count, counted};
 use runtail_stream::Seq;
 use std::path::PathBuf;
 
@@ -133,15 +133,7 @@ impl StreamState {
         };
         let name = export.view.title().to_lowercase();
         if export.finishing {
-            let entries = format!(
-                "{} {}",
-                count(export.entries),
-                if export.entries == 1 {
-                    "entry"
-                } else {
-                    "entries"
-                }
-            );
+            let entries = counted(export.entries, "entry");
             return Requests::info(format!(
                 "Saved {name}: {entries}, {}, to {path}",
                 bytes(size)

@@ -100,9 +100,6 @@ fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
     if let Some(line) = views::find::line(viewer).or_else(past) {
         return Some(line);
     }
-    if !viewer.server.has_address() && viewer.is_open() {
-        return Some(Line::dim(&waiting_for_list(viewer, cx)));
-    }
     let is_serverless = cx.session.serverless.contains(&viewer.server);
     if viewer.is_asleep {
         let why = if is_serverless {
@@ -167,25 +164,6 @@ fn key(cx: &Cx<'_>, id: &str) -> Option<String> {
     let keymap = &cx.session.keymap;
     let hint = keymap.hints_of([&id], cx.session.settings.ascii).pop();
     hint.map(|(key, _)| key)
-}
-
-/// Says what a restored stream waits for.
-fn waiting_for_list(viewer: &Viewer, cx: &Cx<'_>) -> String {
-    let (profile, name) = (&viewer.server.profile, &viewer.server.name);
-    let error = cx
-        .session
-        .profile(profile)
-        .and_then(|state| state.error.as_ref());
-    match error {
-        Some(error) => {
-            let key = cx.session.key("app.refresh");
-            format!(
-                "Couldn't list {profile} ({}), which has the address of {name}. Press {key} to retry.",
-                error.badge()
-            )
-        }
-        None => format!("Waiting for the list of {profile}, which has the address of {name}."),
-    }
 }
 
 /// Returns whether the stream ended for a reason that neither the thread's status nor its banner shows. A truncated or

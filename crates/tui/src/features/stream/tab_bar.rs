@@ -13,7 +13,6 @@ use runtail_core::model::ThreadStatus;
 use runtail_core::text;
 use runtail_stream::Outcome;
 use runtail_stream::projection::Status;
-use std::time::Duration;
 
 /// The number of the last view.
 const LAST_DIGIT: char = '0';
@@ -237,7 +236,7 @@ fn connection(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, detail: Detail)
         (Some(_), ..) if is_brief => {}
         (Some(playhead), ..) => {
             let at = playhead.time.map(|time| {
-                let age = text::age(Duration::try_from(cx.session.now - time).unwrap_or_default());
+                let age = text::age_since(time, cx.session.now);
                 format!(
                     "at {}, {age} ago · G  ",
                     super::views::clock(time, &cx.session.settings.tz)

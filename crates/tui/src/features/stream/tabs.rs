@@ -118,6 +118,11 @@ impl Streams {
         }
     }
 
+    /// Shows a tab, or the list, without waking a page that is not read until the user shows it.
+    pub(crate) fn set_shown(&mut self, at: Option<usize>) {
+        self.shown = at;
+    }
+
     /// Shows the list instead of a tab.
     pub fn hide(&mut self) {
         self.shown = None;

@@ -128,13 +128,12 @@ impl Tree {
                 if count == 0 {
                     line.push_dim(brackets);
                 } else {
-                    let s = if count == 1 { "" } else { "s" };
                     let weight = if size > SIZE_ABOVE {
                         format!(", {}", text::bytes(size))
                     } else {
                         String::new()
                     };
-                    line.push_dim(&format!("{} {noun}{s}{weight}", text::count(count.into())));
+                    line.push_dim(&format!("{}{weight}", text::counted(count, noun)));
                     if doc.depth(node) > 0 && self.is_folded(node) {
                         self.push_gist(&mut line, node);
                     }

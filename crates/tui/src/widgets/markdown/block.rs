@@ -2,7 +2,7 @@
 
 use super::spans::{Span, cut, wrap};
 use super::table::MarkdownTable;
-use super::{Measure, Row};
+use super::{Measure, RenderedRow};
 use crate::widgets::line::{Piece, Tone};
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, Tag, TagEnd};
 use runtail_core::text;
@@ -22,14 +22,14 @@ struct Prefix {
 }
 
 /// The layout of a block in progress.
-pub(crate) struct Block<'a> {
+pub(crate) struct MarkdownBlock<'a> {
     source: &'a str,
     /// The byte of the source where its first line begins.
     pub start: usize,
     /// The byte of the whole text where `source` begins.
     base: usize,
     measure: Measure,
-    rows: Vec<Row>,
+    rows: Vec<RenderedRow>,
     depth: usize,
     prefixes: Vec<Prefix>,
     /// The columns of the prefixes.
@@ -42,7 +42,7 @@ pub(crate) struct Block<'a> {
     struck: usize,
     /// The URLs of the open links and images, and the index of the first span of each.
     links: Vec<(CowStr<'a>, usize)>,
-    code: Option<Code>,
+    code: Option<CodeBlock>,
     table: Option<MarkdownTable<'a>>,
     /// The byte of the source where the last shown text ends.
     shown: usize,
@@ -51,7 +51,7 @@ pub(crate) struct Block<'a> {
 }
 
 #[derive(PartialEq)]
-enum Code {
+enum CodeBlock {
     /// Fenced, or indented inside another block.
     Fenced,
     /// Indented at the top level; shown as received.
@@ -59,9 +59,9 @@ enum Code {
     Html,
 }
 
-impl<'a> Block<'a> {
+impl<'a> MarkdownBlock<'a> {
     pub fn new(source: &'a str, start: usize, base: usize, measure: Measure) -> Self {
-        Block {
+        MarkdownBlock {
             source,
             start,
             base,
@@ -83,7 +83,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    pub fn finish(self) -> Vec<Row> {
+    pub fn finish(self) -> Vec<RenderedRow> {
         self.rows
     }
 
@@ -145,10 +145,12 @@ impl<'a> Block<'a> {
                 self.flush_open(range.start);
                 self.gap(range.start);
                 match kind {
-                    CodeBlockKind::Indented if self.depth == 1 => self.code = Some(Code::Indented),
-                    CodeBlockKind::Indented => self.code = Some(Code::Fenced),
+                    CodeBlockKind::Indented if self.depth == 1 => {
+                        self.code = Some(CodeBlock::Indented)
+                    }
+                    CodeBlockKind::Indented => self.code = Some(CodeBlock::Fenced),
                     CodeBlockKind::Fenced(language) => {
-                        self.code = Some(Code::Fenced);
+                        self.code = Some(CodeBlock::Fenced);
                         if !language.is_empty() {
                             self.push(language, Tone::Dim, range.start);
                             self.code_line();
@@ -159,7 +161,7 @@ impl<'a> Block<'a> {
             Tag::HtmlBlock => {
                 self.flush_open(range.start);
                 self.gap(range.start);
-                self.code = Some(Code::Html);
+                self.code = Some(CodeBlock::Html);
             }
             Tag::List(first) => {
                 self.flush_open(range.start);
@@ -247,7 +249,7 @@ impl<'a> Block<'a> {
                 if !self.spans.is_empty() {
                     self.code_line();
                 }
-                if self.code.take() == Some(Code::Indented) {
+                if self.code.take() == Some(CodeBlock::Indented) {
                     self.rows.clear();
                     self.verbatim(range.end);
                 }
@@ -513,7 +515,7 @@ impl<'a> Block<'a> {
 
     /// Emits a line of code, or of HTML.
     fn code_line(&mut self) {
-        if self.code == Some(Code::Html) {
+        if self.code == Some(CodeBlock::Html) {
             return self.break_line();
         }
         let spans = std::mem::take(&mut self.spans);

@@ -1,6 +1,6 @@
 //! Text of several tones, wrapped together.
 
-use super::Row;
+use super::RenderedRow;
 use crate::widgets::line::{Line, Piece, Tone};
 use runtail_core::text;
 use std::borrow::Cow;
@@ -30,7 +30,12 @@ impl<'a> Span<'a> {
 
 /// Breaks spans at spaces into rows of at most `width` columns. The first row is prefixed with `first`, the others with
 /// `rest`; neither counts toward `width`.
-pub(crate) fn wrap(spans: &[Span<'_>], first: &[Piece], rest: &[Piece], width: usize) -> Vec<Row> {
+pub(crate) fn wrap(
+    spans: &[Span<'_>],
+    first: &[Piece],
+    rest: &[Piece],
+    width: usize,
+) -> Vec<RenderedRow> {
     let mut flat = String::new();
     let mut ends = Vec::with_capacity(spans.len());
     for span in spans {
@@ -75,7 +80,7 @@ pub(crate) fn wrap(spans: &[Span<'_>], first: &[Piece], rest: &[Piece], width: u
 }
 
 /// Cuts spans to one row, with a mark if something was cut.
-pub(crate) fn cut(spans: &[Span<'_>], lead: &[Piece], width: usize) -> Row {
+pub(crate) fn cut(spans: &[Span<'_>], lead: &[Piece], width: usize) -> RenderedRow {
     let mut line = Line {
         left: lead.to_vec(),
         right: Vec::new(),

@@ -1,6 +1,6 @@
 //! Tables: a grid whose columns shrink to the width, or a list with one field per line if the grid does not fit.
 
-use super::Row;
+use super::RenderedRow;
 use super::spans::{Span, wrap};
 use crate::widgets::line::{Line, Piece, Tone};
 use pulldown_cmark::Alignment;
@@ -26,7 +26,7 @@ impl<'a> MarkdownTable<'a> {
     }
 
     /// Returns its rows on the screen. `at`: the byte of the source where the table begins.
-    pub fn rows(mut self, width: usize, at: usize) -> Vec<Row> {
+    pub fn rows(mut self, width: usize, at: usize) -> Vec<RenderedRow> {
         for span in self.rows.iter_mut().take(1).flatten().flatten() {
             span.tone = Tone::Strong;
         }
@@ -67,7 +67,7 @@ impl<'a> MarkdownTable<'a> {
         (limit >= MIN_COLUMN).then(|| columns.into_iter().map(|own| own.min(limit)).collect())
     }
 
-    fn as_grid(&self, columns: &[usize], at: usize) -> Vec<Row> {
+    fn as_grid(&self, columns: &[usize], at: usize) -> Vec<RenderedRow> {
         let mut out = Vec::new();
         for (n, row) in self.rows.iter().enumerate() {
             let cells: Vec<_> = row
@@ -112,8 +112,8 @@ impl<'a> MarkdownTable<'a> {
     }
 
     /// Lays out each field as `header: value`, with a blank line between two rows.
-    fn as_list(&self, width: usize, at: usize) -> Vec<Row> {
-        let mut out: Vec<Row> = Vec::new();
+    fn as_list(&self, width: usize, at: usize) -> Vec<RenderedRow> {
+        let mut out: Vec<RenderedRow> = Vec::new();
         let Some((head, rows)) = self.rows.split_first() else {
             return out;
         };

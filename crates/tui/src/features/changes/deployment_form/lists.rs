@@ -179,8 +179,8 @@ impl DeploymentForm {
     pub(super) fn repository_note(&self) -> String {
         match &self.repositories {
             Choices::Listed(all) if !all.is_empty() => {
-                let s = if all.len() == 1 { "y" } else { "ies" };
-                format!("Tab completes · {} repositor{s}", all.len())
+                let all = runtail_core::text::counted(all.len(), "repository");
+                format!("Tab completes · {all}")
             }
             Choices::Listed(_) => "this integration has no repositories".into(),
             Choices::Loading(_) => "loading repositories…".into(),

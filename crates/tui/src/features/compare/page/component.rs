@@ -2,7 +2,7 @@
 
 use super::ComparePage;
 use crate::features::compare::aligned::Aligned;
-use crate::features::compare::{detail, narrow, view};
+use crate::features::compare::{detail, view};
 use crate::input::action::{Action, Context};
 use crate::session::msg::{Epoch, Subscription, SubscriptionId, SubscriptionKind};
 use crate::session::{Component, Cx, Requests};
@@ -60,10 +60,8 @@ impl Component for ComparePage {
         )
     }
 
-    fn can(&self, cx: &Cx<'_>, action: Action) -> bool {
+    fn can(&self, _cx: &Cx<'_>, action: Action) -> bool {
         match action {
-            // A narrow page shows both sides in one list.
-            Action::NextPane => ComparePage::is_wide(cx),
             Action::NextMatch | Action::PrevMatch | Action::Collapse => {
                 !self.shown.is_empty() && self.is_whole()
             }
@@ -113,20 +111,17 @@ impl Component for ComparePage {
     }
 
     fn click(&mut self, cx: &Cx<'_>, x: u16, y: u16) -> Requests {
-        let (w, h) = cx.session.page_size();
-        if ComparePage::is_wide(cx) {
-            let layout = view::layout((w, h), self.needed());
-            self.focus = usize::from(x >= layout.right.x);
-            if let Some(row) = y
-                .checked_sub(layout.rows.y.saturating_sub(cx.area.y))
-                .filter(|row| *row < layout.rows.h)
-            {
-                self.place.cursor = LinePos {
-                    key: self.place.top.key + u64::from(row),
-                    line: 0,
-                };
-                self.relayout(cx);
-            }
+        let layout = view::layout(cx.session.page_size(), self.needed());
+        self.focus = usize::from(x >= layout.right.x);
+        if let Some(row) = y
+            .checked_sub(layout.rows.y.saturating_sub(cx.area.y))
+            .filter(|row| *row < layout.rows.h)
+        {
+            self.place.cursor = LinePos {
+                key: self.place.top.key + u64::from(row),
+                line: 0,
+            };
+            self.relayout(cx);
         }
         Requests::none()
     }
@@ -162,10 +157,7 @@ impl Component for ComparePage {
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
-        match ComparePage::is_wide(cx) {
-            true => view::wide(self, cx, canvas),
-            false => narrow::draw(self, cx, canvas),
-        }
+        view::draw(self, cx, canvas);
         None
     }
 }

@@ -178,12 +178,8 @@ impl StreamState {
 
     /// Adds the requests for graphs.
     pub(in crate::features::stream) fn graph_subscriptions(&self, out: &mut Vec<Subscription>) {
-        let addressed = self
-            .tabs
-            .all()
-            .iter()
-            .filter(|viewer| viewer.server.has_address());
-        out.extend(addressed.filter_map(|viewer| viewer.graph.subscription(&viewer.server)));
+        let open = self.tabs.all().iter();
+        out.extend(open.filter_map(|viewer| viewer.graph.subscription(&viewer.server)));
     }
 
     /// Applies a loaded graph.

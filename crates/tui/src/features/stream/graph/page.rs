@@ -131,16 +131,9 @@ impl GraphPage {
     /// Returns the text after the title.
     fn about(&self, cx: &Cx<'_>) -> Line {
         let mut parts = vec![self.name.clone()];
-        let count = |n: usize, one: &str| {
-            if n == 1 {
-                format!("1 {one}")
-            } else {
-                format!("{n} {one}s")
-            }
-        };
         let whole = &self.graph.whole;
         if !whole.is_empty() {
-            parts.push(count(whole.real_nodes(), "node"));
+            parts.push(text::counted(whole.real_nodes(), "node"));
         }
         let stops = whole
             .nodes()
@@ -148,7 +141,7 @@ impl GraphPage {
             .filter(|node| node.breakpoint.is_set())
             .count();
         if stops > 0 {
-            parts.push(format!("stops at {}", count(stops, "node")));
+            parts.push(format!("stops at {}", text::counted(stops, "node")));
         }
         if self.graph.search.is_active() {
             parts.push(match self.graph.found() {
@@ -159,7 +152,7 @@ impl GraphPage {
                 (all, None) => format!(
                     "/{} {}",
                     text::seen(self.pattern.text(), 30),
-                    count(all, "hit")
+                    text::counted(all, "hit")
                 ),
             });
         }

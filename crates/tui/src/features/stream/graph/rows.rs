@@ -311,7 +311,7 @@ impl GraphView {
             let time = if activity.has_no_times {
                 "–".to_string()
             } else {
-                format!("{tilde}{}", span(activity.total))
+                format!("{tilde}{}", text::span(activity.total))
             };
             out.text(
                 Tone::Plain,
@@ -464,15 +464,6 @@ fn state_mark(activity: &NodeActivity, stop: Option<bool>) -> (Tone, String) {
     }
 }
 
-/// Formats a time in at most eight columns.
-pub(super) fn span(time: Duration) -> String {
-    match time.as_millis() {
-        ms @ 0..100 => format!("{ms}ms"),
-        100..10_000 => format!("{:.1}s", time.as_secs_f64()),
-        _ => text::duration(time),
-    }
-}
-
 /// Returns the bar of a time; none if the time is shown as `0ms`.
 fn bar(time: Duration, longest: Duration) -> String {
     if time.as_millis() == 0 {
@@ -572,7 +563,7 @@ mod tests {
     fn times_that_are_shown_as_zero_have_no_bar() {
         let micros = Duration::from_micros;
         assert_eq!(
-            (span(micros(900)), bar(micros(900), micros(900))),
+            (text::span(micros(900)), bar(micros(900), micros(900))),
             ("0ms".into(), String::new())
         );
         assert_eq!(bar(micros(1000), micros(1000)), "█".repeat(BAR));

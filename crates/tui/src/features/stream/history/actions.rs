@@ -73,10 +73,9 @@ impl Viewer {
     }
 
     fn thread(&self) -> Option<ThreadRef> {
-        let is_reachable = self.server.has_address();
         Some(ThreadRef {
             server: self.server.clone(),
-            id: self.thread_id.clone().filter(|_| is_reachable)?,
+            id: self.thread_id.clone()?,
         })
     }
 }

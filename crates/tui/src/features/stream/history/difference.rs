@@ -265,7 +265,7 @@ fn group_lines(difference: &Difference, group: &Group<'_>, lines: &mut Vec<Line>
             .collect();
         let equal = (is as usize).saturating_sub(touched.len());
         if noun == Some("items") && equal > 0 {
-            let equal = text::counted(equal as u64, "equal item");
+            let equal = text::counted(equal, "equal item");
             lines.push(Line::dim(&format!("  = {equal}")));
         }
     } else {
@@ -396,8 +396,7 @@ fn equal_lines(new: &JsonIndex, changed: &HashMap<String, usize>, shows_equal: b
     if equal.is_empty() {
         return Vec::new();
     }
-    let keys = text::counted(equal.len() as u64, "equal key");
-    let mut heading = Line::dim(&format!("= {keys}"));
+    let mut heading = Line::dim(&format!("= {}", text::counted(equal.len(), "equal key")));
     if !shows_equal {
         let names: Vec<String> = equal
             .iter()

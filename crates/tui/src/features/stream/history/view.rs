@@ -159,12 +159,10 @@ impl History {
     /// Returns the title of the tree.
     pub(super) fn title(&self) -> String {
         let loaded = if self.is_complete() { "" } else { " loaded" };
-        let checkpoints = text::counted(self.len() as u64, "checkpoint");
-        let branches = self.tree.branches();
-        let es = if branches == 1 { "" } else { "es" };
+        let branches = text::counted(self.tree.branches(), "branch");
         let mut title = format!(
-            "{checkpoints}{loaded} · {} branch{es}",
-            text::count(branches as u64)
+            "{}{loaded} · {branches}",
+            text::counted(self.len(), "checkpoint")
         );
         if !self.search.is_empty() {
             title.push_str(&format!(" · /{}", text::seen(&self.search, 24)));

@@ -156,12 +156,7 @@ impl Component for StreamState {
     }
 
     fn subscriptions(&self, _cx: &Cx<'_>, out: &mut Vec<Subscription>) {
-        for viewer in self
-            .tabs
-            .all()
-            .iter()
-            .filter(|viewer| viewer.server.has_address())
-        {
+        for viewer in self.tabs.all() {
             if viewer.is_parked || viewer.is_asleep {
                 continue;
             }

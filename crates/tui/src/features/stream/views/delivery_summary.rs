@@ -129,7 +129,7 @@ impl Summary<'_> {
                     "{} {}, {}",
                     name.to_lowercase(),
                     histogram.text(", "),
-                    calls(histogram.count())
+                    text::counted(histogram.count(), "call")
                 ));
             }
         }
@@ -229,7 +229,7 @@ impl Summary<'_> {
         }
         for (count, tone, kind, what) in counts.into_iter().filter(|(count, ..)| *count > 0) {
             let glyph = if tone == Tone::Bad { "✗ " } else { "? " };
-            let events = if count == 1 { "event" } else { "events" };
+            let events = text::plural(count, "event");
             let strong = if tone == Tone::Bad {
                 Tone::Bad
             } else {
@@ -419,7 +419,7 @@ impl Summary<'_> {
             if histogram.count() == 0 {
                 continue;
             }
-            let count = calls(histogram.count());
+            let count = text::counted(histogram.count(), "call");
             let mut head = Line::plain(&format!("{name:<12}"));
             head.push_dim(&format!("{count:>10}"));
             head.push_plain(&format!("   {}", histogram.text("   ")));
@@ -715,10 +715,6 @@ impl NodeTable {
             row.push(tone, &format!("{tokens:>12}"));
         }
     }
-}
-
-fn calls(count: usize) -> String {
-    text::counted(count as u64, "call")
 }
 
 fn line(line: Line) -> Row {

@@ -49,7 +49,8 @@ impl Why {
 pub(super) fn why(view: &ThreadView<'_>, session: &Session) -> Why {
     let run = view.records.run_of(view.status);
     let offers = view.offers;
-    let name = capital(&run.map_or_else(|| "The newest run".to_string(), |run| run.name()));
+    let name =
+        text::capitalized(&run.map_or_else(|| "The newest run".to_string(), |run| run.name()));
     let mut why = match view.status {
         ThreadStatus::Loading if view.is_recording => Why::new("No run in the recording at this point."),
         ThreadStatus::Loading => Why::new("Loading the thread's records…"),
@@ -415,12 +416,4 @@ fn nodes(next: &[String]) -> String {
         .map(|node| text::clean(node).into_owned())
         .collect::<Vec<_>>()
         .join(", ")
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars
-        .next()
-        .map(|first| first.to_uppercase().chain(chars).collect())
-        .unwrap_or_default()
 }

@@ -107,7 +107,6 @@ pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'stati
         .loaded()
         .map(|loaded| format!(" (checked {} ago)", since(now, loaded.at)))
         .unwrap_or_default();
-    let runs = if active == 1 { "run" } else { "runs" };
     let is_unknown = known
         .missing()
         .iter()
@@ -116,8 +115,8 @@ pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'stati
     let active = match (is_unknown, active) {
         (true, 0) => "unknown".to_string(),
         // Without the records, only the stream knows of the run.
-        (true, _) => format!("{active} {runs}, by the stream"),
-        (false, _) => format!("{active} {runs}{checked}"),
+        (true, _) => format!("{}, by the stream", text::counted(active, "run")),
+        (false, _) => format!("{}{checked}", text::counted(active, "run")),
     };
     evidence.push(("active", active));
     if let Some(at) = view.last_event_at {

@@ -12,8 +12,8 @@ use crate::widgets::strip;
 use jiff::Timestamp;
 use runtail_core::model::StatusRole;
 use runtail_core::text;
+pub use runtail_core::text::span;
 use runtail_stream::projection::{Attempt, BarState, Clock, Projections, RunEntry, RunOutcome};
-use std::time::Duration;
 
 /// Columns of the step and the separator after it.
 pub(super) const STEP_WIDTH: usize = 6;
@@ -104,16 +104,6 @@ impl Grid {
     /// Returns the columns of the overview.
     fn overview(&self) -> usize {
         self.width * OVERVIEW.0 / OVERVIEW.1
-    }
-}
-
-/// Formats a duration: `82ms`, `0.8s`, `12s`, `2m10s`.
-pub fn span(d: Duration) -> String {
-    match d.as_millis() {
-        0 if d.is_zero() => "0s".to_string(),
-        ms @ 0..100 => format!("{ms}ms"),
-        100..10_000 => format!("{:.1}s", d.as_secs_f64()),
-        _ => text::duration(d),
     }
 }
 
