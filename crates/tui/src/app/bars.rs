@@ -406,7 +406,7 @@ fn server_health<'a>(app: &'a App, profile: &'a str) -> (Option<&'a ApiError>, b
         return (error, true);
     }
     let infos = || {
-        app.agent
+        app.session
             .infos
             .iter()
             .filter(|(server, _)| &*server.profile == profile)

@@ -5,9 +5,7 @@ use crate::features::deployments::list::{Row, ThreadCounts};
 use crate::features::inbox::{
     Counts, FailedDeployment, InboxPage, News, PageStatus, ProfileServers, place_name, thread_name,
 };
-use crate::session::msg::{
-    Effect, Hook, InboxTarget, RevisionRef, RowDetail, ServerRef, SubscriptionId, ThreadRef,
-};
+use crate::session::msg::{Effect, Hook, RevisionRef, ServerRef, SubscriptionId, ThreadRef};
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind, ServerInbox};
 use runtail_core::config::{NotifyWhen, SecretSource, is_loopback};
@@ -314,18 +312,6 @@ impl App {
                 stuck,
             },
         );
-    }
-
-    /// Applies the details of a row of the inbox.
-    pub(super) fn on_row_read(&mut self, of: &InboxTarget, result: Result<RowDetail, ApiError>) {
-        let open = self.overlays.iter_mut().find_map(|overlay| match overlay {
-            Overlay::Inbox(page) => Some(&mut **page),
-            _ => None,
-        });
-        if let Some(page) = open.or(self.inbox.closed_page.as_mut()) {
-            page.on_row_read(of, result.clone());
-        }
-        self.agent.on_row_read(of, result);
     }
 
     /// Applies the status of an open page after its stream sent something.

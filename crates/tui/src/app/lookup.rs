@@ -11,13 +11,12 @@ use crate::input::keymap::Binding;
 use crate::session::Lookup;
 use crate::session::compare::SideRef;
 use crate::session::destination::ArgumentKind;
-use crate::session::loaded::Loaded;
 use crate::session::msg::{RevisionRef, ServerRef, StreamTarget, ThreadRef};
 use crate::session::profile::{Health, ProfileState};
 use crate::session::thread::{ModesView, Offers, ThreadView};
 use crate::session::threads_known::ThreadsKnown;
 use crate::widgets::line::Line;
-use runtail_api::{ApiError, ServerInfo, ServerKind};
+use runtail_api::ApiError;
 use runtail_core::model::{Assistant, KnownRevisions, Revision, Run, Thread, ThreadStatus};
 use runtail_core::text::{self, short_id};
 use std::collections::{BTreeMap, HashMap};
@@ -27,11 +26,6 @@ use std::sync::Arc;
 type Named = (String, String);
 
 impl App {
-    /// Returns a server's software, if it is known.
-    pub(super) fn server_kind(&self, server: &ServerRef) -> Option<ServerKind> {
-        Some(self.agent.infos.get(server)?.value.as_ref()?.kind)
-    }
-
     /// Returns the numbers of the open streams, each with its server and id.
     fn numbered_streams(&self) -> impl Iterator<Item = Named> {
         let note = |v: &Viewer| {
@@ -168,10 +162,6 @@ impl Lookup for App {
             .iter()
             .find(|viewer| viewer.is_of(thread))
             .map(tab_bar::name)
-    }
-
-    fn server_info(&self, server: &ServerRef) -> Option<&Loaded<ServerInfo>> {
-        self.agent.infos.get(server)
     }
 
     fn assistants_error(&self, server: &ServerRef) -> Option<&ApiError> {
@@ -446,7 +436,10 @@ impl Lookup for App {
             is_recording: viewer.is_recording(),
             last_event_at: viewer.delivery_log().last_event_at,
             stuck: viewer.stuck(&self.session),
-            offers: Offers::new(self.server_kind(&viewer.server), &viewer.present().status),
+            offers: Offers::new(
+                self.session.server_kind(&viewer.server),
+                &viewer.present().status,
+            ),
         })
     }
 

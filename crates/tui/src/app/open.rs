@@ -5,7 +5,6 @@ use crate::features::changes::bulk::Bulk;
 use crate::features::changes::confirm::Confirm;
 use crate::features::changes::journal::{Entry, JournalView};
 use crate::features::compare::ComparePage;
-use crate::features::composer::Composer;
 use crate::features::deployments::Deployments;
 use crate::features::diagnostics::doctor::Doctor;
 use crate::features::diagnostics::explain::Explained;
@@ -147,7 +146,7 @@ impl App {
                 if self.viewer().is_some_and(|viewer| viewer.is_of(&thread)) {
                     let mut effects = self.open(Route::Why);
                     // The page offers what the server's software can do.
-                    if self.server_kind(&thread.server).is_none() {
+                    if self.session.server_kind(&thread.server).is_none() {
                         effects.push(Effect::FetchInfo(thread.server));
                     }
                     return effects;
@@ -354,14 +353,6 @@ impl App {
         }
         self.push(composer);
         self.apply(requests)
-    }
-
-    /// Returns the open composer of a server.
-    pub(super) fn composer_on(&mut self, server: &ServerRef) -> Option<&mut Composer> {
-        self.overlays.iter_mut().find_map(|overlay| match overlay {
-            Overlay::Compose(composer) if composer.server == *server => Some(&mut **composer),
-            _ => None,
-        })
     }
 
     /// Opens the composer on a given server, because a tab's server may differ from the one whose lists are open.

@@ -69,7 +69,7 @@ impl App {
             Err(error) => {
                 confirm.stage = Stage::Refused(error.clone());
                 if let Some(error) = error.request() {
-                    self.report_error(error);
+                    self.session.report_error(error);
                 }
             }
         }
@@ -148,7 +148,7 @@ impl App {
             }
             Err(error) => {
                 match self.confirm_of(number) {
-                    Some(_) => self.report_error(&error),
+                    Some(_) => self.session.report_error(&error),
                     None => self.notify(true, error.story()),
                 }
                 if let Some(confirm) = self.confirm_of(number) {
@@ -233,7 +233,7 @@ impl App {
                 );
             }
             Err(error) => {
-                self.report_error(&error);
+                self.session.report_error(&error);
                 self.notify(true, error.story());
             }
         }

@@ -6,8 +6,7 @@ use crate::features::changes::confirm::Stage;
 use crate::session::msg::{Effect, ThreadRef};
 use crate::session::request::{Pref, StreamCommand};
 use crate::session::{Lookup, Request, Requests, Route};
-use jiff::SignedDuration;
-use runtail_api::{ApiError, Kind, ThreadIntent, ThreadLabel};
+use runtail_api::{ThreadIntent, ThreadLabel};
 use std::path::PathBuf;
 
 /// Maximum number of lines in the command history.
@@ -73,7 +72,7 @@ impl App {
             Request::Open(route) => return self.open(route),
             Request::Close => self.close(),
             Request::Copy(text) => return self.copy(&text),
-            Request::ReportError(error) => self.report_error(&error),
+            Request::ReportError(error) => self.session.report_error(&error),
             Request::RestartPolls => self.session.restart_polls(),
             Request::AdjustClocks => {
                 if let Some(logs) = &mut self.logs {
@@ -195,34 +194,6 @@ impl App {
                     prefs.said.remove(0);
                 }
             }
-        }
-    }
-
-    /// Applies a request error to its profile: a rejected key stops polling; a rate-limited server is paused, and the pause is
-    /// shown.
-    pub(super) fn report_error(&mut self, error: &ApiError) {
-        let now = self.session.now;
-        let Some(state) = self
-            .session
-            .profiles
-            .iter_mut()
-            .find(|p| *p.name == *error.at.profile)
-        else {
-            return;
-        };
-        if !error.quiet().is_zero() {
-            let wait = SignedDuration::try_from(error.quiet()).unwrap_or_default();
-            state.limited_until = state.limited_until.max(now.checked_add(wait).ok());
-        }
-        if error.kind == Kind::Unauthorized && state.control_plane && !state.halted {
-            state.halted = true;
-            state.error = Some(error.clone());
-            let text = format!(
-                "{}\n  Polling of {} is stopped until you press r.",
-                error.story(),
-                state.name
-            );
-            self.notify(true, text);
         }
     }
 

@@ -247,7 +247,7 @@ impl App {
             .collect();
         servers.sort();
         servers.dedup();
-        servers.retain(|server| !self.agent.infos.contains_key(server));
+        servers.retain(|server| !self.session.infos.contains_key(server));
         servers.into_iter().map(Effect::FetchInfo).collect()
     }
 

@@ -7,15 +7,15 @@ use super::{Agent, view};
 use crate::input::action::{Action, Context};
 use crate::session::compare::SideRef;
 use crate::session::msg::{
-    Described, Effect, InboxTarget, RowDetail, ServerRef, StreamTarget, Subscription,
+    Described, Effect, EffectResult, InboxTarget, ServerRef, StreamTarget, Subscription,
     SubscriptionId, SubscriptionKind, ThreadRef, WantedStatus,
 };
 use crate::session::record_list::RecordList;
 use crate::session::run::{Origin, Warning, Where, act_on_thread};
-use crate::session::{Component, Cx, Requests, Route};
+use crate::session::{Component, Cx, Requests, Route, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
-use runtail_api::{ApiError, BulkAction, MAX_BULK, ThreadIntent, ThreadLabel};
+use runtail_api::{BulkAction, MAX_BULK, ThreadIntent, ThreadLabel};
 use runtail_core::model::{Assistant, ThreadStatus};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -63,15 +63,6 @@ impl Agent {
         });
         self.server = Some(opened);
         Requests::from(Effect::FetchInfo(server.clone())).and(Effect::FetchAssistants(server))
-    }
-
-    /// Applies what was read of a thread.
-    pub fn on_row_read(&mut self, of: &InboxTarget, result: Result<RowDetail, ApiError>) {
-        if let (Some(server), InboxTarget::Thread(thread)) = (&mut self.server, of)
-            && server.server == thread.server
-        {
-            server.details.on_read(&thread.id, result);
-        }
     }
 
     /// Returns whether a listed row is marked.
@@ -445,6 +436,20 @@ fn describe(server: &Server) -> Requests {
 }
 
 impl Component for Agent {
+    fn on_reply(&mut self, session: &mut Session, reply: &EffectResult) -> Option<Requests> {
+        let open = self.server.as_mut()?;
+        match reply {
+            EffectResult::Assistants(from, result) if *from == open.server => {
+                open.assistants.apply_list(result.clone(), session.now);
+            }
+            EffectResult::RowRead(InboxTarget::Thread(of), result) if of.server == open.server => {
+                open.details.on_read(&of.id, result.clone());
+            }
+            _ => return None,
+        }
+        Some(Requests::none())
+    }
+
     fn context(&self) -> Context {
         Context::Server
     }

@@ -5,7 +5,7 @@ use super::{Changes, resource_documents, view};
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
 use crate::session::card;
-use crate::session::msg::Effect;
+use crate::session::msg::{Effect, EffectResult};
 use crate::session::subject::Subject;
 use crate::session::{Component, Cx, Request, Requests, Route, Session};
 use crate::widgets::canvas::Canvas;
@@ -209,7 +209,7 @@ impl Editor {
     }
 
     /// Writes the fields of the form into the document, after they changed without a key.
-    pub fn take_form(&mut self) {
+    fn take_form(&mut self) {
         drop(self.apply_form(Done {
             is_changed: true,
             requests: Requests::none(),
@@ -431,6 +431,12 @@ fn preview_state(subject: &Subject, values: serde_json::Value) -> Requests {
 }
 
 impl Component for Editor {
+    fn on_reply(&mut self, session: &mut Session, reply: &EffectResult) -> Option<Requests> {
+        let requests = self.form.as_mut()?.on_reply(session, reply)?;
+        self.take_form();
+        Some(requests)
+    }
+
     fn context(&self) -> Context {
         Context::Editor
     }

@@ -93,10 +93,7 @@ impl ComparePage {
     }
 
     /// Applies a side.
-    pub fn on_side(&mut self, number: u64, which: usize, loaded: SideLoaded) {
-        if number != self.number || which > 1 {
-            return;
-        }
+    fn on_side(&mut self, which: usize, loaded: SideLoaded) {
         let is_alone = self.sides[1].from.is_none();
         match loaded {
             Err(why) => self.fail(which, why),
@@ -458,7 +455,7 @@ impl ComparePage {
     }
 
     /// Reports that the file was written, or why not. `None` if the file belongs to something else.
-    pub fn on_saved(&mut self, number: u64, result: &Result<u64, String>) -> Option<Requests> {
+    fn on_saved(&mut self, number: u64, result: &Result<u64, String>) -> Option<Requests> {
         let (_, path) = self.saving.take_if(|(saving, _)| *saving == number)?;
         let path = text::clean(&path.display().to_string()).into_owned();
         Some(match result {

@@ -15,7 +15,7 @@ pub use keys::{Section, Stop};
 
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
-use crate::session::msg::{Effect, ServerRef, ThreadRef};
+use crate::session::msg::{Effect, EffectResult, ServerRef, ThreadRef};
 use crate::session::run::{Origin, Warning, Where};
 use crate::session::{Component, Cx, Requests, Session, card};
 use crate::widgets::canvas::Canvas;
@@ -226,19 +226,6 @@ impl Composer {
             .and(Effect::FetchInputs(self.server.clone(), id, thread))
     }
 
-    /// Applies the facts of an assistant.
-    pub fn on_facts(&mut self, assistant: &str, facts: Result<GraphFacts, ApiError>) {
-        self.known.entry(assistant.to_string()).or_default().facts = Some(facts);
-        self.use_facts();
-    }
-
-    /// Applies the earlier inputs of an assistant. Without them, there is just no history.
-    pub fn on_inputs(&mut self, assistant: &str, inputs: Result<Vec<PastInput>, ApiError>) {
-        self.known.entry(assistant.to_string()).or_default().inputs =
-            Some(inputs.unwrap_or_default());
-        self.use_facts();
-    }
-
     /// Shows the input as the chosen assistant's form. Without a form, an untouched input becomes the last one.
     fn use_facts(&mut self) {
         let Some(facts) = self.facts().cloned() else {
@@ -368,6 +355,29 @@ impl Composer {
 }
 
 impl Component for Composer {
+    fn on_reply(&mut self, _session: &mut Session, reply: &EffectResult) -> Option<Requests> {
+        match reply {
+            EffectResult::Assistants(from, result)
+                if *from == self.server && self.assistant.all.is_empty() =>
+            {
+                let listed = result.as_ref().map(|listing| &*listing.items);
+                return Some(self.offer(listed.unwrap_or_default()));
+            }
+            EffectResult::GraphFacts(from, assistant, facts) if *from == self.server => {
+                self.known.entry(assistant.clone()).or_default().facts =
+                    Some(facts.clone().map(|facts| *facts));
+            }
+            // Without earlier inputs, there is just no history.
+            EffectResult::Inputs(from, assistant, inputs) if *from == self.server => {
+                self.known.entry(assistant.clone()).or_default().inputs =
+                    Some(inputs.clone().unwrap_or_default());
+            }
+            _ => return None,
+        }
+        self.use_facts();
+        Some(Requests::none())
+    }
+
     fn framed_keys(&self, cx: &Cx<'_>) -> Vec<&'static str> {
         card::framed_keys(cx, &self.keys(), false)
     }

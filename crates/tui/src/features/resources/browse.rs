@@ -3,7 +3,7 @@
 use super::{sign_in, view};
 use crate::input::action::{Action, Context};
 use crate::session::loaded::Loaded;
-use crate::session::msg::Effect;
+use crate::session::msg::{Effect, EffectResult};
 use crate::session::subject::Subject;
 use crate::session::{Component, Cx, Request, Requests, Route, Session};
 use crate::widgets::canvas::Canvas;
@@ -247,11 +247,7 @@ impl Browse {
     }
 
     /// Applies the loaded list.
-    pub fn on_listed(
-        &mut self,
-        result: Result<Listing<Value>, ApiError>,
-        at: Timestamp,
-    ) -> Requests {
+    fn on_listed(&mut self, result: Result<Listing<Value>, ApiError>, at: Timestamp) -> Requests {
         let error = result
             .as_ref()
             .map_or_else(Some, |listing| listing.incomplete.as_ref())
@@ -380,6 +376,15 @@ pub fn change_service(
 }
 
 impl Component for Browse {
+    fn on_reply(&mut self, session: &mut Session, reply: &EffectResult) -> Option<Requests> {
+        match reply {
+            EffectResult::Browsed(number, result) if *number == self.number => {
+                Some(self.on_listed(result.clone(), session.now))
+            }
+            _ => None,
+        }
+    }
+
     fn context(&self) -> Context {
         Context::Browse
     }

@@ -12,7 +12,6 @@ mod search;
 mod view;
 
 pub use breakpoints::Breakpoints;
-pub use load::KnownGraphs;
 pub use page::GraphPage;
 pub(super) use view::draw;
 
