@@ -1,7 +1,6 @@
 //! Passes the events of subscriptions and the results of effects to the features.
 
 use super::{App, Overlay};
-use crate::features::deployments::update::ListReport;
 use crate::features::diagnostics::explain::Explained;
 use crate::features::profiles::file::Save;
 use crate::features::profiles::first_run::nothing_to_import;
@@ -12,6 +11,7 @@ use crate::widgets::jobs::JobProgress;
 use runtail_api::{ApiError, Kind, Listing};
 use runtail_core::model::Deployment;
 use runtail_core::text::bytes;
+use runtail_stream::Item;
 use std::sync::Arc;
 
 impl App {
@@ -51,187 +51,82 @@ impl App {
     }
 
     fn apply_event(&mut self, key: SubscriptionId, event: SubscriptionEvent) -> Vec<Effect> {
-        let at = self.session.now;
+        use SubscriptionId as Id;
+        let session = &mut self.session;
         let mut effects = Vec::new();
-        let mut requests = self.deliver_event(&key, &event);
-        requests.extend(match (key, event) {
+        let requests = match (key, event) {
             (
-                SubscriptionId::Inbox(_),
+                Id::Inbox(_),
                 SubscriptionEvent::Inbox {
                     server,
                     began,
                     result,
                 },
-            ) => {
-                return self.on_inbox(&server, began, result);
-            }
-            (SubscriptionId::Deployments(profile), event) => {
+            ) => return self.on_inbox(&server, began, result),
+            (Id::Stream(id), SubscriptionEvent::Items(items)) => return self.on_items(id, items),
+            (Id::Deployments(profile), event) => {
                 let end = list_end(&event);
-                let requests = self.on_list_event(&profile, event);
+                let requests = self.deployments.on_list(session, &profile, event);
                 effects.extend(self.locate_restored(&profile, end));
                 requests
             }
             (
-                SubscriptionId::Newest(profile),
-                SubscriptionEvent::Newest {
-                    deployment,
-                    revision,
-                },
-            ) => self.deployments.on_newest(&profile, &deployment, revision),
-            (
-                SubscriptionId::Revisions(profile, deployment),
-                SubscriptionEvent::Revisions(result, next),
+                key @ (Id::Newest(_)
+                | Id::Past(_)
+                | Id::Card(_)
+                | Id::Watch(_)
+                | Id::Deletion(..)
+                | Id::Revisions(..)),
+                event,
             ) => {
-                self.deployments
-                    .on_revisions(&self.session, (&profile, &deployment), result, next)
-            }
-            (
-                SubscriptionId::Past(profile),
-                SubscriptionEvent::Past {
-                    deployment,
-                    revisions,
-                },
-            ) => {
-                self.deployments.on_past(&profile, &deployment, &revisions);
-                Requests::none()
+                if let (Id::Watch(of), SubscriptionEvent::Watched(Ok(revision), _)) = (&key, &event)
+                {
+                    effects.extend(self.on_rollout(of, revision));
+                }
+                self.deployments.on_event(&mut self.session, key, event)
             }
             (
-                SubscriptionId::Past(_),
-                SubscriptionEvent::CommitSubject {
-                    revision,
-                    commit,
-                    subject,
-                },
+                key @ (Id::Threads(_) | Id::ThreadStatuses(_) | Id::Health(_) | Id::Runs(..)),
+                event,
             ) => {
-                self.deployments.subjects.insert(revision, commit, subject);
+                self.agent.on_event(session.now, key, event);
                 Requests::none()
             }
-            (SubscriptionId::Card(of), SubscriptionEvent::Card(card)) => {
-                if let Err(error) = &card {
-                    self.session.report_error(error);
-                }
-                self.deployments.on_card(of, card);
-                Requests::none()
-            }
-            (SubscriptionId::Watch(of), SubscriptionEvent::Watched(result, next)) => {
-                if let Err(error) = &result {
-                    self.session.report_error(error);
-                }
-                if let Ok(revision) = &result {
-                    effects.extend(self.on_rollout(&of, revision));
-                }
-                self.deployments
-                    .on_watched(&self.session, &of, result, next)
-            }
-            (SubscriptionId::Deletion(profile, id), SubscriptionEvent::Deleting(result, next)) => {
-                self.deployments.on_deletion((profile, id), result, next)
-            }
-            (
-                SubscriptionId::Log(number, source),
-                SubscriptionEvent::Lines { lines, incomplete },
-            ) => {
-                if let Some(logs) = self.logs.as_mut().filter(|l| l.number == number) {
-                    if let Err(error) = &lines {
-                        self.session.report_error(error);
-                    }
-                    logs.take(source, lines, at);
-                    logs.note_incomplete(source, incomplete);
+            (Id::Log(number, source), event) => {
+                if let Some(logs) = self.logs.as_mut().filter(|logs| logs.number == number) {
+                    logs.on_event(session, source, event);
                 }
                 Requests::none()
             }
-            (SubscriptionId::Threads(_), SubscriptionEvent::Threads(read)) => {
-                if let Some(server) = &mut self.agent.server {
-                    server.threads.take(read, at);
-                }
-                Requests::none()
-            }
-            (SubscriptionId::ThreadStatuses(_), SubscriptionEvent::ThreadStatus { of, status }) => {
-                if let (Some(server), Ok(status)) = (&mut self.agent.server, status) {
-                    server.threads.set_status(of.thread, of.facts, status);
-                }
-                Requests::none()
-            }
-            (SubscriptionId::Health(server), SubscriptionEvent::Health(health)) => {
-                self.agent
-                    .health
-                    .entry(server)
-                    .or_default()
-                    .take(health, at);
-                Requests::none()
-            }
-            (SubscriptionId::Runs(..), SubscriptionEvent::Runs(result)) => {
-                if let Some(server) = &mut self.agent.server {
-                    server.runs.apply_list(result, at);
-                }
-                Requests::none()
-            }
-            (SubscriptionId::Stream(id), SubscriptionEvent::Items(items)) => {
-                if let Some(viewer) = self.stream.tabs.get_mut(id) {
-                    viewer.take(items);
-                    let refusal = viewer.modes.refusal();
-                    effects.extend(self.inbox_after_page(id));
-                    self.check_restored(Some(id));
-                    let parked = self.stream.limit_memory(&self.session);
-                    if !parked.is_empty() {
-                        let total = bytes(self.session.settings.event_log.total);
-                        let text =
-                            format!("The open pages take more than {total} ([limits] total)");
-                        self.notify(
-                            false,
-                            format!(
-                                "{text}: {} will be read again when shown.",
-                                parked.join(", ")
-                            ),
-                        );
-                    }
-                    refusal
-                        .map(|why| Requests::error(format!("The modes are unchanged: {why}.")))
-                        .unwrap_or_default()
-                } else {
-                    Requests::none()
-                }
-            }
-            _ => Requests::none(),
-        });
+            (key, event) => self.deliver_event(&key, &event),
+        };
         effects.extend(self.apply(requests));
         effects.extend(self.explain_again(Explained::is_outdated));
         effects
     }
 
-    fn on_list_event(&mut self, profile: &Arc<str>, event: SubscriptionEvent) -> Requests {
-        let Some(number) = self
-            .session
-            .profiles
-            .iter()
-            .position(|p| p.name == *profile)
-        else {
-            return Requests::none();
+    /// Applies items of a stream.
+    fn on_items(&mut self, id: u64, items: Vec<Item>) -> Vec<Effect> {
+        let Some(viewer) = self.stream.tabs.get_mut(id) else {
+            return Vec::new();
         };
-        let state = &mut self.session.profiles[number];
-        match event {
-            SubscriptionEvent::Page(deployments) => {
-                self.deployments.on_page(number, state, deployments);
-                Requests::none()
-            }
-            SubscriptionEvent::Deployments {
-                result,
-                is_truncated,
-                skew,
-                took,
-                next,
-            } => {
-                let report = ListReport {
-                    result,
-                    is_truncated,
-                    skew,
-                    took,
-                    next,
-                };
-                self.deployments
-                    .on_list(number, state, report, self.session.now)
-            }
-            _ => Requests::none(),
+        viewer.take(items);
+        let refusal = viewer.modes.refusal();
+        let effects = self.inbox_after_page(id);
+        self.check_restored(Some(id));
+        let parked = self.stream.limit_memory(&self.session);
+        if !parked.is_empty() {
+            let total = bytes(self.session.settings.event_log.total);
+            let text = format!(
+                "The open pages take more than {total} ([limits] total): {} will be read again when shown.",
+                parked.join(", ")
+            );
+            self.notify(false, text);
         }
+        if let Some(why) = refusal {
+            self.notify(true, format!("The modes are unchanged: {why}."));
+        }
+        effects
     }
 
     /// Passes an event to the components, of which one has subscribed to it.

@@ -8,13 +8,14 @@ use crate::input::action::{Action, Context};
 use crate::session::compare::SideRef;
 use crate::session::msg::{
     Described, Effect, EffectResult, InboxTarget, ServerRef, StreamTarget, Subscription,
-    SubscriptionId, SubscriptionKind, ThreadRef, WantedStatus,
+    SubscriptionEvent, SubscriptionId, SubscriptionKind, ThreadRef, WantedStatus,
 };
 use crate::session::record_list::RecordList;
 use crate::session::run::{Origin, Warning, Where, act_on_thread};
 use crate::session::{Component, Cx, Requests, Route, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
+use jiff::Timestamp;
 use runtail_api::{BulkAction, MAX_BULK, ThreadIntent, ThreadLabel};
 use runtail_core::model::{Assistant, ThreadStatus};
 use std::collections::HashMap;
@@ -146,6 +147,29 @@ impl Agent {
         ))
     }
 
+    /// Applies an event of a poll.
+    pub fn on_event(&mut self, at: Timestamp, from: SubscriptionId, event: SubscriptionEvent) {
+        if let (SubscriptionId::Health(server), SubscriptionEvent::Health(health)) = (from, &event)
+        {
+            let known = self.health.entry(server).or_default();
+            known.take(health.clone(), at);
+        }
+        let Some(server) = &mut self.server else {
+            return;
+        };
+        match event {
+            SubscriptionEvent::Threads(read) => server.threads.take(read, at),
+            SubscriptionEvent::ThreadStatus {
+                of,
+                status: Ok(status),
+            } => {
+                server.threads.set_status(of.thread, of.facts, status);
+            }
+            SubscriptionEvent::Runs(result) => server.runs.apply_list(result, at),
+            _ => {}
+        }
+    }
+
     /// Fills in the parameters that change while the polls run.
     pub fn fill(&self, cx: &Cx<'_>, subscriptions: &mut [Subscription]) {
         for sub in subscriptions {
@@ -160,7 +184,8 @@ impl Agent {
                         .map(|server| server.threads.wanted())
                         .unwrap_or_default();
                 }
-                _ => {}
+                SubscriptionId::Health(_) | SubscriptionId::Runs(..) => {}
+                _ => continue,
             }
             sub.params.pace = cx.session.pace(false);
         }

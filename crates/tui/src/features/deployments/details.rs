@@ -58,7 +58,7 @@ impl Deployments {
     }
 
     /// Stores the explanation of a revision.
-    pub fn on_card(&mut self, of: RevisionRef, card: Result<Box<FailureCard>, ApiError>) {
+    pub(super) fn on_card(&mut self, of: RevisionRef, card: Result<Box<FailureCard>, ApiError>) {
         while self.cards.len() >= MAX_CARDS {
             self.cards.pop_first();
         }

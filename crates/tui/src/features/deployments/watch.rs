@@ -94,7 +94,7 @@ impl Deployments {
     }
 
     /// Applies the newest record of a watched revision.
-    pub fn on_watched(
+    pub(super) fn on_watched(
         &mut self,
         session: &Session,
         of: &RevisionRef,
@@ -187,7 +187,7 @@ impl Deployments {
     }
 
     /// Applies the newest record of a deployment that is being deleted.
-    pub fn on_deletion(
+    pub(super) fn on_deletion(
         &mut self,
         key: (Arc<str>, Arc<str>),
         result: Result<Deployment, ApiError>,
