@@ -316,17 +316,11 @@ impl App {
 
     /// Applies the status of an open page after its stream sent something.
     pub(super) fn inbox_after_page(&mut self, stream: u64) -> Vec<Effect> {
-        let changed = self
-            .stream
-            .tabs
-            .all()
-            .iter()
-            .find(|viewer| viewer.id == stream)
-            .and_then(|viewer| {
-                self.inbox
-                    .page_changed(stream, viewer.thread_status())
-                    .then(|| viewer.server.clone())
-            });
+        let changed = self.stream.tabs.get(stream).and_then(|viewer| {
+            self.inbox
+                .page_changed(stream, viewer.thread_status())
+                .then(|| viewer.server.clone())
+        });
         let news: Vec<News> = self.page_news(stream).into_iter().collect();
         if let Some(server) = changed {
             self.count_threads(&server);
@@ -336,12 +330,7 @@ impl App {
 
     fn page_news(&mut self, stream: u64) -> Option<News> {
         let (session, inbox) = (&self.session, &mut self.inbox);
-        let viewer = self
-            .stream
-            .tabs
-            .all()
-            .iter()
-            .find(|viewer| viewer.id == stream)?;
+        let viewer = self.stream.tabs.get(stream)?;
         if !inbox.page_changed(stream, viewer.thread_status()) {
             return None;
         }

@@ -67,22 +67,12 @@ fn named(id: &str) -> String {
 
 impl Lookup for App {
     fn page_status(&self, thread: &ThreadRef) -> Option<ThreadStatus> {
-        let page = self
-            .stream
-            .tabs
-            .all()
-            .iter()
-            .find(|viewer| viewer.is_of(thread) && viewer.is_open());
-        page.map(|viewer| viewer.thread_status().clone())
+        let page = self.stream.tabs.pages(thread).find(|page| page.is_open());
+        page.map(|page| page.thread_status().clone())
     }
 
     fn page_state_keys(&self, thread: &ThreadRef) -> Option<Vec<Arc<str>>> {
-        let page = self
-            .stream
-            .tabs
-            .all()
-            .iter()
-            .find(|viewer| viewer.is_of(thread) && viewer.is_open());
+        let page = self.stream.tabs.pages(thread).find(|page| page.is_open());
         page?.projections.values.keys_with_value()
     }
 
@@ -135,33 +125,16 @@ impl Lookup for App {
     }
 
     fn has_page(&self, thread: &ThreadRef) -> bool {
-        self.stream
-            .tabs
-            .all()
-            .iter()
-            .any(|viewer| viewer.is_of(thread))
+        self.stream.tabs.pages(thread).next().is_some()
     }
 
     fn run_name(&self, thread: &ThreadRef, run: &str) -> Option<String> {
-        let pages = self
-            .stream
-            .tabs
-            .all()
-            .iter()
-            .filter(|viewer| viewer.is_of(thread));
-        pages
-            .filter_map(|viewer| viewer.run_entry(run))
-            .map(|entry| entry.name())
-            .next()
+        let mut pages = self.stream.tabs.pages(thread);
+        pages.find_map(|page| Some(page.run_entry(run)?.name()))
     }
 
     fn tab_name(&self, thread: &ThreadRef) -> Option<String> {
-        self.stream
-            .tabs
-            .all()
-            .iter()
-            .find(|viewer| viewer.is_of(thread))
-            .map(tab_bar::name)
+        self.stream.tabs.pages(thread).next().map(tab_bar::name)
     }
 
     fn assistants_error(&self, server: &ServerRef) -> Option<&ApiError> {
@@ -444,12 +417,7 @@ impl Lookup for App {
     }
 
     fn modes(&self, stream: u64) -> Option<ModesView> {
-        let viewer = self
-            .stream
-            .tabs
-            .all()
-            .iter()
-            .find(|viewer| viewer.id == stream)?;
+        let viewer = self.stream.tabs.get(stream)?;
         Some(ModesView {
             target: viewer.target.clone(),
             thread_id: viewer.thread_id.clone(),

@@ -108,10 +108,7 @@ impl App {
             Route::Server(server) => return self.open_server(server),
             Route::Stream(target) => self.open_stream(target),
             Route::Run(server, target) => {
-                if self.is_read_only(&server.profile) {
-                    let text = self.session.read_only_text(&server.profile);
-                    self.notify(true, text);
-                } else {
+                if !self.refuses_changes(&server.profile) {
                     self.show_stream(server, *target);
                 }
             }
@@ -277,11 +274,9 @@ impl App {
         let Some(server) = self.open_server_ref() else {
             return;
         };
-        if target.is_write() && self.is_read_only(&server.profile) {
-            let text = self.session.read_only_text(&server.profile);
-            return self.notify(true, text);
+        if !(target.is_write() && self.refuses_changes(&server.profile)) {
+            self.show_stream(server, target);
         }
-        self.show_stream(server, target);
     }
 
     fn open_server_ref(&self) -> Option<ServerRef> {
@@ -327,22 +322,15 @@ impl App {
 
     /// Opens the composer on the open server.
     fn compose(&mut self, from: Origin) -> Vec<Effect> {
+        let Some(server) = self.open_server_ref() else {
+            return Vec::new();
+        };
+        if self.waits_for_address(&server) || self.refuses_changes(&server.profile) {
+            return Vec::new();
+        }
         let Some(server) = &self.agent.server else {
             return Vec::new();
         };
-        if !server.server.has_address() {
-            let text = format!(
-                "Waiting for the list of {}. Nothing can be started yet.",
-                server.server.profile
-            );
-            self.notify(false, text);
-            return Vec::new();
-        }
-        if self.is_read_only(&server.server.profile) {
-            let text = self.session.read_only_text(&server.server.profile);
-            self.notify(true, text);
-            return Vec::new();
-        }
         let known = server.assistants.value.as_deref().unwrap_or_default();
         let (composer, mut requests) =
             self.composing
@@ -357,14 +345,7 @@ impl App {
 
     /// Opens the composer on a given server, because a tab's server may differ from the one whose lists are open.
     fn compose_on(&mut self, server: ServerRef, mut from: Origin) -> Vec<Effect> {
-        if !server.has_address() {
-            self.notify(
-                false,
-                format!(
-                    "Waiting for the list of {}. Nothing can be started yet.",
-                    server.profile
-                ),
-            );
+        if self.waits_for_address(&server) {
             return Vec::new();
         }
         let mut effects = self.open_behind(server);
@@ -393,7 +374,6 @@ impl App {
         }
     }
 
-    /// Opens the doctor's report. Closing the page stops its checks.
     /// Loads those open explanations of revisions again for which `is_due` is true, given the known record of the revision.
     pub(super) fn explain_again(
         &mut self,
@@ -459,9 +439,7 @@ impl App {
 
     /// Plans a change and opens its preview. For a read-only profile it only shows a notice.
     fn confirm(&mut self, profile: Arc<str>, proposal: Proposal) -> Vec<Effect> {
-        if self.is_read_only(&profile) {
-            let text = self.session.read_only_text(&profile);
-            self.notify(true, text);
+        if self.refuses_changes(&profile) {
             return Vec::new();
         }
         if let Proposal::Thread(server, intent) = &proposal {
@@ -486,15 +464,36 @@ impl App {
         action: BulkAction,
         threads: Vec<(String, String)>,
     ) -> Vec<Effect> {
-        if self.is_read_only(&server.profile) {
-            let text = self.session.read_only_text(&server.profile);
-            self.notify(true, text);
+        if self.refuses_changes(&server.profile) {
             return Vec::new();
         }
         let mut bulk = Bulk::new(&self.session, server, action, threads);
         let requests = bulk.plan();
         self.push(bulk);
         self.apply(requests)
+    }
+
+    /// Says that nothing is opened, if the profile is read-only.
+    fn refuses_changes(&mut self, profile: &str) -> bool {
+        let is_read_only = self.is_read_only(profile);
+        if is_read_only {
+            let text = self.session.read_only_text(profile);
+            self.notify(true, text);
+        }
+        is_read_only
+    }
+
+    /// Says that nothing can be started yet, if the server's address is not known.
+    fn waits_for_address(&mut self, server: &ServerRef) -> bool {
+        let waits = !server.has_address();
+        if waits {
+            let text = format!(
+                "Waiting for the list of {}. Nothing can be started yet.",
+                server.profile
+            );
+            self.notify(false, text);
+        }
+        waits
     }
 
     /// Says that nothing is opened while an earlier action on the thread has no result.
@@ -538,13 +537,7 @@ impl App {
                 return self.apply(requests);
             }
         };
-        let profile = card.thread.server.profile.clone();
-        if self.is_read_only(&profile) {
-            let text = self.session.read_only_text(&profile);
-            self.notify(true, text);
-            return Vec::new();
-        }
-        if self.refuses_second(&card.thread) {
+        if self.refuses_changes(&card.thread.server.profile) || self.refuses_second(&card.thread) {
             return Vec::new();
         }
         let load = load.map(|load| load(card.number, card.thread.clone()));

@@ -151,11 +151,11 @@ impl App {
     fn run_stream_command(&mut self, command: StreamCommand) -> Vec<Effect> {
         let requests = match command {
             StreamCommand::Record(file) => self.stream.record(&self.session, &file),
-            StreamCommand::Export(how) => match self.overlays.last_mut() {
-                Some(Overlay::Compare(page)) => page.save(&self.session, &how),
-                Some(Overlay::Graph(page)) => page.save(&self.session, &how),
-                _ => self.stream.begin_export(&self.session, &how),
-            },
+            StreamCommand::Export(how) => {
+                let top = self.overlays.last_mut();
+                top.and_then(|page| page.save(&self.session, &how))
+                    .unwrap_or_else(|| self.stream.begin_export(&self.session, &how))
+            }
             StreamCommand::ShowCheckpoint(id) => self.stream.show_checkpoint(&id),
             StreamCommand::ShowOnGraph(id) => self.stream.show_on_graph(id),
             StreamCommand::EditCheckpoint(id) => self.stream.edit_checkpoint(&self.session, id),

@@ -187,6 +187,11 @@ pub trait Component {
         None
     }
 
+    /// Saves its contents to a new file. `None` saves the stream behind it.
+    fn save(&mut self, _session: &Session, _argument: &str) -> Option<Requests> {
+        None
+    }
+
     /// Returns the filter or search text, if the component has one.
     fn filter(&self) -> Option<&str> {
         None

@@ -431,7 +431,7 @@ impl ComparePage {
     }
 
     /// Saves both sides to a new file: `[jsonl] PATH`.
-    pub fn save(&mut self, session: &Session, argument: &str) -> Requests {
+    fn save_sides(&mut self, session: &Session, argument: &str) -> Requests {
         let path = match argument.split_once(char::is_whitespace) {
             Some(("jsonl", path)) => path.trim(),
             Some(("text" | "md", _)) => {

@@ -44,6 +44,10 @@ impl Component for ComparePage {
         Requests::none()
     }
 
+    fn save(&mut self, session: &Session, argument: &str) -> Option<Requests> {
+        Some(self.save_sides(session, argument))
+    }
+
     fn tab_name(&self) -> Option<String> {
         Some("Compare".into())
     }

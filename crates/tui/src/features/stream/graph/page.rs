@@ -168,7 +168,7 @@ impl GraphPage {
     }
 
     /// Saves the graph to a new file: `[text|md|svg|mermaid] [PATH]`.
-    pub fn save(&mut self, session: &Session, argument: &str) -> Requests {
+    fn save_graph(&mut self, session: &Session, argument: &str) -> Requests {
         let (format, path) = parse_export(argument);
         if format == Format::Jsonl {
             return Requests::error(
@@ -208,6 +208,10 @@ impl GraphPage {
 }
 
 impl Component for GraphPage {
+    fn save(&mut self, session: &Session, argument: &str) -> Option<Requests> {
+        Some(self.save_graph(session, argument))
+    }
+
     fn on_reply(&mut self, _session: &mut Session, reply: &EffectResult) -> Option<Requests> {
         match reply {
             EffectResult::FileStepped(number, result) => self.on_saved(*number, result),
