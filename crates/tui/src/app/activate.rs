@@ -248,7 +248,7 @@ impl App {
             self.notify(false, format!("{}{closed}.", notes.join(", ")));
         }
         self.inbox.retain_profiles(keeps_target);
-        self.reach.retain_profiles(keeps_target);
+        self.session.reach.retain_profiles(keeps_target);
         self.sync_inbox();
         let new = |row: &&Row| !keeps_target(&row.profile_name) && row.deployment.is_none();
         let servers: Vec<_> = self

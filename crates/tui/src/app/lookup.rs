@@ -99,10 +99,6 @@ impl Lookup for App {
         }
     }
 
-    fn server_problem(&self, server: &ServerRef) -> Option<&ApiError> {
-        self.reach.of(server).flatten()
-    }
-
     fn unread_servers(&self) -> (Vec<(&str, &str)>, usize) {
         // A profile without a list of deployments has its own words.
         let has_list = |name: &str| {

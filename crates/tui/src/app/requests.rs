@@ -72,7 +72,6 @@ impl App {
             Request::Open(route) => return self.open(route),
             Request::Close => self.close(),
             Request::Copy(text) => return self.copy(&text),
-            Request::ReportError(error) => self.session.report_error(&error),
             Request::RestartPolls => self.session.restart_polls(),
             Request::AdjustClocks => {
                 if let Some(logs) = &mut self.logs {

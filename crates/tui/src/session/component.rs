@@ -55,8 +55,6 @@ pub trait Lookup {
     fn needs(&self, server: &ServerRef, width: usize) -> Option<Vec<Line>>;
     /// Returns how current the numbers of an agent server's threads are.
     fn threads_known(&self, server: &ServerRef) -> ThreadsKnown;
-    /// Returns why the newest request to an agent server failed.
-    fn server_problem(&self, server: &ServerRef) -> Option<&ApiError>;
     /// Returns the agent servers whose threads could not be read, each with the reason, and their number. A profile whose servers
     /// all failed alike is named once.
     fn unread_servers(&self) -> (Vec<(&str, &str)>, usize);

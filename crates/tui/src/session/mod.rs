@@ -17,6 +17,7 @@ pub mod page;
 pub mod prefs;
 pub mod profile;
 pub mod proposal;
+pub mod reach;
 pub mod record_list;
 pub mod refs;
 pub mod request;
@@ -43,6 +44,7 @@ use loaded::Loaded;
 use msg::{Epoch, Pace, ServerRef};
 use prefs::ViewPrefs;
 use profile::ProfileState;
+use reach::Reach;
 use runtail_api::{ApiError, Kind, ServerInfo, ServerKind};
 use runtail_core::config::EventLogLimits;
 use runtail_core::model::StatusRole;
@@ -119,6 +121,8 @@ pub struct Session {
     pub catalog: Catalog,
     /// The software of agent servers, as far as it was requested.
     pub infos: BTreeMap<ServerRef, Loaded<ServerInfo>>,
+    /// Which agent servers answer.
+    pub reach: Reach,
     /// The graphs that were loaded.
     pub known_graphs: KnownGraphs,
     /// Whether the terminal's window has the focus, as far as the terminal reports it.
@@ -165,6 +169,7 @@ impl Session {
             serverless: BTreeSet::new(),
             catalog: Catalog::default(),
             infos: BTreeMap::new(),
+            reach: Reach::default(),
             known_graphs: KnownGraphs::default(),
             window_focused: true,
             notices: Vec::new(),

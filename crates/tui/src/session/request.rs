@@ -9,7 +9,7 @@ use super::run::Origin;
 use super::subject::Subject;
 use super::thread::AnswerFrom;
 use crate::input::action::{Action, Context};
-use runtail_api::{ApiError, BulkAction, LogKind, ResourceIntent, SentRequest, ThreadIntent};
+use runtail_api::{BulkAction, LogKind, ResourceIntent, SentRequest, ThreadIntent};
 use runtail_core::config::{Mouse, Profile, Timestamps};
 use runtail_core::model::{AuthAuthenticateRequest, Collection, Configuration, Intent, Service};
 use std::path::PathBuf;
@@ -28,8 +28,6 @@ pub enum Request {
     Close,
     /// Copy a text to the clipboard, and show a notice.
     Copy(String),
-    /// Apply what a failed request means for its profile: a rejected key stops polling, a rate limit pauses it.
-    ReportError(ApiError),
     /// Go to a destination.
     Go(Destination),
     /// Begin a change of the selected deployment or revision.

@@ -29,7 +29,7 @@ impl Deployments {
                     deployment,
                     revision,
                 },
-            ) => return self.on_newest(&profile, &deployment, revision),
+            ) => return self.on_newest(session, (&profile, &deployment), revision),
             (Id::Revisions(profile, deployment), Event::Revisions(result, next)) => {
                 return self.on_revisions(session, (&profile, &deployment), result, next);
             }
@@ -61,7 +61,7 @@ impl Deployments {
                 return self.on_watched(session, &of, result, next);
             }
             (Id::Deletion(profile, id), Event::Deleting(result, next)) => {
-                return self.on_deletion((profile, id), result, next);
+                return self.on_deletion(session, (profile, id), result, next);
             }
             _ => {}
         }
@@ -120,7 +120,7 @@ impl Deployments {
         let Some(error) = state.error.clone().or(state.partial.clone()) else {
             return out;
         };
-        out.push(Request::ReportError(error.clone()));
+        session.report_error(&error);
         // Notify once, not at each poll. A rejected key has its own notice.
         let same = |before: ApiError| before.badge() == error.badge();
         if !before.is_some_and(same) && error.kind != Kind::Unauthorized {
@@ -132,8 +132,8 @@ impl Deployments {
     /// Applies the newest revision of a listed deployment.
     fn on_newest(
         &mut self,
-        profile: &str,
-        deployment: &str,
+        session: &mut Session,
+        (profile, deployment): (&str, &str),
         revision: Result<Revision, ApiError>,
     ) -> Requests {
         let row = format!("{profile}/{deployment}");
@@ -143,8 +143,9 @@ impl Deployments {
                 false => Requests::none(),
             },
             Err(error) => {
-                self.list.newest_failed(&row, error.clone());
-                Request::ReportError(error).into()
+                session.report_error(&error);
+                self.list.newest_failed(&row, error);
+                Requests::none()
             }
         }
     }
@@ -159,14 +160,16 @@ impl Deployments {
     /// Applies the revisions of a deployment.
     fn on_revisions(
         &mut self,
-        session: &Session,
+        session: &mut Session,
         (profile, deployment): (&str, &str),
         result: Result<Revisions, ApiError>,
         next: NextPoll,
     ) -> Requests {
         let id = format!("{profile}/{deployment}");
         let skew = session.profile(profile).map(|p| p.skew).unwrap_or_default();
-        let error = result.as_ref().err().cloned();
+        if let Err(error) = &result {
+            session.report_error(error);
+        }
         let newest = result.as_ref().ok().and_then(|r| r.items.first()).cloned();
         if let Ok(revisions) = &result {
             self.on_past(profile, deployment, &revisions.items);
@@ -179,9 +182,6 @@ impl Deployments {
             && self.list.apply_newest(&id, newest.clone())
         {
             out.extend(self.check_superseded(profile, deployment, &newest));
-        }
-        if let Some(error) = error {
-            out.push(Request::ReportError(error));
         }
         out
     }

@@ -432,7 +432,7 @@ fn server_cell(cx: &Cx<'_>, row: &Row, column: Column) -> Line {
             // A later request than that for the info may have failed.
             let failed = row
                 .server(&cx.session.profiles)
-                .and_then(|server| cx.lookup.server_problem(&server));
+                .and_then(|server| cx.session.reach.of(&server).flatten());
             let (glyph, tone, word, of_word) = match failed
                 .map(|e| (Some(e), None))
                 .or(info.map(|i| (i.error.as_ref(), i.value.as_ref())))
