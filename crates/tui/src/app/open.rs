@@ -13,7 +13,7 @@ use crate::features::inspector::Document;
 use crate::features::logs::state::LogView;
 use crate::features::palette::Palette;
 use crate::features::profiles::view::ProfilesPage;
-use crate::features::resources::browse::{Browse, change_service};
+use crate::features::resources::browse::Browse;
 use crate::features::resources::records::Records;
 use crate::features::resources::sign_in::{self, SignIn};
 use crate::features::stream::bisect;
@@ -34,7 +34,6 @@ use runtail_api::{BulkAction, LogKind};
 use runtail_core::config::Profile;
 use runtail_core::model::{Collection, Revision, SpecForm};
 use runtail_core::text::clean;
-use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -74,15 +73,6 @@ impl App {
             }
             Route::Authenticate(profile, provider) => {
                 return self.apply(sign_in::begin(&self.session, profile, &provider));
-            }
-            Route::Service(profile, what) => {
-                return self.apply(change_service(
-                    &self.session,
-                    profile,
-                    what,
-                    &Value::Null,
-                    None,
-                ));
             }
             Route::Entry(sent) => self.push(Paged::new(Entry(sent))),
             Route::Explanation { of, name, address } => {
@@ -124,8 +114,7 @@ impl App {
                 self.push(JournalView::default());
                 return vec![Effect::ReadJournal];
             }
-            Route::Doctor => self.open_doctor(None),
-            Route::DoctorOf(profile) => self.open_doctor(Some(profile)),
+            Route::Doctor(only) => self.open_doctor(only),
             Route::Keys => self.push(Paged::new(Keys)),
             Route::Screen(name) => self.overlays.extend(Overlay::of_command(name)),
             Route::Bisect(argument) => {

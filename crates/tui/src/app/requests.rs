@@ -71,8 +71,6 @@ impl App {
             Request::Notify(error, text) => self.notify(error, text),
             Request::Open(route) => return self.open(route),
             Request::Close => self.close(),
-            Request::Copy(text) => return self.copy(&text),
-            Request::RestartPolls => self.session.restart_polls(),
             Request::AdjustClocks => {
                 if let Some(logs) = &mut self.logs {
                     logs.adjust_clocks(&self.session);
@@ -138,7 +136,6 @@ impl App {
             }
             Request::Prefer(pref) => self.prefer(pref),
             Request::UseProfiles(list) => return self.activate_profiles(list),
-            Request::DefineProfile(text) => return self.define_profile(&text),
             Request::Profile(request) => {
                 let requests = self.session.catalog.handle(request);
                 return self.apply(requests);
@@ -236,14 +233,5 @@ impl App {
     pub(super) fn cancel_search(&mut self) {
         let requests = self.palette.cancel();
         self.apply(requests);
-    }
-
-    /// Defines a profile from its text for this session. The file changes only when the profile is saved.
-    fn define_profile(&mut self, text: &str) -> Vec<Effect> {
-        let requests = match self.session.catalog.define(text) {
-            Ok(requests) => requests,
-            Err(error) => Requests::error(error.to_string()),
-        };
-        self.apply(requests)
     }
 }

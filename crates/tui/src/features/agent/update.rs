@@ -152,7 +152,7 @@ impl Agent {
         if let (SubscriptionId::Health(server), SubscriptionEvent::Health(health)) = (from, &event)
         {
             let known = self.health.entry(server).or_default();
-            known.take(health.clone(), at);
+            known.take(*health, at);
         }
         let Some(server) = &mut self.server else {
             return;

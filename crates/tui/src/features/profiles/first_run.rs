@@ -193,7 +193,7 @@ impl FirstRun {
     fn define(&mut self, text: Result<String, ConfigError>) -> Requests {
         self.problem = None;
         match text {
-            Ok(text) => Request::DefineProfile(text).into(),
+            Ok(text) => ProfileRequest::Define(text).into(),
             Err(error) => {
                 self.problem = Some(error.to_string());
                 Requests::none()

@@ -329,7 +329,7 @@ impl Browse {
 }
 
 /// Starts a change: a change with fields is edited first, others are previewed at once.
-pub fn change_service(
+fn change_service(
     session: &Session,
     profile: Arc<str>,
     what: Service,
