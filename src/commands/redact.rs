@@ -285,7 +285,7 @@ impl Work {
             let places = format!(
                 "{} {}",
                 text::count(*places),
-                text::plural(*places as u64, "place")
+                text::plural(*places, "place")
             );
             told.push_str(&format!(
                 "{places}, {}: {}\n",

@@ -217,7 +217,7 @@ impl App {
             logs.reread(&self.session, |_| {});
         }
         let asked = self
-            .agent
+            .session
             .infos
             .keys()
             .filter(|server| !self.inbox.is_asleep(server));

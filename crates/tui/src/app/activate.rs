@@ -99,18 +99,11 @@ impl App {
     }
 
     /// Shows the simulated servers of the demo, after they were started on the first-run screen.
-    pub(super) fn begin_demo(&mut self, started: Result<Box<Config>, String>) -> Vec<Effect> {
-        let config = match started {
-            Ok(config) if self.session.profiles.is_empty() => config,
+    pub(super) fn begin_demo(&mut self, config: Box<Config>) -> Vec<Effect> {
+        if !self.session.profiles.is_empty() {
             // A configuration has appeared in the meantime.
-            Ok(_) => return Vec::new(),
-            Err(why) => {
-                self.first_run()
-                    .into_iter()
-                    .for_each(|screen| screen.on_demo_failed(why.clone()));
-                return Vec::new();
-            }
-        };
+            return Vec::new();
+        }
         self.session.settings.demo = true;
         // No real server is shown beside the simulated ones.
         self.session.catalog.all.clear();
@@ -119,14 +112,6 @@ impl App {
         let mut effects = vec![Effect::UseDemo(config)];
         effects.extend(self.activate_profiles(profiles));
         effects
-    }
-
-    /// Returns the first-run screen, if it is open.
-    pub(super) fn first_run(&mut self) -> Option<&mut FirstRun> {
-        self.overlays.iter_mut().find_map(|overlay| match overlay {
-            Overlay::FirstRun(screen) => Some(&mut **screen),
-            _ => None,
-        })
     }
 
     /// Reports an invalid configuration file and keeps the previous configuration.
@@ -262,7 +247,7 @@ impl App {
             self.notify(false, format!("{}{closed}.", notes.join(", ")));
         }
         self.inbox.retain_profiles(keeps_target);
-        self.reach.retain_profiles(keeps_target);
+        self.session.reach.retain_profiles(keeps_target);
         self.sync_inbox();
         let new = |row: &&Row| !keeps_target(&row.profile_name) && row.deployment.is_none();
         let servers: Vec<_> = self
@@ -326,7 +311,7 @@ impl App {
         self.deployments
             .deleting
             .retain(|(profile, _), _| keeps_target(profile));
-        self.agent
+        self.session
             .infos
             .retain(|server, _| keeps_target(&server.profile));
         self.agent

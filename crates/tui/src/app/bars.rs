@@ -376,12 +376,16 @@ pub(super) fn asking_since(app: &App, profile: &ProfileState) -> Option<jiff::Ti
 
 /// Returns how many agent servers of a profile failed at their newest request.
 fn failing_servers(app: &App, profile: &ProfileState) -> usize {
-    app.reach.of_profile(&profile.name).flatten().count()
+    app.session
+        .reach
+        .of_profile(&profile.name)
+        .flatten()
+        .count()
 }
 
 /// Returns the state of the agent servers of a profile without a control plane: an error, and whether any has responded.
 fn server_health<'a>(app: &'a App, profile: &'a str) -> (Option<&'a ApiError>, bool) {
-    if let Some(error) = app.reach.of_profile(profile).flatten().next() {
+    if let Some(error) = app.session.reach.of_profile(profile).flatten().next() {
         return (Some(error), true);
     }
     // The polled list of threads is newer than the server info, which is requested once.
@@ -400,16 +404,16 @@ fn server_health<'a>(app: &'a App, profile: &'a str) -> (Option<&'a ApiError>, b
         return (error, true);
     }
     let infos = || {
-        app.agent
+        app.session
             .infos
             .iter()
             .filter(|(server, _)| &*server.profile == profile)
     };
     // A server that has answered since is well.
     let failed = infos()
-        .filter(|(server, _)| app.reach.of(server).is_none())
+        .filter(|(server, _)| app.session.reach.of(server).is_none())
         .find_map(|(_, i)| i.error.as_ref());
-    let answered = app.reach.of_profile(profile).next().is_some();
+    let answered = app.session.reach.of_profile(profile).next().is_some();
     (failed, answered || infos().any(|(_, i)| i.value.is_some()))
 }
 

@@ -45,7 +45,7 @@ pub fn hints(app: &App) -> Hints {
     let ids = match (app.overlays.last(), app.context(), app.viewer()) {
         (None, Context::Stream, Some(viewer)) => {
             let can_act = !app.is_read_only(&viewer.server.profile);
-            let offers = viewer.offers(app.server_kind(&viewer.server));
+            let offers = viewer.offers(app.session.server_kind(&viewer.server));
             stream_hints(viewer, offers, can_act, &|id| app.can(id))
         }
         _ => {

@@ -5,9 +5,7 @@ use crate::features::deployments::list::{Row, ThreadCounts};
 use crate::features::inbox::{
     Counts, FailedDeployment, InboxPage, News, PageStatus, ProfileServers, place_name, thread_name,
 };
-use crate::session::msg::{
-    Effect, Hook, InboxTarget, RevisionRef, RowDetail, ServerRef, SubscriptionId, ThreadRef,
-};
+use crate::session::msg::{Effect, Hook, RevisionRef, ServerRef, SubscriptionId, ThreadRef};
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind, ServerInbox};
 use runtail_core::config::{NotifyWhen, SecretSource, is_loopback};
@@ -316,31 +314,13 @@ impl App {
         );
     }
 
-    /// Applies the details of a row of the inbox.
-    pub(super) fn on_row_read(&mut self, of: &InboxTarget, result: Result<RowDetail, ApiError>) {
-        let open = self.overlays.iter_mut().find_map(|overlay| match overlay {
-            Overlay::Inbox(page) => Some(&mut **page),
-            _ => None,
-        });
-        if let Some(page) = open.or(self.inbox.closed_page.as_mut()) {
-            page.on_row_read(of, result.clone());
-        }
-        self.agent.on_row_read(of, result);
-    }
-
     /// Applies the status of an open page after its stream sent something.
     pub(super) fn inbox_after_page(&mut self, stream: u64) -> Vec<Effect> {
-        let changed = self
-            .stream
-            .tabs
-            .all()
-            .iter()
-            .find(|viewer| viewer.id == stream)
-            .and_then(|viewer| {
-                self.inbox
-                    .page_changed(stream, viewer.thread_status())
-                    .then(|| viewer.server.clone())
-            });
+        let changed = self.stream.tabs.get(stream).and_then(|viewer| {
+            self.inbox
+                .page_changed(stream, viewer.thread_status())
+                .then(|| viewer.server.clone())
+        });
         let news: Vec<News> = self.page_news(stream).into_iter().collect();
         if let Some(server) = changed {
             self.count_threads(&server);
@@ -350,12 +330,7 @@ impl App {
 
     fn page_news(&mut self, stream: u64) -> Option<News> {
         let (session, inbox) = (&self.session, &mut self.inbox);
-        let viewer = self
-            .stream
-            .tabs
-            .all()
-            .iter()
-            .find(|viewer| viewer.id == stream)?;
+        let viewer = self.stream.tabs.get(stream)?;
         if !inbox.page_changed(stream, viewer.thread_status()) {
             return None;
         }

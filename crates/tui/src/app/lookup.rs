@@ -13,13 +13,12 @@ use crate::input::keymap::Binding;
 use crate::session::Lookup;
 use crate::session::compare::SideRef;
 use crate::session::destination::ArgumentKind;
-use crate::session::loaded::Loaded;
 use crate::session::msg::{RevisionRef, ServerRef, StreamTarget, ThreadRef};
 use crate::session::profile::{Health, ProfileState};
 use crate::session::thread::{ModesView, Offers, ThreadView};
 use crate::session::threads_known::ThreadsKnown;
 use crate::widgets::line::Line;
-use runtail_api::{ApiError, ServerInfo, ServerKind};
+use runtail_api::ApiError;
 use runtail_core::model::{Assistant, KnownRevisions, Revision, Run, Thread, ThreadStatus};
 use runtail_core::text::{self, short_id};
 use std::collections::{BTreeMap, HashMap};
@@ -29,11 +28,6 @@ use std::sync::Arc;
 type Named = (String, String);
 
 impl App {
-    /// Returns a server's software, if it is known.
-    pub(super) fn server_kind(&self, server: &ServerRef) -> Option<ServerKind> {
-        Some(self.agent.infos.get(server)?.value.as_ref()?.kind)
-    }
-
     /// Returns the numbers of the open streams, each with its server and id.
     fn numbered_streams(&self) -> impl Iterator<Item = Named> {
         let note = |v: &Viewer| {
@@ -75,22 +69,12 @@ fn named(id: &str) -> String {
 
 impl Lookup for App {
     fn page_status(&self, thread: &ThreadRef) -> Option<ThreadStatus> {
-        let page = self
-            .stream
-            .tabs
-            .all()
-            .iter()
-            .find(|viewer| viewer.is_of(thread) && viewer.is_open());
-        page.map(|viewer| viewer.thread_status().clone())
+        let page = self.stream.tabs.pages(thread).find(|page| page.is_open());
+        page.map(|page| page.thread_status().clone())
     }
 
     fn page_state_keys(&self, thread: &ThreadRef) -> Option<Vec<Arc<str>>> {
-        let page = self
-            .stream
-            .tabs
-            .all()
-            .iter()
-            .find(|viewer| viewer.is_of(thread) && viewer.is_open());
+        let page = self.stream.tabs.pages(thread).find(|page| page.is_open());
         page?.projections.values.keys_with_value()
     }
 
@@ -117,10 +101,6 @@ impl Lookup for App {
         }
     }
 
-    fn server_problem(&self, server: &ServerRef) -> Option<&ApiError> {
-        self.reach.of(server).flatten()
-    }
-
     fn unread_servers(&self) -> (Vec<(&str, &str)>, usize) {
         // A profile without a list of deployments has its own words.
         let has_list = |name: &str| {
@@ -143,37 +123,16 @@ impl Lookup for App {
     }
 
     fn has_page(&self, thread: &ThreadRef) -> bool {
-        self.stream
-            .tabs
-            .all()
-            .iter()
-            .any(|viewer| viewer.is_of(thread))
+        self.stream.tabs.pages(thread).next().is_some()
     }
 
     fn run_name(&self, thread: &ThreadRef, run: &str) -> Option<String> {
-        let pages = self
-            .stream
-            .tabs
-            .all()
-            .iter()
-            .filter(|viewer| viewer.is_of(thread));
-        pages
-            .filter_map(|viewer| viewer.run_entry(run))
-            .map(|entry| entry.name())
-            .next()
+        let mut pages = self.stream.tabs.pages(thread);
+        pages.find_map(|page| Some(page.run_entry(run)?.name()))
     }
 
     fn tab_name(&self, thread: &ThreadRef) -> Option<String> {
-        self.stream
-            .tabs
-            .all()
-            .iter()
-            .find(|viewer| viewer.is_of(thread))
-            .map(tab_bar::name)
-    }
-
-    fn server_info(&self, server: &ServerRef) -> Option<&Loaded<ServerInfo>> {
-        self.agent.infos.get(server)
+        self.stream.tabs.pages(thread).next().map(tab_bar::name)
     }
 
     fn assistants_error(&self, server: &ServerRef) -> Option<&ApiError> {
@@ -446,17 +405,15 @@ impl Lookup for App {
             is_recording: viewer.is_recording(),
             last_event_at: viewer.delivery_log().last_event_at,
             stuck: viewer.stuck(&self.session),
-            offers: Offers::new(self.server_kind(&viewer.server), &viewer.present().status),
+            offers: Offers::new(
+                self.session.server_kind(&viewer.server),
+                &viewer.present().status,
+            ),
         })
     }
 
     fn modes(&self, stream: u64) -> Option<ModesView> {
-        let viewer = self
-            .stream
-            .tabs
-            .all()
-            .iter()
-            .find(|viewer| viewer.id == stream)?;
+        let viewer = self.stream.tabs.get(stream)?;
         Some(ModesView {
             target: viewer.target.clone(),
             thread_id: viewer.thread_id.clone(),

@@ -87,8 +87,6 @@ pub struct App {
     pub palette: PaletteState,
     /// What waits for a person, and what failed.
     pub inbox: Inbox,
-    /// Which agent servers answer.
-    reach: reach::Reach,
     /// When the dashboard started.
     started_at: Timestamp,
     /// The last reported failure of a notification program.
@@ -149,7 +147,6 @@ impl App {
             changes: Changes::default(),
             palette: PaletteState::default(),
             inbox: Inbox::default(),
-            reach: reach::Reach::default(),
             started_at: now,
             hook_failure: None,
             overlays: Vec::new(),

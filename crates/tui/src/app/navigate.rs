@@ -25,12 +25,7 @@ impl App {
             Destination::Thread(id) => self.go_to_thread(&id),
             Destination::Run(id) => self.go_to_run(&id),
             Destination::Assistant(None, id) => self.go_to_assistant(&id),
-            Destination::Assistant(Some(server), id) => {
-                let mut effects = self.leave_overlays();
-                effects.extend(self.open_server(server));
-                effects.extend(self.go_to_assistant(&id));
-                effects
-            }
+            Destination::Assistant(Some(server), id) => self.go_to_assistant_on(server, &id),
             Destination::Graph(name) => self.go_to_graph(&name),
             Destination::View(name) => self.go_to_view(&name),
             Destination::Tab(number) => self.go_to_tab(&number),
@@ -93,11 +88,7 @@ impl App {
                 }
             },
             Address::Server(url) => match self.server_at(&url) {
-                Ok(server) => {
-                    let mut effects = self.leave_overlays();
-                    effects.extend(self.open_server(server));
-                    effects
-                }
+                Ok(server) => self.go_to_server(server),
                 Err(why) => self.report_failure(&why),
             },
             Address::Thread {
@@ -118,12 +109,7 @@ impl App {
                 }
             }
             Address::Assistant { server, assistant } => match self.server_at(&server) {
-                Ok(server) => {
-                    let mut effects = self.leave_overlays();
-                    effects.extend(self.open_server(server));
-                    effects.extend(self.go_to_assistant(&assistant));
-                    effects
-                }
+                Ok(server) => self.go_to_assistant_on(server, &assistant),
                 Err(why) => self.report_failure(&why),
             },
             Address::Elsewhere(url) => {
@@ -408,6 +394,18 @@ impl App {
             ),
             None => self.report_failure("A run id needs its thread: paste THREAD/RUN or a URL."),
         }
+    }
+
+    fn go_to_server(&mut self, server: ServerRef) -> Vec<Effect> {
+        let mut effects = self.leave_overlays();
+        effects.extend(self.open_server(server));
+        effects
+    }
+
+    fn go_to_assistant_on(&mut self, server: ServerRef, id: &str) -> Vec<Effect> {
+        let mut effects = self.go_to_server(server);
+        effects.extend(self.go_to_assistant(id));
+        effects
     }
 
     fn go_to_assistant(&mut self, id: &str) -> Vec<Effect> {

@@ -4,7 +4,6 @@ use super::{App, Overlay, Pane};
 use crate::features::changes::confirm::Confirm;
 use crate::features::changes::journal::{Entry, JournalView};
 use crate::features::compare::ComparePage;
-use crate::features::composer::Composer;
 use crate::features::deployments::Deployments;
 use crate::features::diagnostics::doctor::Doctor;
 use crate::features::diagnostics::explain::Explained;
@@ -13,7 +12,7 @@ use crate::features::inspector::Document;
 use crate::features::logs::state::LogView;
 use crate::features::palette::Palette;
 use crate::features::profiles::view::ProfilesPage;
-use crate::features::resources::browse::{Browse, change_service};
+use crate::features::resources::browse::Browse;
 use crate::features::resources::records::Records;
 use crate::features::resources::sign_in::{self, SignIn};
 use crate::features::stream::bisect;
@@ -33,7 +32,6 @@ use runtail_api::LogKind;
 use runtail_core::config::Profile;
 use runtail_core::model::{Collection, Revision, SpecForm};
 use runtail_core::text::clean;
-use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -72,15 +70,6 @@ impl App {
             Route::Authenticate(profile, provider) => {
                 return self.apply(sign_in::begin(&self.session, profile, &provider));
             }
-            Route::Service(profile, what) => {
-                return self.apply(change_service(
-                    &self.session,
-                    profile,
-                    what,
-                    &Value::Null,
-                    None,
-                ));
-            }
             Route::Entry(sent) => self.push(Paged::new(Entry(sent))),
             Route::Explanation { of, name, address } => {
                 let row = self
@@ -105,10 +94,7 @@ impl App {
             Route::Server(server) => return self.open_server(server),
             Route::Stream(target) => self.open_stream(target),
             Route::Run(server, target) => {
-                if self.is_read_only(&server.profile) {
-                    let text = self.session.read_only_text(&server.profile);
-                    self.notify(true, text);
-                } else {
+                if !self.refuses_changes(&server.profile) {
                     self.show_stream(server, *target);
                 }
             }
@@ -124,8 +110,7 @@ impl App {
                 self.push(JournalView::default());
                 return vec![Effect::ReadJournal];
             }
-            Route::Doctor => self.open_doctor(None),
-            Route::DoctorOf(profile) => self.open_doctor(Some(profile)),
+            Route::Doctor(only) => self.open_doctor(only),
             Route::Keys => self.push(Paged::new(Keys)),
             Route::Screen(name) => self.overlays.extend(Overlay::of_command(name)),
             Route::Bisect(argument) => {
@@ -143,7 +128,7 @@ impl App {
                 if self.viewer().is_some_and(|viewer| viewer.is_of(&thread)) {
                     let mut effects = self.open(Route::Why);
                     // The page offers what the server's software can do.
-                    if self.server_kind(&thread.server).is_none() {
+                    if self.session.server_kind(&thread.server).is_none() {
                         effects.push(Effect::FetchInfo(thread.server));
                     }
                     return effects;
@@ -274,11 +259,9 @@ impl App {
         let Some(server) = self.open_server_ref() else {
             return;
         };
-        if target.is_write() && self.is_read_only(&server.profile) {
-            let text = self.session.read_only_text(&server.profile);
-            return self.notify(true, text);
+        if !(target.is_write() && self.refuses_changes(&server.profile)) {
+            self.show_stream(server, target);
         }
-        self.show_stream(server, target);
     }
 
     fn open_server_ref(&self) -> Option<ServerRef> {
@@ -324,14 +307,15 @@ impl App {
 
     /// Opens the composer on the open server.
     fn compose(&mut self, from: Origin) -> Vec<Effect> {
+        let Some(server) = self.open_server_ref() else {
+            return Vec::new();
+        };
+        if self.refuses_changes(&server.profile) {
+            return Vec::new();
+        }
         let Some(server) = &self.agent.server else {
             return Vec::new();
         };
-        if self.is_read_only(&server.server.profile) {
-            let text = self.session.read_only_text(&server.server.profile);
-            self.notify(true, text);
-            return Vec::new();
-        }
         let known = server.assistants.value.as_deref().unwrap_or_default();
         let (composer, mut requests) =
             self.composing
@@ -342,14 +326,6 @@ impl App {
         }
         self.push(composer);
         self.apply(requests)
-    }
-
-    /// Returns the open composer of a server.
-    pub(super) fn composer_on(&mut self, server: &ServerRef) -> Option<&mut Composer> {
-        self.overlays.iter_mut().find_map(|overlay| match overlay {
-            Overlay::Compose(composer) if composer.server == *server => Some(&mut **composer),
-            _ => None,
-        })
     }
 
     /// Opens the composer on a given server, because a tab's server may differ from the one whose lists are open.
@@ -380,7 +356,6 @@ impl App {
         }
     }
 
-    /// Opens the doctor's report. Closing the page stops its checks.
     /// Loads those open explanations of revisions again for which `is_due` is true, given the known record of the revision.
     pub(super) fn explain_again(
         &mut self,
@@ -446,9 +421,7 @@ impl App {
 
     /// Plans changes and opens their preview. For a read-only profile it only shows a notice.
     fn preview(&mut self, mut confirm: Confirm) -> Vec<Effect> {
-        if self.is_read_only(&confirm.profile) {
-            let text = self.session.read_only_text(&confirm.profile);
-            self.notify(true, text);
+        if self.refuses_changes(&confirm.profile) {
             return Vec::new();
         }
         if !confirm.is_of_several()
@@ -460,6 +433,16 @@ impl App {
         let requests = confirm.plan_next();
         self.push(confirm);
         self.apply(requests)
+    }
+
+    /// Says that nothing is opened, if the profile is read-only.
+    fn refuses_changes(&mut self, profile: &str) -> bool {
+        let is_read_only = self.is_read_only(profile);
+        if is_read_only {
+            let text = self.session.read_only_text(profile);
+            self.notify(true, text);
+        }
+        is_read_only
     }
 
     /// Says that nothing is opened while an earlier action on the thread has no result.
@@ -503,13 +486,7 @@ impl App {
                 return self.apply(requests);
             }
         };
-        let profile = card.thread.server.profile.clone();
-        if self.is_read_only(&profile) {
-            let text = self.session.read_only_text(&profile);
-            self.notify(true, text);
-            return Vec::new();
-        }
-        if self.refuses_second(&card.thread) {
+        if self.refuses_changes(&card.thread.server.profile) || self.refuses_second(&card.thread) {
             return Vec::new();
         }
         let load = load.map(|load| load(card.number, card.thread.clone()));

@@ -23,13 +23,13 @@ impl App {
     fn with_preview<'a, R>(
         &'a mut self,
         number: u64,
-        call: impl FnOnce(&'a mut Confirm, &'a Session) -> R,
+        call: impl FnOnce(&'a mut Confirm, &'a mut Session) -> R,
     ) -> Option<R> {
         let confirm = self.overlays.iter_mut().find_map(|overlay| match overlay {
             Overlay::Confirm(confirm) if confirm.owns(number) => Some(&mut **confirm),
             _ => None,
         });
-        Some(call(confirm?, &self.session))
+        Some(call(confirm?, &mut self.session))
     }
 
     pub(super) fn close_preview(&mut self, number: u64) {
@@ -60,7 +60,7 @@ impl App {
         }
         let is_plan = planned.is_ok();
         let requests = self.with_preview(number, |confirm, session| {
-            confirm.on_planned(session.now, number, planned)
+            confirm.on_planned(session, number, planned)
         });
         match requests {
             Some(requests) => self.apply(requests),
@@ -125,7 +125,7 @@ impl App {
                 match self.preview_of(number) {
                     Some(confirm) => {
                         confirm.fail(error.clone());
-                        self.report_error(&error);
+                        self.session.report_error(&error);
                     }
                     None => self.notify(true, error.story()),
                 }
@@ -208,7 +208,7 @@ impl App {
                 );
             }
             Err(error) => {
-                self.report_error(&error);
+                self.session.report_error(&error);
                 self.notify(true, error.story());
             }
         }

@@ -2,61 +2,9 @@
 
 use super::App;
 use crate::session::msg::{ServerRef, SubscriptionEvent, SubscriptionId};
+use crate::session::reach;
 use jiff::Timestamp;
-use runtail_api::{ApiError, Kind};
-use std::collections::HashMap;
-use std::sync::Arc;
-
-/// What the newest answers of agent servers have shown, by profile and address.
-#[derive(Debug, Default)]
-pub(super) struct Reach(HashMap<(Arc<str>, Box<str>), Option<ApiError>>);
-
-fn key(server: &ServerRef) -> (Arc<str>, Box<str>) {
-    (
-        server.profile.clone(),
-        server.url.trim_end_matches('/').into(),
-    )
-}
-
-/// Returns whether nothing answered.
-fn is_unreachable(error: &ApiError) -> bool {
-    matches!(
-        error.kind,
-        Kind::NoConnection | Kind::Network | Kind::Timeout
-    )
-}
-
-/// Returns whether an error says something about a server, and not only about a request.
-fn is_about_server(error: &ApiError) -> bool {
-    is_unreachable(error)
-        || matches!(
-            error.kind,
-            Kind::Unauthorized | Kind::Forbidden | Kind::Server(_)
-        )
-}
-
-impl Reach {
-    /// Returns why the newest request to a server failed; `None` if it was not asked, `Some(None)` if it answers.
-    pub fn of(&self, server: &ServerRef) -> Option<Option<&ApiError>> {
-        self.0.get(&key(server)).map(Option::as_ref)
-    }
-
-    /// Returns the newest answers of a profile's servers.
-    pub fn of_profile<'a>(
-        &'a self,
-        profile: &'a str,
-    ) -> impl Iterator<Item = Option<&'a ApiError>> {
-        self.0
-            .iter()
-            .filter(move |((name, _), _)| **name == *profile)
-            .map(|(_, error)| error.as_ref())
-    }
-
-    /// Forgets the servers of other profiles.
-    pub fn retain_profiles(&mut self, is_kept: impl Fn(&str) -> bool) {
-        self.0.retain(|(profile, _), _| is_kept(profile));
-    }
-}
+use runtail_api::ApiError;
 
 impl App {
     /// Notes whether the server of a poll answered. The newest answer counts, whichever poll it is of.
@@ -140,15 +88,12 @@ impl App {
             .iter_mut()
             .find(|state| *state.name == *profile)
         {
-            state.unreachable = error.filter(|error| is_unreachable(error)).cloned();
+            state.unreachable = error.filter(|error| reach::is_unreachable(error)).cloned();
         }
     }
 
     fn note_server(&mut self, server: &ServerRef, error: Option<&ApiError>) {
         self.inbox.set_overdue(server, None);
-        self.reach.0.insert(
-            key(server),
-            error.filter(|error| is_about_server(error)).cloned(),
-        );
+        self.session.reach.note(server, error);
     }
 }

@@ -5,8 +5,7 @@ use crate::features::agent::state::Tab;
 use crate::session::msg::{Effect, ThreadRef};
 use crate::session::request::{Pref, StreamCommand};
 use crate::session::{Lookup, Request, Requests, Route};
-use jiff::SignedDuration;
-use runtail_api::{ApiError, Kind, ThreadIntent, ThreadLabel};
+use runtail_api::{ThreadIntent, ThreadLabel};
 use std::path::PathBuf;
 
 /// Maximum number of lines in the command history.
@@ -73,9 +72,6 @@ impl App {
             Request::Notify(error, text) => self.notify(error, text),
             Request::Open(route) => return self.open(route),
             Request::Close => self.close(),
-            Request::Copy(text) => return self.copy(&text),
-            Request::ReportError(error) => self.report_error(&error),
-            Request::RestartPolls => self.session.restart_polls(),
             Request::AdjustClocks => {
                 if let Some(logs) = &mut self.logs {
                     logs.adjust_clocks(&self.session);
@@ -140,7 +136,6 @@ impl App {
             }
             Request::Prefer(pref) => self.prefer(pref),
             Request::UseProfiles(list) => return self.activate_profiles(list),
-            Request::DefineProfile(text) => return self.define_profile(&text),
             Request::Profile(request) => {
                 let requests = self.session.catalog.handle(request);
                 return self.apply(requests);
@@ -152,11 +147,11 @@ impl App {
     fn run_stream_command(&mut self, command: StreamCommand) -> Vec<Effect> {
         let requests = match command {
             StreamCommand::Record(file) => self.stream.record(&self.session, &file),
-            StreamCommand::Export(how) => match self.overlays.last_mut() {
-                Some(Overlay::Compare(page)) => page.save(&self.session, &how),
-                Some(Overlay::Graph(page)) => page.save(&self.session, &how),
-                _ => self.stream.begin_export(&self.session, &how),
-            },
+            StreamCommand::Export(how) => {
+                let top = self.overlays.last_mut();
+                top.and_then(|page| page.save(&self.session, &how))
+                    .unwrap_or_else(|| self.stream.begin_export(&self.session, &how))
+            }
             StreamCommand::ShowCheckpoint(id) => self.stream.show_checkpoint(&id),
             StreamCommand::ShowOnGraph(id) => self.stream.show_on_graph(id),
             StreamCommand::EditCheckpoint(id) => self.stream.edit_checkpoint(&self.session, id),
@@ -198,34 +193,6 @@ impl App {
         }
     }
 
-    /// Applies a request error to its profile: a rejected key stops polling; a rate-limited server is paused, and the pause is
-    /// shown.
-    pub(super) fn report_error(&mut self, error: &ApiError) {
-        let now = self.session.now;
-        let Some(state) = self
-            .session
-            .profiles
-            .iter_mut()
-            .find(|p| *p.name == *error.at.profile)
-        else {
-            return;
-        };
-        if !error.quiet().is_zero() {
-            let wait = SignedDuration::try_from(error.quiet()).unwrap_or_default();
-            state.limited_until = state.limited_until.max(now.checked_add(wait).ok());
-        }
-        if error.kind == Kind::Unauthorized && state.control_plane && !state.halted {
-            state.halted = true;
-            state.error = Some(error.clone());
-            let text = format!(
-                "{}\n  Polling of {} is stopped until you press r.",
-                error.story(),
-                state.name
-            );
-            self.notify(true, text);
-        }
-    }
-
     /// Closes the top overlay and keeps its draft.
     pub(super) fn close(&mut self) {
         if let Some(overlay) = self.overlays.pop() {
@@ -263,14 +230,5 @@ impl App {
     pub(super) fn cancel_search(&mut self) {
         let requests = self.palette.cancel();
         self.apply(requests);
-    }
-
-    /// Defines a profile from its text for this session. The file changes only when the profile is saved.
-    fn define_profile(&mut self, text: &str) -> Vec<Effect> {
-        let requests = match self.session.catalog.define(text) {
-            Ok(requests) => requests,
-            Err(error) => Requests::error(error.to_string()),
-        };
-        self.apply(requests)
     }
 }

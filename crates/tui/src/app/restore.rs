@@ -245,7 +245,7 @@ impl App {
         let mut servers: Vec<ServerRef> = servers.map(|viewer| viewer.server.clone()).collect();
         servers.sort();
         servers.dedup();
-        servers.retain(|server| !self.agent.infos.contains_key(server));
+        servers.retain(|server| !self.session.infos.contains_key(server));
         servers.into_iter().map(Effect::FetchInfo).collect()
     }
 

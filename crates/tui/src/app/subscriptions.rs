@@ -7,45 +7,42 @@ use crate::session::msg::{Epoch, Subscription, SubscriptionId, SubscriptionKind}
 
 /// Returns the subscriptions that the state needs now.
 pub fn subscriptions(app: &App) -> Vec<Subscription> {
-    let mut subscriptions = Vec::new();
-    let out = &mut subscriptions;
-    app.deployments
-        .subscriptions(&app.pane_cx(Pane::Deployments), out);
+    let mut out = declared(app);
     app.deployments.fill(
         &app.pane_cx(Pane::Deployments),
         &app.pane_cx(Pane::Revisions),
-        out,
+        &mut out,
     );
     let stream = app.pane_cx(Pane::Stream);
-    let from = out.len();
-    server_lists(app, out);
-    app.agent.fill(&stream, &mut out[from..]);
-    logs_and_jobs(app, out);
-    let from = out.len();
-    app.stream.subscriptions(&stream, out);
-    app.stream.fill(&stream, &mut out[from..]);
-    let (from, cx) = (out.len(), app.overlay_cx(false));
-    app.inbox.subscriptions(&cx, out);
+    app.agent.fill(&stream, &mut out);
+    app.stream.fill(&stream, &mut out);
     // An open card should soon say if someone else answers.
     let is_page_open = matches!(
         app.overlays.last(),
         Some(super::Overlay::Inbox(_) | super::Overlay::Answer(_))
     );
-    app.inbox.fill(&cx, is_page_open, &mut out[from..]);
-    subscriptions
+    app.inbox
+        .fill(&app.overlay_cx(false), is_page_open, &mut out);
+    out
 }
 
 /// Returns whether the state needs this subscription with this epoch.
 pub(super) fn is_needed(app: &App, key: &SubscriptionId, epoch: Epoch) -> bool {
-    let mut needed = Vec::new();
+    let is_it = |sub: &Subscription| sub.key == *key && sub.epoch == epoch;
+    declared(app).iter().any(is_it)
+}
+
+/// Returns the subscriptions without the parameters that change while they run.
+fn declared(app: &App) -> Vec<Subscription> {
+    let mut out = Vec::new();
     app.deployments
-        .subscriptions(&app.pane_cx(Pane::Deployments), &mut needed);
-    server_lists(app, &mut needed);
-    logs_and_jobs(app, &mut needed);
+        .subscriptions(&app.pane_cx(Pane::Deployments), &mut out);
+    server_lists(app, &mut out);
+    logs_and_jobs(app, &mut out);
     app.stream
-        .subscriptions(&app.pane_cx(Pane::Stream), &mut needed);
-    app.inbox.subscriptions(&app.overlay_cx(false), &mut needed);
-    needed.iter().any(|s| s.key == *key && s.epoch == epoch)
+        .subscriptions(&app.pane_cx(Pane::Stream), &mut out);
+    app.inbox.subscriptions(&app.overlay_cx(false), &mut out);
+    out
 }
 
 /// Adds the lists of the agent server, if they are visible.

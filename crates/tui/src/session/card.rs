@@ -1,8 +1,8 @@
 //! Cards: forms over the whole width, as high as their lines, with their keys in the lower edge of the frame.
 
 use super::form::FormKeys;
-use super::msg::ServerRef;
-use super::{Component, Cx, Requests};
+use super::msg::{EffectResult, ServerRef};
+use super::{Component, Cx, Requests, Session};
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
 use crate::widgets::area::Area;
@@ -38,6 +38,11 @@ pub trait FormCard: FormKeys {
     /// Handles a key. Only the card's own keys, and keys that a text field doesn't accept, are not typed.
     fn act(&mut self, cx: &Cx<'_>, action: Option<Action>, key: Key) -> Requests;
 
+    /// Applies the result of an effect, if the card asked for it.
+    fn take_reply(&mut self, _reply: &EffectResult) -> Option<Requests> {
+        None
+    }
+
     /// Prepares the next frame.
     fn refresh(&mut self, _cx: &Cx<'_>) {}
 }
@@ -69,6 +74,10 @@ impl<F: FormCard> Component for F {
 
     fn on_drawn(&mut self) -> bool {
         self.is_editable()
+    }
+
+    fn on_reply(&mut self, _session: &mut Session, reply: &EffectResult) -> Option<Requests> {
+        self.take_reply(reply)
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {

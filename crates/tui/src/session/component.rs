@@ -2,8 +2,10 @@
 
 use super::Session;
 use super::destination::ArgumentKind;
-use super::loaded::Loaded;
-use super::msg::{RevisionRef, ServerRef, Subscription, ThreadRef};
+use super::msg::{
+    EffectResult, RevisionRef, ServerRef, Subscription, SubscriptionEvent, SubscriptionId,
+    ThreadRef,
+};
 use super::profile::{Health, ProfileState};
 use super::request::Requests;
 use super::thread::{ModesView, ThreadView};
@@ -13,10 +15,10 @@ use crate::input::key::Key;
 use crate::input::keymap::Binding;
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
-use crate::widgets::jobs::{JobProgress, PendingJob};
+use crate::widgets::jobs::PendingJob;
 use crate::widgets::line::Line;
 use crate::widgets::table::Table;
-use runtail_api::{ApiError, ServerInfo};
+use runtail_api::ApiError;
 use runtail_core::model::{KnownRevisions, Revision, ThreadStatus};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -54,8 +56,6 @@ pub trait Lookup {
     fn needs(&self, server: &ServerRef, width: usize) -> Option<Vec<Line>>;
     /// Returns how current the numbers of an agent server's threads are.
     fn threads_known(&self, server: &ServerRef) -> ThreadsKnown;
-    /// Returns why the newest request to an agent server failed.
-    fn server_problem(&self, server: &ServerRef) -> Option<&ApiError>;
     /// Returns the agent servers whose threads could not be read, each with the reason, and their number. A profile whose servers
     /// all failed alike is named once.
     fn unread_servers(&self) -> (Vec<(&str, &str)>, usize);
@@ -63,8 +63,6 @@ pub trait Lookup {
     fn stuck(&self, server: &ServerRef) -> BTreeMap<String, String>;
     /// Returns whether a page of a thread is open, even if its stream has ended.
     fn has_page(&self, thread: &ThreadRef) -> bool;
-    /// Returns the software of an agent server, if it was requested.
-    fn server_info(&self, server: &ServerRef) -> Option<&Loaded<ServerInfo>>;
     /// Returns the revisions of the deployment of an agent server, as the deployments list has them; `None` if it has no such
     /// deployment.
     fn revisions(&self, server: &ServerRef) -> Option<KnownRevisions>;
@@ -202,6 +200,11 @@ pub trait Component {
         self.table_mut()?.clear().then(Requests::none)
     }
 
+    /// Saves its contents to a new file. `None` saves the stream behind it.
+    fn save(&mut self, _session: &Session, _argument: &str) -> Option<Requests> {
+        None
+    }
+
     /// Returns the filter or search text, if the component has one.
     fn filter(&self) -> Option<&str> {
         Some(&self.table()?.filter)
@@ -253,8 +256,21 @@ pub trait Component {
         Vec::new()
     }
 
-    /// Applies the progress of a job.
-    fn on_job(&mut self, _number: u64, _part: &JobProgress) {}
+    /// Applies a result that is addressed to it: by the number of its request, or by what it asked about. Returns `None` for the
+    /// results of others.
+    fn on_reply(&mut self, _session: &mut Session, _reply: &EffectResult) -> Option<Requests> {
+        None
+    }
+
+    /// Applies an event of one of its subscriptions. Events of others change nothing.
+    fn on_event(
+        &mut self,
+        _session: &mut Session,
+        _from: &SubscriptionId,
+        _event: &SubscriptionEvent,
+    ) -> Requests {
+        Requests::none()
+    }
 
     /// Returns the profile whose server it shows. The component is closed when that profile points to another server.
     fn profile(&self) -> Option<&str> {

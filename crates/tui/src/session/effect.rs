@@ -97,35 +97,20 @@ impl EffectResult {
     /// Returns the profile whose server sent the result. The result is dropped if that profile points to another server by now.
     /// `None` for other results, such as those for a page or a dialog, which are dropped when it closes.
     pub fn profile(&self) -> Option<&str> {
-        match self {
-            EffectResult::Info(server, _) | EffectResult::Assistants(server, _) => {
-                Some(&server.profile)
-            }
-            EffectResult::GraphFacts(server, ..) | EffectResult::Inputs(server, ..) => {
-                Some(&server.profile)
-            }
-            EffectResult::Found(_, source, _) => Some(source.profile()),
-            EffectResult::Described(what, _) => Some(what.profile()),
-            EffectResult::Card(of, _) => Some(&of.profile),
-            EffectResult::RowRead(of, _) => Some(of.profile()),
-            EffectResult::Written(profile, ..) => Some(profile),
-            EffectResult::Sent(_, sent) => sent.profile(),
-            EffectResult::CancelFollowed(thread, _) => Some(&thread.server.profile),
-            EffectResult::ThreadLoaded(..) => None,
-            EffectResult::Browsed(..)
-            | EffectResult::RecordsListed(..)
-            | EffectResult::Authenticated(..)
-            | EffectResult::LinkNotOpened(..)
-            | EffectResult::FileStepped(..) => None,
-            EffectResult::Planned(..) | EffectResult::Journal(_) | EffectResult::Tried(..) => None,
-            EffectResult::TargetChecked(..) => None,
-            EffectResult::ImportsFound(_) | EffectResult::ImportDrafted(_) => None,
-            EffectResult::Drafted(_) | EffectResult::Saved(_) | EffectResult::HookFailed(_) => None,
-            EffectResult::TabsSaved(_) => None,
-            EffectResult::LocalServer(_)
-            | EffectResult::DemoStarted(_)
-            | EffectResult::SecretsChecked(_) => None,
-        }
+        Some(match self {
+            EffectResult::Info(server, _)
+            | EffectResult::Assistants(server, _)
+            | EffectResult::GraphFacts(server, ..)
+            | EffectResult::Inputs(server, ..) => &server.profile,
+            EffectResult::Found(_, source, _) => source.profile(),
+            EffectResult::Described(what, _) => what.profile(),
+            EffectResult::Card(of, _) => &of.profile,
+            EffectResult::RowRead(of, _) => of.profile(),
+            EffectResult::Written(profile, ..) => profile,
+            EffectResult::Sent(_, sent) => return sent.profile(),
+            EffectResult::CancelFollowed(thread, _) => &thread.server.profile,
+            _ => return None,
+        })
     }
 }
 

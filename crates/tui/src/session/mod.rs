@@ -11,12 +11,14 @@ pub mod destination;
 pub mod effect;
 pub mod first_run;
 pub mod form;
+pub mod known_graphs;
 pub mod loaded;
 pub mod msg;
 pub mod page;
 pub mod prefs;
 pub mod profile;
 pub mod proposal;
+pub mod reach;
 pub mod record_list;
 pub mod refs;
 pub mod request;
@@ -38,10 +40,13 @@ use crate::widgets::area::{Area, below};
 use catalog::Catalog;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use known_graphs::KnownGraphs;
+use loaded::Loaded;
 use msg::{Epoch, Pace, ServerRef};
 use prefs::ViewPrefs;
 use profile::ProfileState;
-use runtail_api::{ApiError, Kind};
+use reach::Reach;
+use runtail_api::{ApiError, Kind, ServerInfo, ServerKind};
 use runtail_core::config::EventLogLimits;
 use runtail_core::model::StatusRole;
 use runtail_core::text;
@@ -115,6 +120,12 @@ pub struct Session {
     pub serverless: BTreeSet<ServerRef>,
     /// All known profiles.
     pub catalog: Catalog,
+    /// The software of agent servers, as far as it was requested.
+    pub infos: BTreeMap<ServerRef, Loaded<ServerInfo>>,
+    /// Which agent servers answer.
+    pub reach: Reach,
+    /// The graphs that were loaded.
+    pub known_graphs: KnownGraphs,
     /// Whether the terminal's window has the focus, as far as the terminal reports it.
     pub window_focused: bool,
     /// The last 200 notices of the session, oldest first.
@@ -158,6 +169,9 @@ impl Session {
             profiles,
             serverless: BTreeSet::new(),
             catalog: Catalog::default(),
+            infos: BTreeMap::new(),
+            reach: Reach::default(),
+            known_graphs: KnownGraphs::default(),
             window_focused: true,
             notices: Vec::new(),
             notified: 0,
@@ -225,6 +239,11 @@ impl Session {
     pub fn epoch_of(&self, profile: &str) -> Epoch {
         self.profile(profile)
             .map_or(Epoch::default(), |profile| profile.epoch)
+    }
+
+    /// Returns the software of an agent server, if it is known.
+    pub fn server_kind(&self, server: &ServerRef) -> Option<ServerKind> {
+        Some(self.infos.get(server)?.value.as_ref()?.kind)
     }
 
     /// Returns the time on the clock of a profile's server.
@@ -382,6 +401,33 @@ impl Session {
     /// Returns whether the notice of the footer is news from elsewhere.
     pub fn shows_news(&self) -> bool {
         self.notice().is_some_and(|notice| notice.news.is_some())
+    }
+
+    /// Applies a request error to its profile: a rejected key stops polling; a rate-limited server is paused, and the pause is
+    /// shown.
+    pub fn report_error(&mut self, error: &ApiError) {
+        let now = self.now;
+        let Some(state) = self
+            .profiles
+            .iter_mut()
+            .find(|p| *p.name == *error.at.profile)
+        else {
+            return;
+        };
+        if !error.quiet().is_zero() {
+            let wait = SignedDuration::try_from(error.quiet()).unwrap_or_default();
+            state.limited_until = state.limited_until.max(now.checked_add(wait).ok());
+        }
+        if error.kind == Kind::Unauthorized && state.control_plane && !state.halted {
+            state.halted = true;
+            state.error = Some(error.clone());
+            let text = format!(
+                "{}\n  Polling of {} is stopped until you press r.",
+                error.story(),
+                state.name
+            );
+            self.notify(true, text);
+        }
     }
 
     /// Restarts every poll.

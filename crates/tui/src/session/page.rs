@@ -4,6 +4,8 @@ use super::component::{Component, Cx};
 use super::msg::Subscription;
 use super::request::Requests;
 use crate::input::action::{Action, Context};
+use crate::session::Session;
+use crate::session::msg::{EffectResult, SubscriptionEvent, SubscriptionId};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
@@ -53,6 +55,21 @@ pub trait Page {
 
     /// See [`Component::subscriptions`].
     fn subscriptions(&self, _cx: &Cx<'_>, _out: &mut Vec<Subscription>) {}
+
+    /// See [`Component::on_reply`].
+    fn on_reply(&mut self, _session: &mut Session, _reply: &EffectResult) -> Option<Requests> {
+        None
+    }
+
+    /// See [`Component::on_event`].
+    fn on_event(
+        &mut self,
+        _session: &mut Session,
+        _from: &SubscriptionId,
+        _event: &SubscriptionEvent,
+    ) -> Requests {
+        Requests::none()
+    }
 
     /// See [`Component::profile`].
     fn profile(&self) -> Option<&str> {
@@ -180,6 +197,19 @@ impl<P: Page> Component for Paged<P> {
 
     fn subscriptions(&self, cx: &Cx<'_>, out: &mut Vec<Subscription>) {
         self.page.subscriptions(cx, out);
+    }
+
+    fn on_reply(&mut self, session: &mut Session, reply: &EffectResult) -> Option<Requests> {
+        self.page.on_reply(session, reply)
+    }
+
+    fn on_event(
+        &mut self,
+        session: &mut Session,
+        from: &SubscriptionId,
+        event: &SubscriptionEvent,
+    ) -> Requests {
+        self.page.on_event(session, from, event)
     }
 
     fn hints(&self) -> Option<&'static [&'static str]> {

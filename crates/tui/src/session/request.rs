@@ -10,9 +10,9 @@ use super::run::Origin;
 use super::subject::Subject;
 use super::thread::AnswerFrom;
 use crate::input::action::{Action, Context};
-use runtail_api::{ApiError, BulkAction, LogKind, ResourceIntent, SentRequest, ThreadIntent};
+use runtail_api::{BulkAction, LogKind, ResourceIntent, SentRequest, ThreadIntent};
 use runtail_core::config::{Mouse, Profile, Timestamps};
-use runtail_core::model::{AuthAuthenticateRequest, Collection, Configuration, Intent, Service};
+use runtail_core::model::{AuthAuthenticateRequest, Collection, Configuration, Intent};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -27,10 +27,6 @@ pub enum Request {
     Open(Route),
     /// Close the top overlay and keep its draft.
     Close,
-    /// Copy a text to the clipboard, and show a notice.
-    Copy(String),
-    /// Apply what a failed request means for its profile: a rejected key stops polling, a rate limit pauses it.
-    ReportError(ApiError),
     /// Go to a destination.
     Go(Destination),
     /// Begin a change of the selected deployment or revision.
@@ -67,14 +63,10 @@ pub enum Request {
     Prefer(Pref),
     /// Use these profiles from now on.
     UseProfiles(Vec<Profile>),
-    /// Define a profile from its text.
-    DefineProfile(String),
     /// Apply an action to a profile.
     Profile(ProfileRequest),
     /// Adjust the times of logs, because the offset of a server's clock has changed.
     AdjustClocks,
-    /// Restart every poll.
-    RestartPolls,
     /// Quit the dashboard.
     Quit,
 }
@@ -139,6 +131,8 @@ pub enum ProfileRequest {
     UseAnyway(String),
     /// Edit the configuration file at its line.
     Edit(String),
+    /// Define it by its text for this session. The file changes only when the profile is saved.
+    Define(String),
     /// Draft the configuration file with the unsaved profiles.
     DraftFile,
     /// Draft the configuration file with the profiles of the official tools.
@@ -199,18 +193,14 @@ pub enum Route {
     Profiles,
     /// The journal of sent changes.
     Journal,
-    /// The doctor's report: checks of the configuration and connections.
-    Doctor,
-    /// The doctor's checks of one profile.
-    DoctorOf(Arc<Profile>),
+    /// The doctor's report: checks of the configuration and connections, or only of one profile.
+    Doctor(Option<Arc<Profile>>),
     /// The table of all key bindings.
     Keys,
     /// A screen, by the name of the command that opens it.
     Screen(&'static str),
     /// The document of an authentication with a provider.
     Authenticate(Arc<str>, String),
-    /// A change of another resource of a profile than a deployment.
-    Service(Arc<str>, Service),
     /// A bisect of the shown stream: a path, and what is expected there.
     Bisect(String),
     /// The explanation of the current thread.

@@ -109,6 +109,8 @@ pub enum SubscriptionEvent {
         /// When the request was sent.
         since: Timestamp,
     },
+    /// Its task panicked, with this message.
+    Panicked(Arc<str>),
     /// A side of a comparison.
     Side(SideLoaded),
     /// A page of a thread's history.

@@ -235,7 +235,7 @@ impl Dash {
     /// Returns the errors of the profiles and their agent servers.
     pub fn errors(&self) -> Vec<&ApiError> {
         let profiles = self.app.session.profiles.iter();
-        let infos = self.app.agent.infos.values();
+        let infos = self.app.session.infos.values();
         let histories = self.app.deployments.histories.values();
         profiles
             .flat_map(|profile| profile.error.iter().chain(&profile.partial))

@@ -9,10 +9,8 @@ mod update;
 mod view;
 
 use crate::session::compare::SideRef;
-use crate::session::loaded::Loaded;
 use crate::session::msg::ServerRef;
 use load::KnownHealth;
-use runtail_api::ServerInfo;
 use state::Server;
 use std::collections::BTreeMap;
 use threads::ListOrder;
@@ -21,8 +19,6 @@ pub(crate) use update::{graph_of, listed_status};
 /// The state of the agent servers.
 #[derive(Debug, Default)]
 pub struct Agent {
-    /// The information that each server reports about itself.
-    pub infos: BTreeMap<ServerRef, Loaded<ServerInfo>>,
     /// The health of each server that was open.
     pub health: BTreeMap<ServerRef, KnownHealth>,
     /// The open server.

@@ -278,10 +278,7 @@ fn keys(
             ids.push(("server.answer", "answer"));
         }
         ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. } => {
-            let kind = cx
-                .lookup
-                .server_info(&server.server)
-                .and_then(|info| Some(info.value.as_ref()?.kind));
+            let kind = cx.session.server_kind(&server.server);
             let continues = can_act && kind.is_none_or(ServerKind::continues_without_input);
             ids.extend(continues.then_some(("server.answer", "continue")));
             ids.push(("server.explain", "explain"));

@@ -7,16 +7,17 @@ use super::{Agent, view};
 use crate::input::action::{Action, Context};
 use crate::session::compare::SideRef;
 use crate::session::msg::{
-    Described, Effect, InboxTarget, RowDetail, ServerRef, StreamTarget, Subscription,
-    SubscriptionId, SubscriptionKind, ThreadRef, WantedStatus,
+    Described, Effect, EffectResult, InboxTarget, ServerRef, StreamTarget, Subscription,
+    SubscriptionEvent, SubscriptionId, SubscriptionKind, ThreadRef, WantedStatus,
 };
 use crate::session::record_list::RecordList;
 use crate::session::run::{Origin, Warning, Where, act_on_thread};
-use crate::session::{Component, Cx, Requests, Route};
+use crate::session::{Component, Cx, Requests, Route, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::table::Table;
-use runtail_api::{ApiError, BulkAction, MAX_BULK, ThreadIntent, ThreadLabel};
+use jiff::Timestamp;
+use runtail_api::{BulkAction, MAX_BULK, ThreadIntent, ThreadLabel};
 use runtail_core::model::{Assistant, ThreadStatus};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -64,15 +65,6 @@ impl Agent {
         });
         self.server = Some(opened);
         Requests::from(Effect::FetchInfo(server.clone())).and(Effect::FetchAssistants(server))
-    }
-
-    /// Applies what was read of a thread.
-    pub fn on_row_read(&mut self, of: &InboxTarget, result: Result<RowDetail, ApiError>) {
-        if let (Some(server), InboxTarget::Thread(thread)) = (&mut self.server, of)
-            && server.server == thread.server
-        {
-            server.details.on_read(&thread.id, result);
-        }
     }
 
     /// Returns whether a listed row is marked.
@@ -154,6 +146,29 @@ impl Agent {
         ))
     }
 
+    /// Applies an event of a poll.
+    pub fn on_event(&mut self, at: Timestamp, from: SubscriptionId, event: SubscriptionEvent) {
+        if let (SubscriptionId::Health(server), SubscriptionEvent::Health(health)) = (from, &event)
+        {
+            let known = self.health.entry(server).or_default();
+            known.take(*health, at);
+        }
+        let Some(server) = &mut self.server else {
+            return;
+        };
+        match event {
+            SubscriptionEvent::Threads(read) => server.threads.take(read, at),
+            SubscriptionEvent::ThreadStatus {
+                of,
+                status: Ok(status),
+            } => {
+                server.threads.set_status(of.thread, of.facts, status);
+            }
+            SubscriptionEvent::Runs(result) => server.runs.apply_list(result, at),
+            _ => {}
+        }
+    }
+
     /// Fills in the parameters that change while the polls run.
     pub fn fill(&self, cx: &Cx<'_>, subscriptions: &mut [Subscription]) {
         for sub in subscriptions {
@@ -166,7 +181,8 @@ impl Agent {
                         .map(|server| server.threads.wanted())
                         .unwrap_or_default();
                 }
-                _ => {}
+                SubscriptionId::Health(_) | SubscriptionId::Runs(..) => {}
+                _ => continue,
             }
             sub.params.pace = cx.session.pace(false);
         }
@@ -404,6 +420,20 @@ fn describe(server: &Server) -> Requests {
 }
 
 impl Component for Agent {
+    fn on_reply(&mut self, session: &mut Session, reply: &EffectResult) -> Option<Requests> {
+        let open = self.server.as_mut()?;
+        match reply {
+            EffectResult::Assistants(from, result) if *from == open.server => {
+                open.assistants.apply_list(result.clone(), session.now);
+            }
+            EffectResult::RowRead(InboxTarget::Thread(of), result) if of.server == open.server => {
+                open.details.on_read(&of.id, result.clone());
+            }
+            _ => return None,
+        }
+        Some(Requests::none())
+    }
+
     fn context(&self) -> Context {
         Context::Server
     }

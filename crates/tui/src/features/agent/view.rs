@@ -49,7 +49,8 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
     if cx.session.serverless.contains(&server.server) {
         crumbs.push_dim(" · serverless, kept awake by this page");
     }
-    let info = agent
+    let info = cx
+        .session
         .infos
         .get(&server.server)
         .and_then(|i| i.value.as_ref());

@@ -16,7 +16,6 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::line::Line;
 use crate::widgets::scroll::{Flat, Place};
 use crate::widgets::text_input::TextInput;
-use jiff::Timestamp;
 use runtail_api::{
     ApiError, BULK_CONCURRENCY, BulkAction, BulkOutcome, Choice, Kind, PlanError, ThreadIntent,
 };
@@ -268,7 +267,7 @@ impl Confirm {
     /// Applies the plan of a change.
     pub fn on_planned(
         &mut self,
-        now: Timestamp,
+        session: &mut Session,
         number: u64,
         planned: Result<(Box<Preview>, Option<Choice>), PlanError>,
     ) -> Requests {
@@ -283,7 +282,8 @@ impl Confirm {
             Ok((preview, choice)) => {
                 // The target of another change is read again just before sending only.
                 let is_read = matches!(target.proposal, Proposal::Service(_));
-                self.check.begin(now, is_read && preview.target.is_some());
+                self.check
+                    .begin(session.now, is_read && preview.target.is_some());
                 target.stage = Stage::Ready(preview);
                 choice
             }
@@ -293,7 +293,7 @@ impl Confirm {
                     _ => None,
                 };
                 if let Some(error) = error.request().filter(|_| self.several.is_none()) {
-                    out.push(Request::ReportError(error.clone()));
+                    session.report_error(error);
                 }
                 target.stage = Stage::Refused(error);
                 nodes.map(|nodes| Choice::AsNode { node: None, nodes })

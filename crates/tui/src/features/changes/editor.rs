@@ -6,7 +6,7 @@ use crate::input::action::{Action, Context};
 use crate::input::key::Key;
 use crate::session::card;
 use crate::session::form::FormKeys;
-use crate::session::msg::Effect;
+use crate::session::msg::{Effect, EffectResult};
 use crate::session::subject::Subject;
 use crate::session::{Component, Cx, Request, Requests, Route, Session};
 use crate::widgets::canvas::Canvas;
@@ -424,6 +424,12 @@ fn preview_state(subject: &Subject, values: serde_json::Value) -> Requests {
 }
 
 impl Component for Editor {
+    fn on_reply(&mut self, session: &mut Session, reply: &EffectResult) -> Option<Requests> {
+        let requests = self.form.as_mut()?.on_reply(session, reply)?;
+        self.take_form();
+        Some(requests)
+    }
+
     fn context(&self) -> Context {
         Context::Editor
     }

@@ -3,8 +3,8 @@
 use super::confirm::copy_command;
 use super::view;
 use crate::input::action::{Action, Context};
-use crate::session::msg::Effect;
-use crate::session::{Component, Cx, GUTTER, Page, Requests, Route};
+use crate::session::msg::{Effect, EffectResult};
+use crate::session::{Component, Cx, GUTTER, Page, Requests, Route, Session};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::table::Table;
@@ -65,14 +65,6 @@ fn entry_lines(sent: &SentRequest, width: usize) -> Vec<Line> {
     lines
 }
 
-impl JournalView {
-    /// Applies the entries of the journal, oldest first.
-    pub fn on_read(&mut self, mut entries: Vec<SentRequest>) {
-        entries.reverse();
-        self.entries = Some(entries);
-    }
-}
-
 impl Component for JournalView {
     fn context(&self) -> Context {
         Context::Journal
@@ -99,6 +91,14 @@ impl Component for JournalView {
 
     fn table(&self) -> Option<&Table> {
         Some(&self.table)
+    }
+
+    fn on_reply(&mut self, _session: &mut Session, reply: &EffectResult) -> Option<Requests> {
+        let EffectResult::Journal(entries) = reply else {
+            return None;
+        };
+        self.entries = Some(entries.iter().rev().cloned().collect());
+        Some(Requests::none())
     }
 
     fn table_mut(&mut self) -> Option<&mut Table> {

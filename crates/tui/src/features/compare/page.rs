@@ -91,10 +91,7 @@ impl ComparePage {
     }
 
     /// Applies a side.
-    pub fn on_side(&mut self, number: u64, which: usize, loaded: SideLoaded) {
-        if number != self.number || which > 1 {
-            return;
-        }
+    fn on_side(&mut self, which: usize, loaded: SideLoaded) {
         let is_alone = self.sides[1].from.is_none();
         match loaded {
             Err(why) => self.fail(which, why),
@@ -434,7 +431,7 @@ impl ComparePage {
     }
 
     /// Saves both sides to a new file: `[jsonl] PATH`.
-    pub fn save(&mut self, session: &Session, argument: &str) -> Requests {
+    fn save_sides(&mut self, session: &Session, argument: &str) -> Requests {
         let path = match argument.split_once(char::is_whitespace) {
             Some(("jsonl", path)) => path.trim(),
             Some(("text" | "md", _)) => {
@@ -458,7 +455,7 @@ impl ComparePage {
     }
 
     /// Reports that the file was written, or why not. `None` if the file belongs to something else.
-    pub fn on_saved(&mut self, number: u64, result: &Result<u64, String>) -> Option<Requests> {
+    fn on_saved(&mut self, number: u64, result: &Result<u64, String>) -> Option<Requests> {
         let (_, path) = self.saving.take_if(|(saving, _)| *saving == number)?;
         let path = text::clean(&path.display().to_string()).into_owned();
         Some(match result {

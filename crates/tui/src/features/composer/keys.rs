@@ -7,7 +7,7 @@ use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
 use crate::session::card::{FormCard, place};
 use crate::session::form::FormKeys;
-use crate::session::msg::ServerRef;
+use crate::session::msg::{EffectResult, ServerRef};
 use crate::session::run::Where;
 use crate::session::{Cx, Request, Requests};
 use crate::widgets::form::{FieldDraft, FieldInput, FormDraft, FormScroll, Spot, turn_of, turned};
@@ -318,5 +318,28 @@ impl FormCard for Composer {
             _ => return self.form_key(action, key),
         }
         Requests::none()
+    }
+
+    fn take_reply(&mut self, reply: &EffectResult) -> Option<Requests> {
+        match reply {
+            EffectResult::Assistants(from, result)
+                if *from == self.server && self.assistant.all.is_empty() =>
+            {
+                let listed = result.as_ref().map(|listing| &*listing.items);
+                return Some(self.offer(listed.unwrap_or_default()));
+            }
+            EffectResult::GraphFacts(from, assistant, facts) if *from == self.server => {
+                self.known.entry(assistant.clone()).or_default().facts =
+                    Some(facts.clone().map(|facts| *facts));
+            }
+            // Without earlier inputs, there is just no history.
+            EffectResult::Inputs(from, assistant, inputs) if *from == self.server => {
+                self.known.entry(assistant.clone()).or_default().inputs =
+                    Some(inputs.clone().unwrap_or_default());
+            }
+            _ => return None,
+        }
+        self.use_facts();
+        Some(Requests::none())
     }
 }

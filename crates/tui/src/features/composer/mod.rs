@@ -221,19 +221,6 @@ impl Composer {
             .and(Effect::FetchInputs(self.server.clone(), id, thread))
     }
 
-    /// Applies the facts of an assistant.
-    pub fn on_facts(&mut self, assistant: &str, facts: Result<GraphFacts, ApiError>) {
-        self.known.entry(assistant.to_string()).or_default().facts = Some(facts);
-        self.use_facts();
-    }
-
-    /// Applies the earlier inputs of an assistant. Without them, there is just no history.
-    pub fn on_inputs(&mut self, assistant: &str, inputs: Result<Vec<PastInput>, ApiError>) {
-        self.known.entry(assistant.to_string()).or_default().inputs =
-            Some(inputs.unwrap_or_default());
-        self.use_facts();
-    }
-
     /// Shows the input as the chosen assistant's form. Without a form, an untouched input becomes the last one.
     fn use_facts(&mut self) {
         let Some(facts) = self.facts().cloned() else {

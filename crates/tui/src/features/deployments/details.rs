@@ -58,7 +58,7 @@ impl Deployments {
     }
 
     /// Stores the explanation of a revision.
-    pub fn on_card(&mut self, of: RevisionRef, card: Result<Box<FailureCard>, ApiError>) {
+    pub(super) fn on_card(&mut self, of: RevisionRef, card: Result<Box<FailureCard>, ApiError>) {
         while self.cards.len() >= MAX_CARDS {
             self.cards.pop_first();
         }
@@ -383,7 +383,7 @@ fn facts(d: &Deployments, cx: &Cx<'_>, row: &Row, revision: &Revision, width: us
     if let Some(url) = &row.url {
         let info = row
             .server(&cx.session.profiles)
-            .and_then(|server| cx.lookup.server_info(&server));
+            .and_then(|server| cx.session.infos.get(&server));
         let software = info
             .and_then(|info| info.value.as_ref())
             .map(server_software)
@@ -509,7 +509,7 @@ pub(super) fn summary(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         _ if row.deployment.is_none() => {
             let info = row
                 .server(&cx.session.profiles)
-                .and_then(|server| cx.lookup.server_info(&server));
+                .and_then(|server| cx.session.infos.get(&server));
             let said = match info.map(|info| (&info.value, &info.error)) {
                 Some((_, Some(error))) => Line::bad("✗ ").with_plain(&error.badge()),
                 Some((Some(info), None)) => Line::plain(&server_software(info)),

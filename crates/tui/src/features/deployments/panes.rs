@@ -462,7 +462,7 @@ impl Deployments {
                 None => {
                     let server = row.server(&cx.session.profiles);
                     let info = server
-                        .and_then(|s| cx.lookup.server_info(&s))
+                        .and_then(|s| cx.session.infos.get(&s))
                         .and_then(|i| i.value.as_ref());
                     if let Some(info) = info {
                         return Requests::inspect(format!("agent server {}", row.name), &info.raw);

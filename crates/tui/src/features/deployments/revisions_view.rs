@@ -250,7 +250,7 @@ fn draw_lines(
 /// Returns the revision that the server of the selected deployment reports, and when that was loaded.
 fn reported<'a>(d: &Deployments, cx: &'a Cx<'_>) -> Option<(&'a str, Option<Timestamp>)> {
     let server = d.list.selected()?.server(&cx.session.profiles)?;
-    let info = cx.lookup.server_info(&server)?;
+    let info = cx.session.infos.get(&server)?;
     Some((info.value.as_ref()?.revision()?, info.at))
 }
 

@@ -23,8 +23,9 @@ pub(super) fn server(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         return;
     };
     let info = match cx
-        .lookup
-        .server_info(&server)
+        .session
+        .infos
+        .get(&server)
         .map(|info| (&info.value, &info.error))
     {
         Some((_, Some(error))) => return canvas.words(area, Tone::Bad, &error.story()),

@@ -4,56 +4,96 @@ use super::Deployments;
 use super::last_day::{Past, evict_if_full};
 use super::list::Part;
 use super::revisions::make_room;
-use crate::session::msg::NextPoll;
+use crate::session::msg::{NextPoll, SubscriptionEvent, SubscriptionId};
 use crate::session::profile::ProfileState;
 use crate::session::{Request, Requests, Session};
-use jiff::{SignedDuration, Timestamp};
-use runtail_api::{ApiError, Kind, Listing, Revisions};
-use runtail_core::model::{Deployment, Revision};
+use jiff::SignedDuration;
+use runtail_api::{ApiError, Kind, Revisions};
+use runtail_core::model::Revision;
 use runtail_core::text;
-use std::time::Duration;
-
-/// The result of a poll of a profile's list.
-pub struct ListReport {
-    /// The deployments that could be loaded.
-    pub result: Result<Listing<Deployment>, ApiError>,
-    /// Whether loading stopped before the end of the list.
-    pub is_truncated: bool,
-    /// How far the server's clock is ahead of ours.
-    pub skew: SignedDuration,
-    /// How long a page took.
-    pub took: Duration,
-    /// When it is polled again.
-    pub next: NextPoll,
-}
 
 impl Deployments {
-    /// Applies a page of a profile's first list.
-    pub fn on_page(
+    /// Applies an event of a poll.
+    pub fn on_event(
         &mut self,
-        number: usize,
-        state: &mut ProfileState,
-        deployments: Vec<Deployment>,
-    ) {
-        state.is_first_load = true;
-        self.list.apply(number, state, deployments, Part::Page);
+        session: &mut Session,
+        from: SubscriptionId,
+        event: SubscriptionEvent,
+    ) -> Requests {
+        use SubscriptionEvent as Event;
+        use SubscriptionId as Id;
+        match (from, event) {
+            (
+                Id::Newest(profile),
+                Event::Newest {
+                    deployment,
+                    revision,
+                },
+            ) => return self.on_newest(session, (&profile, &deployment), revision),
+            (Id::Revisions(profile, deployment), Event::Revisions(result, next)) => {
+                return self.on_revisions(session, (&profile, &deployment), result, next);
+            }
+            (
+                Id::Past(profile),
+                Event::Past {
+                    deployment,
+                    revisions,
+                },
+            ) => self.on_past(&profile, &deployment, &revisions),
+            (
+                Id::Past(_),
+                Event::CommitSubject {
+                    revision,
+                    commit,
+                    subject,
+                },
+            ) => self.subjects.insert(revision, commit, subject),
+            (Id::Card(of), Event::Card(card)) => {
+                if let Err(error) = &card {
+                    session.report_error(error);
+                }
+                self.on_card(of, card);
+            }
+            (Id::Watch(of), Event::Watched(result, next)) => {
+                if let Err(error) = &result {
+                    session.report_error(error);
+                }
+                return self.on_watched(session, &of, result, next);
+            }
+            (Id::Deletion(profile, id), Event::Deleting(result, next)) => {
+                return self.on_deletion(session, (profile, id), result, next);
+            }
+            _ => {}
+        }
+        Requests::none()
     }
 
-    /// Applies the result of a poll of a profile's list.
+    /// Applies a page of a profile's first list, or the result of a poll of the list.
     pub fn on_list(
         &mut self,
-        number: usize,
-        state: &mut ProfileState,
-        report: ListReport,
-        now: Timestamp,
+        session: &mut Session,
+        profile: &str,
+        event: SubscriptionEvent,
     ) -> Requests {
-        let ListReport {
-            result,
-            is_truncated,
-            skew,
-            took,
-            next,
-        } = report;
+        let (now, mut profiles) = (session.now, session.profiles.iter_mut().enumerate());
+        let Some((number, state)) = profiles.find(|(_, state)| &*state.name == profile) else {
+            return Requests::none();
+        };
+        let (result, is_truncated, skew, took, next) = match event {
+            SubscriptionEvent::Page(deployments) => {
+                state.is_first_load = true;
+                self.list.apply(number, state, deployments, Part::Page);
+                return Requests::none();
+            }
+            SubscriptionEvent::Deployments {
+                result,
+                is_truncated,
+                skew,
+                took,
+                next,
+            } => (result, is_truncated, skew, took, next),
+            _ => return Requests::none(),
+        };
         let mut out = Requests::none();
         state.last_check = Some((now, took));
         (state.is_first_load, state.next_poll) = (false, Some(next));
@@ -80,7 +120,7 @@ impl Deployments {
         let Some(error) = state.error.clone().or(state.partial.clone()) else {
             return out;
         };
-        out.push(Request::ReportError(error.clone()));
+        session.report_error(&error);
         // Notify once, not at each poll. A rejected key has its own notice.
         let same = |before: ApiError| before.badge() == error.badge();
         if !before.is_some_and(same) && error.kind != Kind::Unauthorized {
@@ -90,10 +130,10 @@ impl Deployments {
     }
 
     /// Applies the newest revision of a listed deployment.
-    pub fn on_newest(
+    fn on_newest(
         &mut self,
-        profile: &str,
-        deployment: &str,
+        session: &mut Session,
+        (profile, deployment): (&str, &str),
         revision: Result<Revision, ApiError>,
     ) -> Requests {
         let row = format!("{profile}/{deployment}");
@@ -103,30 +143,33 @@ impl Deployments {
                 false => Requests::none(),
             },
             Err(error) => {
-                self.list.newest_failed(&row, error.clone());
-                Request::ReportError(error).into()
+                session.report_error(&error);
+                self.list.newest_failed(&row, error);
+                Requests::none()
             }
         }
     }
 
     /// Applies the revisions of the last day of a listed deployment.
-    pub fn on_past(&mut self, profile: &str, deployment: &str, revisions: &[Revision]) {
+    fn on_past(&mut self, profile: &str, deployment: &str, revisions: &[Revision]) {
         evict_if_full(&mut self.past);
         self.past
             .insert(format!("{profile}/{deployment}"), Past::new(revisions));
     }
 
     /// Applies the revisions of a deployment.
-    pub fn on_revisions(
+    fn on_revisions(
         &mut self,
-        session: &Session,
+        session: &mut Session,
         (profile, deployment): (&str, &str),
         result: Result<Revisions, ApiError>,
         next: NextPoll,
     ) -> Requests {
         let id = format!("{profile}/{deployment}");
         let skew = session.profile(profile).map(|p| p.skew).unwrap_or_default();
-        let error = result.as_ref().err().cloned();
+        if let Err(error) = &result {
+            session.report_error(error);
+        }
         let newest = result.as_ref().ok().and_then(|r| r.items.first()).cloned();
         if let Ok(revisions) = &result {
             self.on_past(profile, deployment, &revisions.items);
@@ -139,9 +182,6 @@ impl Deployments {
             && self.list.apply_newest(&id, newest.clone())
         {
             out.extend(self.check_superseded(profile, deployment, &newest));
-        }
-        if let Some(error) = error {
-            out.push(Request::ReportError(error));
         }
         out
     }

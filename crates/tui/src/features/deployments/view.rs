@@ -378,7 +378,7 @@ fn serving(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row) -> L
 pub(super) fn responds(cx: &Cx<'_>, row: &Row) -> bool {
     let info = row
         .server(&cx.session.profiles)
-        .and_then(|server| cx.lookup.server_info(&server));
+        .and_then(|server| cx.session.infos.get(&server));
     info.is_some_and(|info| info.value.is_some() && info.error.is_none())
 }
 
@@ -412,11 +412,11 @@ fn server_cell(cx: &Cx<'_>, row: &Row, column: Column) -> Line {
         Column::Newest => {
             let info = row
                 .server(&cx.session.profiles)
-                .and_then(|server| cx.lookup.server_info(&server));
+                .and_then(|server| cx.session.infos.get(&server));
             // A later request than that for the info may have failed.
             let failed = row
                 .server(&cx.session.profiles)
-                .and_then(|server| cx.lookup.server_problem(&server));
+                .and_then(|server| cx.session.reach.of(&server).flatten());
             let (glyph, tone, word, of_word) = match failed
                 .map(|e| (Some(e), None))
                 .or(info.map(|i| (i.error.as_ref(), i.value.as_ref())))

@@ -3,7 +3,7 @@
 use super::Deployments;
 use super::list::Row;
 use crate::session::msg::{Effect, NextPoll, RevisionRef};
-use crate::session::{Request, Requests, Session, stops_polling};
+use crate::session::{Requests, Session, stops_polling};
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind};
 use runtail_core::model::{Deployment, Phase, Revision};
@@ -94,7 +94,7 @@ impl Deployments {
     }
 
     /// Applies the newest record of a watched revision.
-    pub fn on_watched(
+    pub(super) fn on_watched(
         &mut self,
         session: &Session,
         of: &RevisionRef,
@@ -187,8 +187,9 @@ impl Deployments {
     }
 
     /// Applies the newest record of a deployment that is being deleted.
-    pub fn on_deletion(
+    pub(super) fn on_deletion(
         &mut self,
+        session: &mut Session,
         key: (Arc<str>, Arc<str>),
         result: Result<Deployment, ApiError>,
         next: NextPoll,
@@ -215,9 +216,8 @@ impl Deployments {
             Err(error) => {
                 let ends = next == NextPoll::GaveUp
                     || stops_polling(&error) && error.kind != Kind::Unauthorized;
-                let story = error.story();
-                out.push(Request::ReportError(error));
-                ends.then(|| (true, format!("can no longer be watched: {story}")))
+                session.report_error(&error);
+                ends.then(|| (true, format!("can no longer be watched: {}", error.story())))
             }
         };
         if let Some((bad, how)) = end {

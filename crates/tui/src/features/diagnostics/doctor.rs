@@ -1,7 +1,9 @@
 //! The doctor page, which shows each check as soon as it is finished.
 
-use crate::session::msg::{Epoch, Subscription, SubscriptionId, SubscriptionKind};
-use crate::session::{Cx, GUTTER, Page};
+use crate::session::msg::{
+    Epoch, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
+};
+use crate::session::{Cx, GUTTER, Page, Requests, Session};
 use crate::widgets::line::{Line, Tone, wrap};
 use runtail_api::doctor::{Check, State};
 use runtail_core::config::Profile;
@@ -66,17 +68,33 @@ impl Doctor {
             ..Doctor::default()
         }
     }
-
-    /// Adds a check; `None` finishes the report.
-    pub fn on_check(&mut self, check: Option<&Check>) {
-        match check {
-            Some(check) => self.checks.push(check.clone()),
-            None => self.done = true,
-        }
-    }
 }
 
 impl Page for Doctor {
+    fn on_event(
+        &mut self,
+        session: &mut Session,
+        from: &SubscriptionId,
+        event: &SubscriptionEvent,
+    ) -> Requests {
+        if *from != SubscriptionId::Doctor(self.number) {
+            return Requests::none();
+        }
+        let SubscriptionEvent::Checked(Some(check)) = event else {
+            // The last check is finished, or the task failed.
+            self.done = true;
+            return Requests::none();
+        };
+        self.checks.push((**check).clone());
+        if let Some(only) = &self.only
+            && let Some(known) = session.catalog.known_mut(&only.name)
+            && known.profile == **only
+        {
+            known.on_check(check);
+        }
+        Requests::none()
+    }
+
     fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
         let name = self
             .only

@@ -2,8 +2,8 @@
 
 use crate::input::action::{Action, Context};
 use crate::session::compare::{ConfigurationRef, SideRef};
-use crate::session::msg::{Described, Effect, LogRef, RevisionRef, no_build_log};
-use crate::session::{Cx, GUTTER, Page, Request, Requests, Route};
+use crate::session::msg::{Described, Effect, EffectResult, LogRef, RevisionRef, no_build_log};
+use crate::session::{Cx, GUTTER, Page, Request, Requests, Route, Session};
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::strip::time_bars;
 use jiff::Timestamp;
@@ -80,7 +80,7 @@ impl Explained {
     }
 
     /// Applies the loaded explanation. One that was loaded before is kept if it can't be loaded again.
-    pub fn on_card(&mut self, card: Result<Box<FailureCard>, ApiError>, now: Timestamp) {
+    fn on_card(&mut self, card: Result<Box<FailureCard>, ApiError>, now: Timestamp) {
         self.progress = match (&card, &self.card) {
             (Err(_), Some(Ok(_))) => Progress::Failed,
             _ => Progress::Loaded,
@@ -242,6 +242,16 @@ fn steps(cx: &Cx<'_>, card: &FailureCard, has_build: bool, width: usize) -> Vec<
 }
 
 impl Page for Explained {
+    fn on_reply(&mut self, session: &mut Session, reply: &EffectResult) -> Option<Requests> {
+        match reply {
+            EffectResult::Card(of, card) if *of == self.of => {
+                self.on_card(card.clone(), session.now);
+                Some(Requests::none())
+            }
+            _ => None,
+        }
+    }
+
     fn context(&self) -> Context {
         Context::Card
     }

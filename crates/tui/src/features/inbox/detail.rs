@@ -208,10 +208,7 @@ fn thread_ends(row: &Row, cx: &Cx<'_>) -> Option<&'static str> {
     if row.row.group() == InboxGroup::Stuck {
         return Some("cancel its run");
     }
-    let kind = cx
-        .lookup
-        .server_info(&thread.server)
-        .and_then(|info| Some(info.value.as_ref()?.kind));
+    let kind = cx.session.server_kind(&thread.server);
     kind.is_none_or(ServerKind::ends_by_update)
         .then_some("end the thread")
 }

@@ -3,10 +3,10 @@
 use super::state::{Listing, Row, Target};
 use super::{detail, view};
 use crate::input::action::{Action, Context};
-use crate::session::msg::{Described, Effect, RowDetail};
+use crate::session::msg::{Described, Effect, EffectResult, RowDetail};
 use crate::session::row_details::RowDetails;
 use crate::session::thread::AnswerFrom;
-use crate::session::{Component, Cx, Request, Requests, Route};
+use crate::session::{Component, Cx, Request, Requests, Route, Session};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::table::Table;
 use jiff::Timestamp;
@@ -201,6 +201,14 @@ impl InboxPage {
 }
 
 impl Component for InboxPage {
+    fn on_reply(&mut self, _session: &mut Session, reply: &EffectResult) -> Option<Requests> {
+        let EffectResult::RowRead(of, result) = reply else {
+            return None;
+        };
+        self.on_row_read(of, result.clone());
+        Some(Requests::none())
+    }
+
     fn context(&self) -> Context {
         Context::Inbox
     }

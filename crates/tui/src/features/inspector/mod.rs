@@ -1,11 +1,12 @@
 //! The overlay that shows a JSON document.
 
 use crate::input::action::{Action, Context};
+use crate::session::msg::{SubscriptionEvent, SubscriptionId};
 use crate::session::page::overlay_frame;
-use crate::session::{Component, Cx, GUTTER, Requests};
+use crate::session::{Component, Cx, GUTTER, Requests, Session};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::diff_lines::tail;
-use crate::widgets::jobs::{JobProgress, PendingJob};
+use crate::widgets::jobs::PendingJob;
 use crate::widgets::json_tree::Tree;
 use crate::widgets::line::Tone;
 use runtail_core::text;
@@ -105,8 +106,16 @@ impl Component for Document {
         self.tree.jobs_mut().collect()
     }
 
-    fn on_job(&mut self, number: u64, part: &JobProgress) {
-        self.tree.take(number, part);
+    fn on_event(
+        &mut self,
+        _session: &mut Session,
+        from: &SubscriptionId,
+        event: &SubscriptionEvent,
+    ) -> Requests {
+        if let (SubscriptionId::Job(number), SubscriptionEvent::Worked(part)) = (from, event) {
+            self.tree.take(*number, part);
+        }
+        Requests::none()
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {

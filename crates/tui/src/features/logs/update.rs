@@ -3,7 +3,9 @@
 use super::state::{LogView, Source};
 use super::view;
 use crate::input::action::{Action, Context};
-use crate::session::msg::{Epoch, LogRef, Pace, Subscription, SubscriptionId, SubscriptionKind};
+use crate::session::msg::{
+    Epoch, LogRef, Pace, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
+};
 use crate::session::{Component, Cx, Requests, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
@@ -53,6 +55,17 @@ impl LogView {
         );
         view.adjust_clocks(session);
         Ok((view, notice))
+    }
+
+    /// Applies an event of a log.
+    pub fn on_event(&mut self, session: &mut Session, source: usize, event: SubscriptionEvent) {
+        if let SubscriptionEvent::Lines { lines, incomplete } = event {
+            if let Err(error) = &lines {
+                session.report_error(error);
+            }
+            self.take(source, lines, session.now);
+            self.note_incomplete(source, incomplete);
+        }
     }
 
     /// Applies the clock offset of each server, so that lines of several servers are sorted by one clock.

@@ -299,7 +299,7 @@ pub const COMMANDS: &[Command] = &[
         "doctor",
         ArgumentKind::Nothing,
         "Diagnose connection problems",
-        |_, _| Route::Doctor.into(),
+        |_, _| Route::Doctor(None).into(),
     ),
     command(
         "integrations",

@@ -4,9 +4,9 @@ use super::first_run_view;
 use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
 use crate::session::first_run::LocalServer;
-use crate::session::msg::Effect;
+use crate::session::msg::{Effect, EffectResult};
 use crate::session::request::ProfileRequest;
-use crate::session::{Component, Cx, Request, Requests};
+use crate::session::{Component, Cx, Request, Requests, Session};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::text_input::TextInput;
 use runtail_core::config::edit::{region_profile, server_profile};
@@ -83,13 +83,8 @@ pub struct FirstRun {
 }
 
 impl FirstRun {
-    /// Applies the result of the search for an agent server on this machine.
-    pub fn on_local_server(&mut self, found: Option<LocalServer>) {
-        self.local = found.map_or(Search::NotFound, Search::Found);
-    }
-
     /// Applies what the official tools' files have. Returns whether the user asked for them, and there is nothing to add.
-    pub fn on_imports(&mut self, found: &Import) -> bool {
+    fn on_imports(&mut self, found: &Import) -> bool {
         // The files of the project are in the working directory, so their names are enough.
         let name = |path: &Path| match path
             .file_name()
@@ -198,7 +193,7 @@ impl FirstRun {
     fn define(&mut self, text: Result<String, ConfigError>) -> Requests {
         self.problem = None;
         match text {
-            Ok(text) => Request::DefineProfile(text).into(),
+            Ok(text) => ProfileRequest::Define(text).into(),
             Err(error) => {
                 self.problem = Some(error.to_string());
                 Requests::none()
@@ -207,7 +202,37 @@ impl FirstRun {
     }
 }
 
+/// Says that the official tools have no profiles to add, and which of their files were skipped.
+pub fn nothing_to_import(found: &Import) -> Requests {
+    let skipped: String = found
+        .skipped
+        .iter()
+        .map(|one| format!("\n  {one}"))
+        .collect();
+    match skipped.is_empty() {
+        true => Requests::info(found.nothing()),
+        false => Requests::error(format!("{}{skipped}", found.nothing())),
+    }
+}
+
 impl Component for FirstRun {
+    fn on_reply(&mut self, _session: &mut Session, reply: &EffectResult) -> Option<Requests> {
+        match reply {
+            EffectResult::LocalServer(found) => {
+                self.local = found.clone().map_or(Search::NotFound, Search::Found);
+            }
+            EffectResult::ImportsFound(found) => {
+                return Some(match self.on_imports(found) {
+                    true => nothing_to_import(found),
+                    false => Requests::none(),
+                });
+            }
+            EffectResult::DemoStarted(Err(why)) => self.on_demo_failed(why.clone()),
+            _ => return None,
+        }
+        Some(Requests::none())
+    }
+
     fn context(&self) -> Context {
         Context::FirstRun
     }

@@ -42,6 +42,9 @@ impl Catalog {
             ProfileRequest::Test(name) => self.test_profile(&name),
             ProfileRequest::UseAnyway(name) => self.use_anyway(&name),
             ProfileRequest::Edit(name) => self.edit_profile(name),
+            ProfileRequest::Define(text) => self
+                .define(&text)
+                .unwrap_or_else(|error| Requests::error(error.to_string())),
             ProfileRequest::DraftFile => self.draft_file(),
             ProfileRequest::Import => match &self.origin.file {
                 None => Requests::error("No home directory found; use --config FILE."),
@@ -102,7 +105,7 @@ impl Catalog {
             },
         );
         match self.known(name) {
-            Some(known) => requests.and(Route::DoctorOf(Arc::new(known.profile.clone()))),
+            Some(known) => requests.and(Route::Doctor(Some(Arc::new(known.profile.clone())))),
             None => requests,
         }
     }
@@ -234,7 +237,7 @@ impl Catalog {
     ///
     /// # Errors
     /// The problem of the text.
-    pub fn define(&mut self, text: &str) -> Result<Requests, ConfigError> {
+    fn define(&mut self, text: &str) -> Result<Requests, ConfigError> {
         let mut profiles = Config::parse(text, self.origin.file.as_deref())?.profiles;
         let Some(mut profile) = profiles.pop() else {
             return Ok(Requests::none());

@@ -3,14 +3,14 @@
 use super::{sign_in, view};
 use crate::input::action::{Action, Context};
 use crate::session::loaded::Loaded;
-use crate::session::msg::Effect;
+use crate::session::msg::{Effect, EffectResult};
 use crate::session::subject::Subject;
-use crate::session::{Component, Cx, Request, Requests, Route, Session};
+use crate::session::{Component, Cx, Requests, Route, Session};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::table::{MAX_COLUMN, Table};
 use jiff::Timestamp;
-use runtail_api::{ApiError, Listing};
+use runtail_api::ApiError;
 use runtail_core::catalog::Column;
 use runtail_core::model::{Collection, Intent, Service, ServiceChange, parse_time};
 use runtail_core::text;
@@ -190,26 +190,6 @@ impl Browse {
         Effect::Browse(self.number, self.profile.clone(), self.of.clone())
     }
 
-    /// Applies the loaded list.
-    pub fn on_listed(
-        &mut self,
-        result: Result<Listing<Value>, ApiError>,
-        at: Timestamp,
-    ) -> Requests {
-        let error = result
-            .as_ref()
-            .map_or_else(Some, |listing| listing.incomplete.as_ref())
-            .cloned();
-        self.loading = false;
-        if let Ok(listing) = &result {
-            self.incomplete.clone_from(&listing.incomplete);
-        }
-        self.rows.apply_list(result, at);
-        error
-            .map(|error| Request::ReportError(error).into())
-            .unwrap_or_default()
-    }
-
     /// Returns the change that an action starts. `id`: the selected row.
     fn service(&self, action: Action, id: Option<String>) -> Option<Service> {
         Some(match (action, &self.of, id) {
@@ -294,7 +274,7 @@ impl Browse {
 }
 
 /// Starts a change: a change with fields is edited first, others are previewed at once.
-pub fn change_service(
+fn change_service(
     session: &Session,
     profile: Arc<str>,
     what: Service,
@@ -325,6 +305,24 @@ pub fn change_service(
 }
 
 impl Component for Browse {
+    fn on_reply(&mut self, session: &mut Session, reply: &EffectResult) -> Option<Requests> {
+        let EffectResult::Browsed(number, result) = reply else {
+            return None;
+        };
+        (*number == self.number).then(|| {
+            self.loading = false;
+            if let Ok(listing) = result {
+                self.incomplete.clone_from(&listing.incomplete);
+            }
+            self.rows.apply_list(result.clone(), session.now);
+            let incomplete = result.as_ref().map(|listing| listing.incomplete.as_ref());
+            if let Some(error) = incomplete.unwrap_or_else(Some) {
+                session.report_error(error);
+            }
+            Requests::none()
+        })
+    }
+
     fn context(&self) -> Context {
         Context::Browse
     }

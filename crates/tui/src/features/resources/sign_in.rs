@@ -3,9 +3,11 @@
 
 use super::view;
 use crate::input::action::{Action, Context};
-use crate::session::msg::{Effect, Epoch, Subscription, SubscriptionId, SubscriptionKind};
+use crate::session::msg::{
+    Effect, EffectResult, Epoch, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
+};
 use crate::session::subject::Subject;
-use crate::session::{Component, Cx, GUTTER, Request, Requests, Route, Session};
+use crate::session::{Component, Cx, GUTTER, Requests, Route, Session};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::scroll::{Flat, Place};
@@ -260,20 +262,8 @@ impl SignIn {
         .into()
     }
 
-    /// Applies the response.
-    pub fn on_answer(&mut self, result: Result<AuthAnswer, ApiError>) -> Requests {
-        match result {
-            Ok(answer) => self.stage = Stage::Answered(answer),
-            Err(error) => {
-                self.stage = Stage::Failed(error.clone());
-                return Request::ReportError(error).into();
-            }
-        }
-        Requests::none()
-    }
-
     /// Applies the end of the wait.
-    pub fn on_waited(&mut self, result: Result<AuthWaited, ApiError>) -> Requests {
+    fn on_waited(&mut self, result: Result<AuthWaited, ApiError>) -> Requests {
         (self.waiting, self.trouble) = (None, None);
         let text = match result {
             Ok(AuthWaited::Ended(ended)) => {
@@ -325,6 +315,41 @@ pub fn on_answer_unseen(result: Result<AuthAnswer, ApiError>) -> Requests {
 }
 
 impl Component for SignIn {
+    fn on_reply(&mut self, session: &mut Session, reply: &EffectResult) -> Option<Requests> {
+        match reply {
+            EffectResult::Authenticated(number, Ok(answer)) if *number == self.number => {
+                self.stage = Stage::Answered(answer.clone());
+            }
+            EffectResult::Authenticated(number, Err(error)) if *number == self.number => {
+                self.stage = Stage::Failed(error.clone());
+                session.report_error(error);
+            }
+            _ => return None,
+        }
+        Some(Requests::none())
+    }
+
+    fn on_event(
+        &mut self,
+        session: &mut Session,
+        from: &SubscriptionId,
+        event: &SubscriptionEvent,
+    ) -> Requests {
+        if *from != SubscriptionId::Wait(self.number) {
+            return Requests::none();
+        }
+        if let SubscriptionEvent::WaitTrouble(error) | SubscriptionEvent::Waited(Err(error)) = event
+        {
+            session.report_error(error);
+        }
+        match event {
+            SubscriptionEvent::WaitTrouble(error) => self.trouble = Some(error.clone()),
+            SubscriptionEvent::Waited(result) => return self.on_waited(result.clone()),
+            _ => {}
+        }
+        Requests::none()
+    }
+
     fn context(&self) -> Context {
         if matches!(self.stage, Stage::Ready) {
             Context::Request

@@ -5,7 +5,9 @@ use super::viewer::Viewer;
 use super::views::View;
 use crate::input::action::{Action, Context};
 use crate::session::destination::Destination;
-use crate::session::msg::{Epoch, Subscription, SubscriptionId, SubscriptionKind, ThreadRef};
+use crate::session::msg::{
+    Epoch, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind, ThreadRef,
+};
 use crate::session::request::StreamCommand;
 use crate::session::{Cx, GUTTER, Page, Request, Requests, Route, Session};
 use crate::widgets::line::{Line, Tone, wrap};
@@ -44,7 +46,7 @@ pub struct BisectPage {
 
 impl BisectPage {
     /// Applies the result.
-    pub fn on_result(&mut self, result: Result<Arc<Bisection>, HistoryError>) {
+    fn on_result(&mut self, result: Result<Arc<Bisection>, HistoryError>) {
         self.result = Some(result.map_err(|error| {
             match error {
                 HistoryError::Request(error) if error.may_lack_call() => {
@@ -60,11 +62,6 @@ impl BisectPage {
         }));
     }
 
-    /// Records that its task failed.
-    pub fn on_panic(&mut self, why: &str) {
-        self.result = Some(Err(format!("Couldn't bisect: {why}. Press r to retry.")));
-    }
-
     /// Returns the state that Enter goes to.
     fn target(&self) -> Option<&Observation> {
         let found = self.result.as_ref()?.as_ref().ok()?;
@@ -78,6 +75,25 @@ impl BisectPage {
 }
 
 impl Page for BisectPage {
+    fn on_event(
+        &mut self,
+        _session: &mut Session,
+        from: &SubscriptionId,
+        event: &SubscriptionEvent,
+    ) -> Requests {
+        if *from != SubscriptionId::Bisect(self.number) {
+            return Requests::none();
+        }
+        match event {
+            SubscriptionEvent::Bisected(result) => self.on_result(result.clone()),
+            SubscriptionEvent::Panicked(why) => {
+                self.result = Some(Err(format!("Couldn't bisect: {why}. Press r to retry.")));
+            }
+            _ => {}
+        }
+        Requests::none()
+    }
+
     fn context(&self) -> Context {
         Context::Bisect
     }

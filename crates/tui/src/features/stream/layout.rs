@@ -118,7 +118,7 @@ impl StreamState {
         }
         let halves = self.halves(cx);
         let shows = |view: View| halves.iter().any(|half| half.view == view);
-        self.request_graph(shows(View::Graph), || cx.session.next_stream.take());
+        self.request_graph(shows(View::Graph), cx.session);
         let Some(viewer) = self.tabs.shown_mut() else {
             return;
         };

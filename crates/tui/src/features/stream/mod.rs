@@ -30,8 +30,6 @@ use tabs::Streams;
 pub struct StreamState {
     /// The open streams, one per tab.
     pub tabs: Streams,
-    /// The graphs that were loaded.
-    known_graphs: graph::KnownGraphs,
     /// The modes that were chosen last.
     pub last_modes: LastModes,
     /// The export in progress.

@@ -260,7 +260,7 @@ fn refusal_reason(cx: &Cx<'_>, view: &ModesView) -> Option<String> {
             "the run has ended, and the page follows its thread with all modes of each run".into(),
         );
     }
-    let kind = cx.lookup.server_info(&view.server)?.value.as_ref()?.kind;
+    let kind = cx.session.server_kind(&view.server)?;
     let reason = reopening_refused(kind, view.terms.as_ref());
     reason
         .filter(|_| view.is_open && !is_thread(&view.target))

@@ -53,10 +53,7 @@ fn banner(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
     let tone = head::banner_tone(viewer.shown_status())?;
     let text = head::banner_text(viewer.shown_status());
     let can_act = !viewer.is_recording() && !cx.session.is_read_only(&viewer.server.profile);
-    let kind = cx
-        .lookup
-        .server_info(&viewer.server)
-        .and_then(|info| Some(info.value.as_ref()?.kind));
+    let kind = cx.session.server_kind(&viewer.server);
     let offers = viewer.offers(kind);
     let mut keys = head::banner_keys(
         viewer.shown_status(),

@@ -2,7 +2,7 @@
 //! keeps the position in a million events.
 
 use super::viewer::Viewer;
-use crate::session::msg::{ServerRef, StreamTarget};
+use crate::session::msg::{ServerRef, StreamTarget, ThreadRef};
 use runtail_stream::EventLog;
 
 /// Maximum number of open streams, because each keeps an event log in memory.
@@ -60,7 +60,17 @@ impl Streams {
         self.shown
     }
 
+    /// Returns the pages of a thread, in the order of their tabs.
+    pub fn pages(&self, thread: &ThreadRef) -> impl Iterator<Item = &Viewer> {
+        self.open.iter().filter(move |viewer| viewer.is_of(thread))
+    }
+
     /// Returns the stream with this number in the session.
+    pub fn get(&self, id: u64) -> Option<&Viewer> {
+        self.open.iter().find(|v| v.id == id)
+    }
+
+    /// See [`Streams::get`].
     pub fn get_mut(&mut self, id: u64) -> Option<&mut Viewer> {
         self.open.iter_mut().find(|v| v.id == id)
     }

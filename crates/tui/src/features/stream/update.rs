@@ -191,10 +191,15 @@ impl StreamState {
     /// Fills in the parameters that change while the streams are read.
     pub fn fill(&self, cx: &Cx<'_>, subscriptions: &mut [Subscription]) {
         for sub in subscriptions {
-            sub.params.pace = cx.session.pace(false);
-            let SubscriptionId::Stream(id) = &sub.key else {
-                continue;
+            let id = match &sub.key {
+                SubscriptionId::Stream(id) => id,
+                SubscriptionId::History(_) | SubscriptionId::Graph(_) => {
+                    sub.params.pace = cx.session.pace(false);
+                    continue;
+                }
+                _ => continue,
             };
+            sub.params.pace = cx.session.pace(false);
             let Some(viewer) = self.tabs.all().iter().find(|viewer| viewer.id == *id) else {
                 continue;
             };

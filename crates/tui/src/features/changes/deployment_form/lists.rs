@@ -2,7 +2,7 @@
 
 use super::fields::{BRANCH, INTEGRATION, REPOSITORY};
 use super::{DeploymentForm, Stop};
-use crate::session::msg::Effect;
+use crate::session::msg::{Effect, EffectResult};
 use crate::session::{Requests, Session};
 use runtail_api::{ApiError, Listing};
 use runtail_core::model::{Collection, GithubApp};
@@ -132,13 +132,16 @@ impl DeploymentForm {
         requests
     }
 
-    /// Applies a list that was requested.
-    pub fn on_listed(
-        &mut self,
-        session: &Session,
-        number: u64,
-        result: &Result<Listing<Value>, ApiError>,
-    ) -> Requests {
+    /// Applies a list that was requested, or which references can be read.
+    pub fn on_reply(&mut self, session: &Session, reply: &EffectResult) -> Option<Requests> {
+        let (number, result) = match reply {
+            EffectResult::Browsed(number, result) => (*number, result),
+            EffectResult::SecretsChecked(checked) => {
+                self.references.extend(checked.iter().cloned());
+                return Some(Requests::none());
+            }
+            _ => return None,
+        };
         if self.integrations == Choices::Loading(number) {
             self.integrations = match result {
                 Ok(listing) => rows_of(listing.clone(), integration),
@@ -160,9 +163,9 @@ impl DeploymentForm {
                 Err(error) => failure("repositories", error, "URL"),
             };
         } else {
-            return Requests::none();
+            return None;
         }
-        self.request_lists(session)
+        Some(self.request_lists(session))
     }
 
     /// Returns the repositories that contain what is typed.

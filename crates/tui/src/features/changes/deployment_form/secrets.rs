@@ -192,11 +192,6 @@ impl DeploymentForm {
             }
         }
     }
-
-    /// Applies which references can be read.
-    pub fn on_secrets_checked(&mut self, checked: Vec<(String, Option<String>)>) {
-        self.references.extend(checked);
-    }
 }
 
 /// Parses a name and a reference; a name alone is read from the variable of that name.

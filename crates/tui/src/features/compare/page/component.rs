@@ -4,14 +4,48 @@ use super::ComparePage;
 use crate::features::compare::aligned::Aligned;
 use crate::features::compare::{detail, view};
 use crate::input::action::{Action, Context};
-use crate::session::msg::{Epoch, Subscription, SubscriptionId, SubscriptionKind};
-use crate::session::{Component, Cx, Requests};
+use crate::session::msg::{
+    EffectResult, Epoch, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
+};
+use crate::session::{Component, Cx, Requests, Session};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::scroll::LinePos;
 
 impl Component for ComparePage {
     fn context(&self) -> Context {
         Context::Compare
+    }
+
+    fn on_reply(&mut self, _session: &mut Session, reply: &EffectResult) -> Option<Requests> {
+        match reply {
+            EffectResult::FileStepped(number, result) => self.on_saved(*number, result),
+            _ => None,
+        }
+    }
+
+    fn on_event(
+        &mut self,
+        _session: &mut Session,
+        from: &SubscriptionId,
+        event: &SubscriptionEvent,
+    ) -> Requests {
+        match (from, event) {
+            (SubscriptionId::Side(number, which @ ..2), event) if *number == self.number => {
+                match event {
+                    SubscriptionEvent::Side(loaded) => self.on_side(*which, loaded.clone()),
+                    SubscriptionEvent::Panicked(why) => {
+                        self.on_side(*which, Err(format!("loading failed: {why}")));
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        Requests::none()
+    }
+
+    fn save(&mut self, session: &Session, argument: &str) -> Option<Requests> {
+        Some(self.save_sides(session, argument))
     }
 
     fn tab_name(&self) -> Option<String> {

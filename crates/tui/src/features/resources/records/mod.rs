@@ -9,14 +9,14 @@ use rows::RowOf;
 use super::view;
 use crate::input::action::{Action, Context};
 use crate::session::loaded::Loaded;
-use crate::session::msg::{Effect, ServerRef};
+use crate::session::msg::{Effect, EffectResult, ServerRef};
 use crate::session::record_list::{RecordList, RecordQuery};
 use crate::session::{Component, Cx, Request, Requests, Session};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::table::Table;
 use jiff::Timestamp;
-use runtail_api::{ApiError, Kind, Listing};
+use runtail_api::Kind;
 use runtail_core::text::clean;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -82,31 +82,6 @@ impl Records {
         let number = session.next_stream.take();
         self.waiting.push(number);
         Effect::ListRecords(number, self.server.clone(), query)
-    }
-
-    /// Whether a response is still awaited.
-    pub fn waits_for(&self, number: u64) -> bool {
-        self.waiting.contains(&number)
-    }
-
-    /// Applies a response.
-    pub fn on_listed(
-        &mut self,
-        number: u64,
-        query: RecordQuery,
-        result: Result<Listing<Value>, ApiError>,
-        at: Timestamp,
-    ) -> Requests {
-        self.waiting.retain(|waiting| *waiting != number);
-        match query {
-            RecordQuery::Items(namespace) => self
-                .items
-                .entry(namespace)
-                .or_default()
-                .apply_list(result, at),
-            _ => self.rows.apply_list(result, at),
-        }
-        Requests::none()
     }
 
     /// Opens or closes a namespace. Its items are requested when it is opened.
@@ -211,6 +186,20 @@ impl Records {
 }
 
 impl Component for Records {
+    fn on_reply(&mut self, session: &mut Session, reply: &EffectResult) -> Option<Requests> {
+        let EffectResult::RecordsListed(number, query, result) = reply else {
+            return None;
+        };
+        let at = self.waiting.iter().position(|waiting| waiting == number)?;
+        self.waiting.remove(at);
+        let rows = match query {
+            RecordQuery::Items(namespace) => self.items.entry(namespace.clone()).or_default(),
+            _ => &mut self.rows,
+        };
+        rows.apply_list(result.clone(), session.now);
+        Some(Requests::none())
+    }
+
     fn context(&self) -> Context {
         Context::Records
     }

@@ -4,6 +4,7 @@ use super::breakpoints::RunBreakpoints;
 use super::{GraphView, Shown, Stops};
 use crate::features::stream::StreamState;
 use crate::features::stream::viewer::Viewer;
+use crate::session::Session;
 use crate::session::msg::{
     Epoch, ServerRef, StreamTarget, Subscription, SubscriptionEvent, SubscriptionId,
     SubscriptionKind,
@@ -14,9 +15,6 @@ use runtail_api::ApiError;
 use runtail_core::graph::Graph;
 use runtail_stream::projection::{Attempt, RunEntry, RunOutcome};
 use std::sync::Arc;
-
-/// Graphs that are kept for other threads.
-const MAX_KNOWN: usize = 20;
 
 /// What is loaded, and what is being loaded.
 #[derive(Debug, Clone, Default)]
@@ -70,32 +68,6 @@ impl Loading {
     }
 }
 
-/// Graphs of assistants that were loaded in this session.
-#[derive(Debug, Default)]
-pub struct KnownGraphs {
-    graphs: Vec<(ServerRef, String, Arc<Graph>)>,
-    /// The servers that offer no graphs, which are asked again only for the Graph view.
-    lacking: Vec<ServerRef>,
-}
-
-impl KnownGraphs {
-    pub(super) fn get(&self, server: &ServerRef, assistant: &str) -> Option<&Arc<Graph>> {
-        self.graphs
-            .iter()
-            .find(|(known, id, _)| known == server && id == assistant)
-            .map(|(.., graph)| graph)
-    }
-
-    pub(super) fn keep(&mut self, server: ServerRef, assistant: String, graph: Arc<Graph>) {
-        self.graphs
-            .retain(|(known, id, _)| *known != server || *id != assistant);
-        if self.graphs.len() >= MAX_KNOWN {
-            self.graphs.remove(0);
-        }
-        self.graphs.push((server, assistant, graph));
-    }
-}
-
 impl GraphView {
     /// Returns the request in progress: its number and the assistant.
     fn request(&self) -> Option<(u64, &str)> {
@@ -113,10 +85,16 @@ impl GraphView {
         ))
     }
 
-    /// Records that the request's task failed.
-    pub(super) fn on_panic(&mut self, why: &str) {
-        self.loading.number = None;
-        self.loading.failure = Some(Failure::Request(why.to_string()));
+    /// Applies the loaded graph, or records that the request's task failed.
+    pub(super) fn on_event(&mut self, event: &SubscriptionEvent) {
+        match event {
+            SubscriptionEvent::Graph(result) => self.on_graph(result.clone()),
+            SubscriptionEvent::Panicked(why) => {
+                self.loading.number = None;
+                self.loading.failure = Some(Failure::Request(why.to_string()));
+            }
+            _ => {}
+        }
     }
 
     pub(super) fn on_graph(&mut self, result: Result<Arc<Graph>, ApiError>) {
@@ -141,11 +119,7 @@ impl GraphView {
 impl StreamState {
     /// Uses the graph of the shown thread's assistant if it is known, else requests it once: it gives the nodes their colors in all
     /// views. A refresh reloads it only for the Graph view.
-    pub(in crate::features::stream) fn request_graph(
-        &mut self,
-        is_shown: bool,
-        number: impl Fn() -> u64,
-    ) {
+    pub(in crate::features::stream) fn request_graph(&mut self, is_shown: bool, session: &Session) {
         let Some(viewer) = self.tabs.shown_mut() else {
             return;
         };
@@ -153,14 +127,14 @@ impl StreamState {
             return;
         };
         let refreshes = viewer.refreshes;
-        let known = self.known_graphs.get(&viewer.server, assistant).cloned();
+        let known = session.known_graphs.get(&viewer.server, assistant).cloned();
         let wanted = (assistant.to_string(), refreshes);
         let loading = &mut viewer.graph.loading;
         let is_first = loading
             .wanted
             .as_ref()
             .is_none_or(|(known, _)| *known != wanted.0);
-        let is_lacking = self.known_graphs.lacking.contains(&viewer.server);
+        let is_lacking = session.known_graphs.lacking.contains(&viewer.server);
         let is_needed = is_shown || known.is_some() || (is_first && !is_lacking);
         if loading.wanted.as_ref() == Some(&wanted) || !is_needed {
             return;
@@ -172,7 +146,7 @@ impl StreamState {
         };
         match known.filter(|_| is_first) {
             Some(graph) => viewer.graph.on_graph(Ok(graph)),
-            None => loading.number = Some(number()),
+            None => loading.number = Some(session.next_stream.take()),
         }
     }
 
@@ -182,39 +156,30 @@ impl StreamState {
         out.extend(open.filter_map(|viewer| viewer.graph.subscription(&viewer.server)));
     }
 
-    /// Applies a loaded graph.
-    pub fn on_graph(&mut self, number: u64, event: SubscriptionEvent) {
-        let SubscriptionEvent::Graph(result) = event else {
-            return;
-        };
+    /// Applies a loaded graph, and keeps it for other threads.
+    pub(in crate::features::stream) fn on_graph(
+        &mut self,
+        session: &mut Session,
+        number: u64,
+        event: &SubscriptionEvent,
+    ) {
         let is_wanted = |viewer: &&mut Viewer| viewer.graph.loading.number == Some(number);
         let Some(viewer) = self.tabs.all_mut().iter_mut().find(is_wanted) else {
             return;
         };
-        let assistant = viewer
-            .graph
-            .loading
-            .wanted
-            .as_ref()
-            .map(|(assistant, _)| assistant.clone());
-        if let (Ok(graph), Some(assistant)) = (&result, assistant) {
-            self.known_graphs
-                .keep(viewer.server.clone(), assistant, graph.clone());
+        let known = &mut session.known_graphs;
+        match (event, &viewer.graph.loading.wanted) {
+            (SubscriptionEvent::Graph(Ok(graph)), Some((assistant, _))) => {
+                known.keep(viewer.server.clone(), assistant.clone(), graph.clone());
+            }
+            (SubscriptionEvent::Graph(Err(error)), _)
+                if error.may_lack_call() && !known.lacking.contains(&viewer.server) =>
+            {
+                known.lacking.push(viewer.server.clone());
+            }
+            _ => {}
         }
-        if result.as_ref().is_err_and(ApiError::may_lack_call)
-            && !self.known_graphs.lacking.contains(&viewer.server)
-        {
-            self.known_graphs.lacking.push(viewer.server.clone());
-        }
-        viewer.graph.on_graph(result);
-    }
-
-    /// Records that a request's task failed.
-    pub fn on_graph_panic(&mut self, number: u64, why: &str) {
-        let is_wanted = |viewer: &&mut Viewer| viewer.graph.loading.number == Some(number);
-        if let Some(viewer) = self.tabs.all_mut().iter_mut().find(is_wanted) {
-            viewer.graph.on_panic(why);
-        }
+        viewer.graph.on_event(event);
     }
 }
 

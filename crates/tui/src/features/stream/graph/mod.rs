@@ -13,7 +13,6 @@ mod view;
 
 pub use actions::GraphTab;
 pub use breakpoints::Breakpoints;
-pub use load::KnownGraphs;
 pub use page::GraphPage;
 
 use crate::widgets::area::Area;

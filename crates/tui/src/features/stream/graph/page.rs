@@ -8,7 +8,8 @@ use crate::features::stream::export::{parse_export, timed_name};
 use crate::features::stream::formats::{Format, Part};
 use crate::input::action::{Action, Context};
 use crate::session::msg::{
-    Described, Effect, FileStep, ServerRef, Subscription, SubscriptionEvent,
+    Described, Effect, EffectResult, FileStep, ServerRef, Subscription, SubscriptionEvent,
+    SubscriptionId,
 };
 use crate::session::page::overlay_frame;
 use crate::session::profile::breadcrumb;
@@ -48,7 +49,7 @@ impl StreamState {
         assistant: &str,
         name: &str,
     ) -> GraphPage {
-        let known = self.known_graphs.get(&server, assistant).cloned();
+        let known = session.known_graphs.get(&server, assistant).cloned();
         let graph = GraphView {
             is_still: true,
             is_paused: true,
@@ -69,21 +70,6 @@ impl StreamState {
         }
         page
     }
-
-    /// Applies a loaded graph to a page, if that is waiting for it, and keeps it for the threads of the assistant.
-    pub fn on_page_graph(&mut self, page: &mut GraphPage, number: u64, event: &SubscriptionEvent) {
-        let SubscriptionEvent::Graph(result) = event else {
-            return;
-        };
-        if page.graph.loading.number() != Some(number) {
-            return;
-        }
-        if let Ok(graph) = result {
-            self.known_graphs
-                .keep(page.server.clone(), page.assistant.clone(), graph.clone());
-        }
-        page.graph.on_graph(result.clone());
-    }
 }
 
 impl GraphPage {
@@ -91,13 +77,6 @@ impl GraphPage {
         self.graph
             .loading
             .begin(&self.assistant, session.next_stream.take());
-    }
-
-    /// Records that the task of a request failed.
-    pub fn on_panic(&mut self, number: u64, why: &str) {
-        if self.graph.loading.number() == Some(number) {
-            self.graph.on_panic(why);
-        }
     }
 
     fn empty_text(&self) -> Option<(Tone, String)> {
@@ -183,7 +162,7 @@ impl GraphPage {
     }
 
     /// Saves the graph to a new file: `[text|md|svg|mermaid] [PATH]`.
-    pub fn save(&mut self, session: &Session, argument: &str) -> Requests {
+    fn save_graph(&mut self, session: &Session, argument: &str) -> Requests {
         let (format, path) = parse_export(argument);
         if format == Format::Jsonl {
             return Requests::error(
@@ -209,7 +188,7 @@ impl GraphPage {
     }
 
     /// Reports that the file was written, or why not. `None` if the file belongs to something else.
-    pub fn on_saved(&mut self, number: u64, result: &Result<u64, String>) -> Option<Requests> {
+    fn on_saved(&mut self, number: u64, result: &Result<u64, String>) -> Option<Requests> {
         let (_, path) = self.saving.take_if(|(saving, _)| *saving == number)?;
         let path = text::clean(&path.display().to_string()).into_owned();
         Some(match result {
@@ -223,6 +202,39 @@ impl GraphPage {
 }
 
 impl Component for GraphPage {
+    fn save(&mut self, session: &Session, argument: &str) -> Option<Requests> {
+        Some(self.save_graph(session, argument))
+    }
+
+    fn on_reply(&mut self, _session: &mut Session, reply: &EffectResult) -> Option<Requests> {
+        match reply {
+            EffectResult::FileStepped(number, result) => self.on_saved(*number, result),
+            _ => None,
+        }
+    }
+
+    fn on_event(
+        &mut self,
+        session: &mut Session,
+        from: &SubscriptionId,
+        event: &SubscriptionEvent,
+    ) -> Requests {
+        if let SubscriptionId::Graph(number) = from
+            && self.graph.loading.number() == Some(*number)
+        {
+            // The threads of the assistant have the same graph.
+            if let SubscriptionEvent::Graph(Ok(graph)) = event {
+                session.known_graphs.keep(
+                    self.server.clone(),
+                    self.assistant.clone(),
+                    graph.clone(),
+                );
+            }
+            self.graph.on_event(event);
+        }
+        Requests::none()
+    }
+
     fn context(&self) -> Context {
         Context::Graph
     }

@@ -99,7 +99,11 @@ impl StreamState {
     }
 
     /// Applies a part of a history.
-    pub fn on_history(&mut self, number: u64, event: SubscriptionEvent) -> Requests {
+    pub(in crate::features::stream) fn on_history(
+        &mut self,
+        number: u64,
+        event: &SubscriptionEvent,
+    ) -> Requests {
         let is_shown = self.tabs.shown().map(|viewer| viewer.id);
         let requested = self
             .tabs
@@ -116,9 +120,9 @@ impl StreamState {
             viewer.history.await_nothing();
         }
         match event {
-            SubscriptionEvent::Checkpoints(page) => viewer.history.on_page(number, page),
+            SubscriptionEvent::Checkpoints(page) => viewer.history.on_page(number, page.clone()),
             SubscriptionEvent::CheckpointState(state) => {
-                match viewer.history.on_state(number, state) {
+                match viewer.history.on_state(number, state.clone()) {
                     Arrived::Nothing | Arrived::Details(..) => {}
                     Arrived::State(purpose, id, state) => {
                         return use_state(viewer, purpose, &id, &state);
@@ -127,7 +131,7 @@ impl StreamState {
                 }
             }
             SubscriptionEvent::CheckpointDetails(details) => {
-                match viewer.history.on_details(number, details) {
+                match viewer.history.on_details(number, details.clone()) {
                     Arrived::Details(id, details) => {
                         return show_details(&viewer.history, &id, details);
                     }
@@ -138,14 +142,6 @@ impl StreamState {
             _ => {}
         }
         Requests::none()
-    }
-
-    /// Records that a request's task failed.
-    pub fn on_history_panic(&mut self, number: u64, why: &str) {
-        self.tabs
-            .all_mut()
-            .iter_mut()
-            .for_each(|viewer| viewer.history.on_panic(number, why));
     }
 
     /// Shows a checkpoint in all views of the shown page, the graph first.

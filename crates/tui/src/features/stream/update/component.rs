@@ -8,10 +8,12 @@ use crate::features::stream::views::View;
 use crate::features::stream::views::stream_view::EntryKind;
 use crate::features::stream::{StreamState, view};
 use crate::input::action::{Action, Context};
-use crate::session::msg::{Epoch, Subscription, SubscriptionId, SubscriptionKind};
-use crate::session::{Component, Cx, Request, Requests};
+use crate::session::msg::{
+    EffectResult, Epoch, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
+};
+use crate::session::{Component, Cx, Request, Requests, Session};
 use crate::widgets::canvas::Canvas;
-use crate::widgets::jobs::{JobProgress, PendingJob};
+use crate::widgets::jobs::PendingJob;
 
 impl Component for StreamState {
     fn context(&self) -> Context {
@@ -184,11 +186,40 @@ impl Component for StreamState {
             .collect()
     }
 
-    fn on_job(&mut self, number: u64, part: &JobProgress) {
-        self.tabs
-            .all_mut()
-            .iter_mut()
-            .for_each(|viewer| viewer.on_job_part(number, part));
+    fn on_reply(&mut self, _session: &mut Session, reply: &EffectResult) -> Option<Requests> {
+        match reply {
+            EffectResult::FileStepped(number, result) => {
+                Some(self.on_written(*number, result.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    fn on_event(
+        &mut self,
+        session: &mut Session,
+        from: &SubscriptionId,
+        event: &SubscriptionEvent,
+    ) -> Requests {
+        match (from, event) {
+            (SubscriptionId::Stream(id), SubscriptionEvent::Panicked(text)) => {
+                if let Some(viewer) = self.tabs.get_mut(*id) {
+                    viewer.fail(text);
+                }
+            }
+            (SubscriptionId::Job(number), SubscriptionEvent::Worked(part)) => {
+                let viewers = self.tabs.all_mut().iter_mut();
+                viewers.for_each(|viewer| viewer.on_job_part(*number, part));
+            }
+            (SubscriptionId::History(number), SubscriptionEvent::Panicked(why)) => {
+                let viewers = self.tabs.all_mut().iter_mut();
+                viewers.for_each(|viewer| viewer.history.on_panic(*number, why));
+            }
+            (SubscriptionId::History(number), event) => return self.on_history(*number, event),
+            (SubscriptionId::Graph(number), event) => self.on_graph(session, *number, event),
+            _ => {}
+        }
+        Requests::none()
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
