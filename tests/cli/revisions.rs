@@ -235,7 +235,7 @@ fn explain_shows_the_first_error_of_the_build_log() {
         "build log, line 18 of 22):\n    × No solution found when resolving dependencies:\n      ╰─▶ Because app==0.4.0 depends",
         "source_revision_config.repo_commit_sha: ",
         "    Loosen or align the version pins",
-        "      runtail logs prod-us/invoice-agent --build --revision ",
+        "      runtail --demo logs prod-us/invoice-agent --build --revision ",
         "\n  The previous revision is still serving traffic.\n",
     ] {
         assert!(done.stdout.contains(part), "{part}: {}", done.stdout);

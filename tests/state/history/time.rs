@@ -213,3 +213,23 @@ fn keys_act_on_the_shown_checkpoint() {
             .any(|(_, request)| is_details(request))
     );
 }
+
+#[test]
+fn the_state_of_the_shown_checkpoint_is_loaded_again_in_any_view() {
+    let mut history = approval();
+    // The states of other checkpoints replace it: up to 8 MB are kept.
+    for (nth, entry) in history.iter_mut().enumerate() {
+        let size = if nth == 3 { 900_000 } else { 2_600_000 };
+        entry["values"]["text"] = json!("x".repeat(size));
+    }
+    let mut dash = at_step(&history, runs(), 5);
+    dash.keys("0");
+    for _ in 0..5 {
+        dash.keys("<Down>");
+        serve(&mut dash, &history);
+    }
+    dash.keys("1u");
+    dash.shows("Loading the state…");
+    serve(&mut dash, &history);
+    assert!(dash.has_dialog(Dialog::Edit));
+}

@@ -261,6 +261,7 @@ impl Default for RowStyle {
 pub struct TableRow {
     /// The sign before it.
     pub mark: Option<&'static str>,
+    /// Its text.
     pub line: Line,
 }
 

@@ -126,7 +126,8 @@ impl StreamState {
             let view = half.view.of();
             view.lay_out(viewer, half.rows, half.is_titled());
         }
-        if shows(View::History) {
+        // Other views wait for states, too, while they show a checkpoint.
+        if shows(View::History) || viewer.history.awaits_state() {
             viewer.request_history(|| cx.session.next_stream.take());
         }
     }

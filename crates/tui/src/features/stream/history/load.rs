@@ -109,6 +109,11 @@ impl History {
             .any(|(_, request)| is_page(request))
     }
 
+    /// Returns whether an action waits for the state at a checkpoint.
+    pub fn awaits_state(&self) -> bool {
+        self.awaited.is_some()
+    }
+
     /// Decides what to load for what is shown. `number` returns the number of a new request.
     pub fn request(&mut self, known: Known, number: impl Fn() -> u64) {
         if known.thread != self.loading.seen.thread {

@@ -47,7 +47,9 @@ impl EntryKind {
 
 /// The entries of a view.
 pub enum ViewRows<'a> {
+    /// Entries of one line each.
     Flat(Flat),
+    /// Messages with their tool calls.
     Blocks(Shown<'a>),
     /// The entries that a filter accepts.
     Filtered(Box<ViewRows<'a>>, &'a MatchIndex),
@@ -121,13 +123,16 @@ pub struct ViewLayout {
     pub now: Timestamp,
     /// Whether more events may arrive.
     pub is_open: bool,
+    /// Columns.
     pub width: usize,
+    /// Lines.
     pub height: usize,
 }
 
 /// How a view is drawn.
 #[derive(Debug, Clone, Copy)]
 pub struct DrawnAs {
+    /// Whether its half of the page has the focus.
     pub is_focused: bool,
     /// Whether only ASCII is drawn.
     pub is_ascii: bool,
@@ -151,12 +156,15 @@ pub enum ExportedAs {
 /// What never changes of a view.
 #[derive(Debug, Clone, Copy)]
 pub struct ViewFacts {
+    /// The name of its tab.
     pub title: &'static str,
+    /// What its entries are.
     pub kind: EntryKind,
     /// What there is none of if the view is empty, and what to do; empty if the view says it itself.
     pub empty: (&'static str, &'static str),
     /// The sentence of the empty view at a checkpoint.
     pub empty_at_checkpoint: &'static str,
+    /// How it is written to a file.
     pub export: ExportedAs,
     /// The view whose events are written as records in place of this one.
     pub records_of: Option<View>,
@@ -167,6 +175,7 @@ pub struct ViewFacts {
 pub enum FooterSubject {
     /// The thread, or the checkpoint that all views show.
     Thread,
+    /// The checkpoint under the cursor.
     Checkpoint {
         /// Whether it is the newest one.
         is_head: bool,
@@ -209,6 +218,7 @@ pub trait StreamView: Sync {
         None
     }
 
+    /// Returns the lines above and below the entries.
     fn around<'a>(&self, _viewer: &'a Viewer) -> Around<'a> {
         (Cow::Borrowed(&[]), &[])
     }
@@ -329,6 +339,7 @@ pub trait StreamView: Sync {
         false
     }
 
+    /// Returns what the footer's keys act on.
     fn footer_subject(&self, _viewer: &Viewer) -> FooterSubject {
         FooterSubject::Thread
     }
