@@ -15,10 +15,10 @@ const STEP: usize = 2_000_000;
 
 /// A unit of background work. Compared by identity: two equal requests are still two jobs.
 #[derive(Debug, Clone)]
-pub struct JobSpec(Arc<Kind>);
+pub struct JobSpec(Arc<JobKind>);
 
 #[derive(Debug)]
-enum Kind {
+enum JobKind {
     Read(Excerpt),
     Search(Arc<JsonIndex>, Pattern),
     Compare(DocSource, Arc<JsonIndex>),
@@ -58,27 +58,29 @@ impl PartialEq for JobSpec {
 impl JobSpec {
     /// Creates a task that parses a text.
     pub fn read(text: Excerpt) -> JobSpec {
-        JobSpec(Arc::new(Kind::Read(text)))
+        JobSpec(Arc::new(JobKind::Read(text)))
     }
 
     /// Creates a task that searches a document.
     pub fn search(doc: Arc<JsonIndex>, pattern: Pattern) -> JobSpec {
-        JobSpec(Arc::new(Kind::Search(doc, pattern)))
+        JobSpec(Arc::new(JobKind::Search(doc, pattern)))
     }
 
     /// Creates a task that compares two documents.
     pub fn compare(old: DocSource, new: Arc<JsonIndex>) -> JobSpec {
-        JobSpec(Arc::new(Kind::Compare(old, new)))
+        JobSpec(Arc::new(JobKind::Compare(old, new)))
     }
 
     pub fn begin(&self) -> Job {
         match &*self.0 {
-            Kind::Read(text) => Job::Read(Reading::new(text.clone())),
-            Kind::Search(doc, pattern) => Job::Search(Searching::new(doc.clone(), pattern.clone())),
-            Kind::Compare(DocSource::Text(old), new) => {
+            JobKind::Read(text) => Job::Read(Reading::new(text.clone())),
+            JobKind::Search(doc, pattern) => {
+                Job::Search(Searching::new(doc.clone(), pattern.clone()))
+            }
+            JobKind::Compare(DocSource::Text(old), new) => {
                 Job::ReadOld(Reading::new(old.clone()), new.clone())
             }
-            Kind::Compare(DocSource::Parsed(old), new) => Job::Compare(old.clone(), new.clone()),
+            JobKind::Compare(DocSource::Parsed(old), new) => Job::Compare(old.clone(), new.clone()),
         }
     }
 }

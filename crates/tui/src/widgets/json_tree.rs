@@ -42,7 +42,7 @@ pub struct Tree {
     outline: Vec<(Arc<str>, usize)>,
     /// Nodes whose folding differs from the default, and texts that are shown in full.
     toggled: HashSet<u32, RandomState>,
-    base: Fold,
+    base: NodeFold,
     width: usize,
     height: usize,
     search: Search,
@@ -53,7 +53,7 @@ pub struct Tree {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fold {
+enum NodeFold {
     Start,
     All,
     None,
@@ -89,7 +89,7 @@ impl Tree {
             next: None,
             outline: Vec::new(),
             toggled: HashSet::default(),
-            base: Fold::Start,
+            base: NodeFold::Start,
             width: 80,
             height: 0,
             search: Search::default(),
@@ -275,16 +275,16 @@ impl Tree {
     /// Returns whether containers at this depth are folded by default.
     fn folds_at(&self, depth: u32) -> bool {
         match self.base {
-            Fold::Start => self.doc.len() > SMALL && depth >= FOLD_DEPTH,
-            Fold::All => depth >= 1,
-            Fold::None => false,
+            NodeFold::Start => self.doc.len() > SMALL && depth >= FOLD_DEPTH,
+            NodeFold::All => depth >= 1,
+            NodeFold::None => false,
         }
     }
 
     /// Returns the outermost folded ancestor of a node, up to but not including `end`. A node may have 100,000 ancestors, so
     /// each one must be cheap.
     fn outermost_folded(&self, node: u32, end: Option<u32>) -> Option<u32> {
-        if matches!(self.base, Fold::None) && self.toggled.is_empty() {
+        if matches!(self.base, NodeFold::None) && self.toggled.is_empty() {
             return None;
         }
         let (mut depth, mut found) = (self.doc.depth(node), None);
@@ -413,7 +413,7 @@ impl Tree {
 
     /// Folds everything below the first level, or unfolds everything.
     pub fn fold_all(&mut self, fold: bool) {
-        self.base = if fold { Fold::All } else { Fold::None };
+        self.base = if fold { NodeFold::All } else { NodeFold::None };
         self.toggled.clear();
         self.snap();
     }

@@ -114,7 +114,7 @@ impl Place {
     }
 
     /// Returns the number of entries added since following stopped.
-    pub fn ignored_fields(&self, rows: &impl ScrollList) -> u64 {
+    pub fn new_entries(&self, rows: &impl ScrollList) -> u64 {
         if self.follow {
             0
         } else {
@@ -401,12 +401,12 @@ mod tests {
         let before = place;
         place.clamp(&Flat { first: 0, end: 500 }, 10);
         assert_eq!((place.top, place.cursor), (before.top, before.cursor));
-        assert_eq!(place.ignored_fields(&Flat { first: 0, end: 500 }), 400);
+        assert_eq!(place.new_entries(&Flat { first: 0, end: 500 }), 400);
         place.to_end(&Flat { first: 0, end: 500 }, 10, true);
         assert_eq!(
             (
                 place.cursor.key,
-                place.ignored_fields(&Flat { first: 0, end: 500 })
+                place.new_entries(&Flat { first: 0, end: 500 })
             ),
             (499, 0)
         );

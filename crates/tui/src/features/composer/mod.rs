@@ -39,7 +39,7 @@ pub struct Composing {
 
 /// What is known of an assistant.
 #[derive(Debug, Clone, Default)]
-struct Known {
+struct KnownAssistant {
     /// Whether its facts were requested.
     is_requested: bool,
     facts: Option<Result<GraphFacts, ApiError>>,
@@ -66,7 +66,7 @@ pub struct Composer {
     pub input: InputDraft,
     pub options: OptionsDraft,
     pub shows_options: bool,
-    known: BTreeMap<String, Known>,
+    known: BTreeMap<String, KnownAssistant>,
     /// The position in the earlier inputs, and the input that was replaced by the first of them.
     past: Option<(usize, Box<InputDraft>)>,
     /// Whether a start was tried; from then on all problems are shown.
@@ -182,7 +182,7 @@ impl Composer {
         self.request_facts()
     }
 
-    fn known(&self) -> Option<&Known> {
+    fn known(&self) -> Option<&KnownAssistant> {
         self.known.get(&self.assistant.listed()?.id)
     }
 

@@ -85,7 +85,10 @@ fn field_of(option: RunOption, schema: Option<&Value>) -> FormField {
             "object as JSON: configurable, tags, recursion_limit",
         ),
         RunOption::Metadata => (FieldKind::Json, "object as JSON, kept with the run"),
-        _ => (
+        RunOption::Modes | RunOption::Conflict | RunOption::Before | RunOption::After => {
+            unreachable!("not in RARE: they have rows of their own")
+        }
+        RunOption::Webhook => (
             FieldKind::Text,
             "address called after the run; servers refuse their own machine",
         ),
@@ -201,7 +204,11 @@ impl OptionsDraft {
                 RunOption::Context => options.context = Some(value),
                 RunOption::Config => options.config = Some(value),
                 RunOption::Metadata => options.metadata = Some(value),
-                _ => options.webhook = value.as_str().map(|address| address.trim().to_string()),
+                RunOption::Webhook => {
+                    options.webhook = value.as_str().map(|address| address.trim().to_string());
+                }
+                // They are not in RARE.
+                RunOption::Modes | RunOption::Conflict | RunOption::Before | RunOption::After => {}
             }
         }
         problems.extend(options.problems(nodes));

@@ -407,7 +407,7 @@ impl Inbox {
         match self.reads.get(known) {
             _ if self.is_asleep(known) => ThreadsKnown::Asleep,
             None => match self.state_of(known) {
-                State::Failed(why) => ThreadsKnown::Unread(why),
+                ServerInInbox::Failed(why) => ThreadsKnown::Unread(why),
                 _ if is_overdue => ThreadsKnown::Unread("no answer yet".into()),
                 _ => ThreadsKnown::Asking,
             },
@@ -630,12 +630,12 @@ impl Inbox {
             .iter()
             .filter(|(_, servers)| !servers.is_empty())
         {
-            let states: Vec<(&ServerRef, State)> = servers
+            let states: Vec<(&ServerRef, ServerInInbox)> = servers
                 .iter()
                 .map(|server| (server, self.state_of(server)))
                 .collect();
-            let is_unchecked = |server: &ServerRef, state: &State| match state {
-                State::Failed(_) => true,
+            let is_unchecked = |server: &ServerRef, state: &ServerInInbox| match state {
+                ServerInInbox::Failed(_) => true,
                 _ => self.overdue.contains_key(server),
             };
             listing.unchecked += states
@@ -644,7 +644,7 @@ impl Inbox {
                 .count();
             let first = &states[0].1;
             let is_uniform = states.iter().all(|(_, state)| state == first);
-            let named: Vec<(String, &State)> = match is_uniform {
+            let named: Vec<(String, &ServerInInbox)> = match is_uniform {
                 true => vec![(clean(profile).into_owned(), first)],
                 false => states
                     .iter()
@@ -653,11 +653,11 @@ impl Inbox {
             };
             for (name, state) in named {
                 match state {
-                    State::Asking => listing.asking.push(name),
-                    State::Checked => listing.checked.push(name),
-                    State::Asleep => listing.asleep.push(name),
-                    State::Unlisted => listing.unlisted.push(name),
-                    State::Failed(why) => listing.failed.push((name, why.clone())),
+                    ServerInInbox::Asking => listing.asking.push(name),
+                    ServerInInbox::Checked => listing.checked.push(name),
+                    ServerInInbox::Asleep => listing.asleep.push(name),
+                    ServerInInbox::Unlisted => listing.unlisted.push(name),
+                    ServerInInbox::Failed(why) => listing.failed.push((name, why.clone())),
                 }
             }
         }
@@ -721,22 +721,22 @@ impl Inbox {
         }
     }
 
-    fn state_of(&self, server: &ServerRef) -> State {
+    fn state_of(&self, server: &ServerRef) -> ServerInInbox {
         match self.reads.get(server) {
-            _ if self.is_asleep(server) => State::Asleep,
-            _ if self.overdue.contains_key(server) => State::Asking,
+            _ if self.is_asleep(server) => ServerInInbox::Asleep,
+            _ if self.overdue.contains_key(server) => ServerInInbox::Asking,
             None => match self.unknown_lists.get(&server.profile) {
-                Some(Some(why)) => State::Failed(why.clone()),
-                _ => State::Asking,
+                Some(Some(why)) => ServerInInbox::Failed(why.clone()),
+                _ => ServerInInbox::Asking,
             },
             Some(ServerRead {
                 failure: Some(error),
                 ..
-            }) => State::Failed(short_reason(error)),
+            }) => ServerInInbox::Failed(short_reason(error)),
             Some(ServerRead {
                 is_unlisted: true, ..
-            }) => State::Unlisted,
-            Some(_) => State::Checked,
+            }) => ServerInInbox::Unlisted,
+            Some(_) => ServerInInbox::Checked,
         }
     }
 }
@@ -770,7 +770,7 @@ pub(super) fn failed_row(key: &str, failed: &FailedDeployment, region: Option<&s
 
 /// The state of a server in the inbox.
 #[derive(Debug, Clone, PartialEq)]
-enum State {
+enum ServerInInbox {
     Asking,
     Asleep,
     Checked,

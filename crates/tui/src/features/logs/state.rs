@@ -122,10 +122,10 @@ pub struct Entry {
 }
 
 /// The sort order of entries: by time, then by arrival.
-type Order = (Option<Timestamp>, u64);
+type LineOrder = (Option<Timestamp>, u64);
 
 impl Entry {
-    fn order(&self) -> Order {
+    fn order(&self) -> LineOrder {
         (self.key, self.number)
     }
 }
@@ -154,7 +154,7 @@ pub struct LogView {
     /// The scroll position.
     pub place: Place,
     /// The lines under the cursor and at the top at the last time when any line was shown.
-    last_anchors: [Option<Order>; 2],
+    last_anchors: [Option<LineOrder>; 2],
     filter: Filter,
     /// Whether the filter changed since the last [`LogView::clamp`].
     is_refiltered: bool,
@@ -377,8 +377,8 @@ impl LogView {
     }
 
     /// Returns the lines under the cursor and at the top, or the last ones if no line is shown.
-    fn anchors(&self) -> [Option<Order>; 2] {
-        let order = |row: u64, last: Option<Order>| self.entry(row).map(Entry::order).or(last);
+    fn anchors(&self) -> [Option<LineOrder>; 2] {
+        let order = |row: u64, last: Option<LineOrder>| self.entry(row).map(Entry::order).or(last);
         [
             order(self.place.cursor.key, self.last_anchors[0]),
             order(self.place.top.key, self.last_anchors[1]),
@@ -386,13 +386,13 @@ impl LogView {
     }
 
     /// Recomputes the matching lines, and moves the cursor and the top to the anchors.
-    fn refilter(&mut self, anchors: [Option<Order>; 2]) {
+    fn refilter(&mut self, anchors: [Option<LineOrder>; 2]) {
         let entries = &self.entries;
         self.shown = (0..entries.len())
             .filter(|i| self.filter.fit(&entries[*i]).is_some())
             .collect();
         // If the line itself is not shown, the next one.
-        let find = |order: Option<Order>| {
+        let find = |order: Option<LineOrder>| {
             let row = order.map_or(0, |order| {
                 self.shown.partition_point(|i| entries[*i].order() < order)
             });
@@ -419,7 +419,7 @@ impl LogView {
     }
 
     /// Returns the number of matching lines received since the end was last followed.
-    pub fn ignored_fields(&self) -> u64 {
+    pub fn new_entries(&self) -> u64 {
         let seen = if self.place.follow {
             self.next_number
         } else {

@@ -28,7 +28,7 @@ pub(super) fn draw(logs: &LogView, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let names: Vec<&str> = logs.sources.iter().map(|s| s.name.as_str()).collect();
     head.push_plain(&names.join(" · "));
     let has_ended = logs.is_ended(cx);
-    let head = match (logs.place.follow, logs.ignored_fields()) {
+    let head = match (logs.place.follow, logs.new_entries()) {
         (_, 0) if has_ended => {
             head.right = logs.end_line(cx).left;
             head

@@ -20,7 +20,7 @@ const MAX_SUGGESTIONS: usize = 3;
 pub const MAX_OFFERS: usize = 400;
 
 /// A name with its description.
-type Named = (String, String);
+type DescribedName = (String, String);
 
 /// Splits a line into its command and argument; `None` if no command has exactly this name.
 pub(super) fn split(line: &str) -> Option<(&'static Command, &str)> {
@@ -226,7 +226,7 @@ fn arguments(cx: &Cx<'_>, command: &'static Command, argument: &str) -> Vec<(u8,
     // The number of a tab is not a part of another one's id.
     let takes_tab = command.takes == ArgumentKind::Stream;
     let is_tab_number = takes_tab && argument.parse::<u8>().is_ok();
-    let offer = |(name, note): Named| {
+    let offer = |(name, note): DescribedName| {
         // Descriptions match too, because few users know a thread by its id.
         let fit = fit(&name, argument)
             .or_else(|| fit(&note, argument).filter(|_| !is_tab_number).map(|_| 2))?;
@@ -302,7 +302,7 @@ fn known_objects(cx: &Cx<'_>, word: &str) -> Vec<(u32, Completion)> {
 }
 
 /// Returns the known values of an argument. If a slash is typed, deployments are written as PROFILE/NAME.
-fn known_for(cx: &Cx<'_>, takes: ArgumentKind, typed: &str) -> Vec<Named> {
+fn known_for(cx: &Cx<'_>, takes: ArgumentKind, typed: &str) -> Vec<DescribedName> {
     match takes == ArgumentKind::Deployment && typed.contains('/') {
         true => cx.lookup.deployments_in_full(),
         false => known(cx, takes),
@@ -310,7 +310,7 @@ fn known_for(cx: &Cx<'_>, takes: ArgumentKind, typed: &str) -> Vec<Named> {
 }
 
 /// Returns the known values of an argument.
-fn known(cx: &Cx<'_>, takes: ArgumentKind) -> Vec<Named> {
+fn known(cx: &Cx<'_>, takes: ArgumentKind) -> Vec<DescribedName> {
     let session = cx.session;
     match takes {
         ArgumentKind::Nothing | ArgumentKind::Text(_) => Vec::new(),

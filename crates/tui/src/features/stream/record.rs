@@ -33,7 +33,7 @@ pub struct Recording {
     totals: End,
     /// The size of the file in bytes.
     size: u64,
-    step: Step,
+    step: RecordingStep,
     /// Whether to stop at the newest event.
     stopping: bool,
     /// Whether nothing more is written but the end, and how many events are missing because of that.
@@ -44,7 +44,7 @@ pub struct Recording {
 
 /// The step that the file is in.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum RecordingStep {
     #[default]
     Ready,
     Busy,
@@ -192,7 +192,7 @@ impl StreamState {
                     stream,
                     path: PathBuf::from(&path),
                     next: Seq(1),
-                    step: Step::Busy,
+                    step: RecordingStep::Busy,
                     ..Recording::default()
                 });
                 Effect::File(number, FileStep::Record(path.into())).into()
@@ -239,7 +239,7 @@ impl StreamState {
         let recording = &mut self.recordings[at];
         let path = clean(&recording.path.display().to_string()).into_owned();
         Some(match (result, recording.step) {
-            (Ok(size), Step::Finishing) => {
+            (Ok(size), RecordingStep::Finishing) => {
                 let (events, missing) = (count(recording.totals.events), recording.missing);
                 self.recordings.remove(at);
                 match missing {
@@ -255,7 +255,7 @@ impl StreamState {
             }
             (Ok(size), _) => {
                 recording.size = *size;
-                recording.step = Step::Ready;
+                recording.step = RecordingStep::Ready;
                 Requests::none()
             }
             (Err(why), _) => {
@@ -312,7 +312,7 @@ impl StreamState {
         for recording in self
             .recordings
             .iter_mut()
-            .filter(|recording| recording.step == Step::Ready)
+            .filter(|recording| recording.step == RecordingStep::Ready)
         {
             let own = recording.event_log.take();
             let viewer = streams
@@ -335,9 +335,9 @@ impl StreamState {
                 (true, false) => continue,
             };
             recording.step = if step == FileStep::Finish {
-                Step::Finishing
+                RecordingStep::Finishing
             } else {
-                Step::Busy
+                RecordingStep::Busy
             };
             effects.push(Effect::File(recording.number, step));
         }

@@ -231,7 +231,7 @@ fn connection(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, detail: Detail)
             &format!("at {}{} · G  ", checkpoint.name, at.unwrap_or_default()),
         );
     }
-    match (viewer.playhead(), viewer.follows(), viewer.ignored_fields()) {
+    match (viewer.playhead(), viewer.follows(), viewer.new_entries()) {
         // The line below has the time and the key, too.
         (Some(_), ..) if is_brief => {}
         (Some(playhead), ..) => {

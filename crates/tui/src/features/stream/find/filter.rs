@@ -20,12 +20,12 @@ pub const FIELDS: [&str; 9] = [
 pub struct StreamFilter {
     text: String,
     /// Sorted by cost, cheapest first.
-    terms: Vec<Term>,
+    terms: Vec<FilterTerm>,
     problems: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
-struct Term {
+struct FilterTerm {
     negated: bool,
     condition: Condition,
 }
@@ -44,12 +44,12 @@ enum Condition {
     /// Matches heartbeats, and events that contain the word.
     HeartbeatWord(Pattern),
     Text(Pattern),
-    Path(Path, Option<Comparison>),
+    Path(Path, Option<ValueCondition>),
 }
 
 /// A condition on the value at a path.
 #[derive(Debug, Clone)]
-struct Comparison {
+struct ValueCondition {
     operator: Operator,
     value: String,
     /// Quotes force a text comparison, even for text that looks like a number.
@@ -80,7 +80,7 @@ impl StreamFilter {
                 .strip_prefix('!')
                 .map_or((false, term), |rest| (true, rest));
             match filter.condition(rest) {
-                Ok(Some(condition)) => filter.terms.push(Term { negated, condition }),
+                Ok(Some(condition)) => filter.terms.push(FilterTerm { negated, condition }),
                 Ok(None) => {}
                 Err(why) => filter.problems.push(format!("{term}: {why}")),
             }
@@ -303,7 +303,7 @@ fn contains(facets: &EventAttrs<'_>, pattern: &Pattern) -> bool {
             .is_some()
 }
 
-impl Comparison {
+impl ValueCondition {
     fn matches(&self, raw: Peek<'_>) -> bool {
         let text = raw.string();
         let value = text.as_deref().map_or(raw.text().into(), json::shown);
@@ -360,7 +360,7 @@ fn path(text: &str) -> Result<Option<Condition>, String> {
             let plain = unquoted(value);
             (
                 path,
-                Some(Comparison {
+                Some(ValueCondition {
                     operator,
                     value: plain.to_string(),
                     is_text: plain.len() < value.len(),

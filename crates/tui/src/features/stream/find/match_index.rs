@@ -10,7 +10,7 @@ const PER_ENTRY: usize = 256;
 
 /// An entry that matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Found {
+struct FoundEntry {
     key: u64,
     /// The position of the match in the entry, in bytes.
     at: u32,
@@ -20,7 +20,7 @@ struct Found {
 #[derive(Debug, Clone, Default)]
 pub struct MatchIndex {
     /// Sorted by key.
-    found: VecDeque<Found>,
+    found: VecDeque<FoundEntry>,
     /// The keys of the scanned entries.
     scanned: Range<u64>,
     /// The keys of the list at the last step.
@@ -94,7 +94,7 @@ impl MatchIndex {
     }
 
     fn record(&mut self, key: u64, result: ScanResult) {
-        let found = |at: usize| Found {
+        let found = |at: usize| FoundEntry {
             key,
             at: u32::try_from(at).unwrap_or(u32::MAX),
         };
@@ -126,7 +126,7 @@ impl MatchIndex {
             (Ok(i), _) => drop(self.found.remove(i)),
             (Err(i), ScanResult::Found(at)) => self.found.insert(
                 i,
-                Found {
+                FoundEntry {
                     key,
                     at: u32::try_from(at).unwrap_or(u32::MAX),
                 },

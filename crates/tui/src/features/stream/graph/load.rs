@@ -1,7 +1,7 @@
 //! Loading the graph of an assistant, once per assistant and refresh.
 
 use super::breakpoints::RunBreakpoints;
-use super::{GraphView, Shown, Stops};
+use super::{GraphView, ShownThread, Stops};
 use crate::features::stream::StreamState;
 use crate::features::stream::viewer::Viewer;
 use crate::session::Session;
@@ -258,7 +258,7 @@ impl Viewer {
         let breakpoints = self.run_breakpoints();
         let (timeline, pattern) = (&self.projections.timeline, &self.find.pattern);
         self.graph.prepare(
-            Shown {
+            ShownThread {
                 timeline,
                 now,
                 stops,

@@ -68,7 +68,7 @@ pub struct GraphView {
 }
 
 /// What the view shows of a thread.
-struct Shown<'a> {
+struct ShownThread<'a> {
     timeline: &'a Timeline,
     /// Running nodes count up to this time.
     now: Timestamp,
@@ -127,7 +127,7 @@ impl GraphView {
     }
 
     /// Updates the picture and the activity.
-    fn prepare(&mut self, shown: Shown<'_>, area: Area) {
+    fn prepare(&mut self, shown: ShownThread<'_>, area: Area) {
         self.area = area;
         let mut is_changed = self.activity.update(shown.timeline, shown.now);
         is_changed |= self.stops != shown.stops;

@@ -2,7 +2,7 @@
 
 use super::load::Failure;
 use super::view::{Words, draw_graph};
-use super::{GraphView, Shown, Stops};
+use super::{GraphView, ShownThread, Stops};
 use crate::features::stream::StreamState;
 use crate::features::stream::export::{parse_export, timed_name};
 use crate::features::stream::formats::{Format, Part};
@@ -325,7 +325,7 @@ impl Component for GraphPage {
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
-        let shown = Shown {
+        let shown = ShownThread {
             timeline: &NOTHING,
             now: Timestamp::MIN,
             stops: Stops::default(),

@@ -140,7 +140,7 @@ impl StateDifference {
 }
 
 /// The changes below a top-level key.
-struct Group<'a> {
+struct ChangedKey<'a> {
     name: String,
     /// The key in the old and in the new document.
     nodes: [Option<u32>; 2],
@@ -173,7 +173,7 @@ fn name(doc: &JsonIndex, node: u32) -> String {
 /// Returns the lines of a difference.
 fn lines(difference: &Difference, shows_equal: bool) -> Vec<Line> {
     let Difference { old, new, .. } = difference;
-    let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut groups: Vec<ChangedKey<'_>> = Vec::new();
     let mut by_name: HashMap<String, usize> = HashMap::new();
     for change in &difference.changes {
         let is_removed = change.kind == ChangeKind::Removed;
@@ -185,7 +185,7 @@ fn lines(difference: &Difference, shows_equal: bool) -> Vec<Line> {
         let top = top_level(doc, node);
         let name = name(doc, top);
         let at = *by_name.entry(name.clone()).or_insert_with(|| {
-            groups.push(Group {
+            groups.push(ChangedKey {
                 name,
                 nodes: [None, None],
                 changes: Vec::new(),
@@ -227,7 +227,7 @@ fn lines(difference: &Difference, shows_equal: bool) -> Vec<Line> {
     lines
 }
 
-fn group_lines(difference: &Difference, group: &Group<'_>, lines: &mut Vec<Line>) {
+fn group_lines(difference: &Difference, group: &ChangedKey<'_>, lines: &mut Vec<Line>) {
     let Difference { old, new, .. } = difference;
     if let [change] = group.changes.as_slice() {
         let whole = match change.kind {
@@ -296,7 +296,7 @@ fn child_of(new: &JsonIndex, container: u32, change: &Change) -> Option<u32> {
 
 fn change_lines(
     difference: &Difference,
-    group: &Group<'_>,
+    group: &ChangedKey<'_>,
     change: &Change,
     lines: &mut Vec<Line>,
 ) {

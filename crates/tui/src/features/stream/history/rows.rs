@@ -35,7 +35,7 @@ pub(super) struct RowContext<'a> {
 
 /// The widths of the columns.
 #[derive(Debug, Clone, Copy)]
-struct Columns {
+struct TreeColumns {
     graph: usize,
     step: usize,
     writer: usize,
@@ -70,7 +70,7 @@ impl History {
         lines.iter().flat_map(|line| wrap(line, width)).collect()
     }
 
-    fn columns(&self, cx: &RowContext<'_>) -> Columns {
+    fn columns(&self, cx: &RowContext<'_>) -> TreeColumns {
         let rows = self
             .tree
             .rows()
@@ -105,7 +105,7 @@ impl History {
         let wrote = cx
             .width
             .saturating_sub(graph + 1 + step + 2 + writer + 2 + run + at);
-        Columns {
+        TreeColumns {
             graph,
             step,
             writer,
@@ -128,7 +128,7 @@ impl History {
     /// Returns the headings of the columns.
     pub(super) fn column_line(&self, cx: &RowContext<'_>) -> Line {
         let columns = self.columns(cx);
-        let Columns {
+        let TreeColumns {
             graph,
             step,
             writer,
@@ -175,7 +175,7 @@ impl History {
         lines
     }
 
-    fn row_line(&self, row: &GraphRow, columns: Columns, cx: &RowContext<'_>) -> Line {
+    fn row_line(&self, row: &GraphRow, columns: TreeColumns, cx: &RowContext<'_>) -> Line {
         let (before, after) = row.text();
         let Some((at, entry)) = row
             .entry

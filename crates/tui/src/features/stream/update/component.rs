@@ -163,11 +163,11 @@ impl Component for StreamState {
                 continue;
             }
             // An ended stream stays subscribed; its task has ended and does not restart.
-            let landmark = SubscriptionKind::Stream(viewer.server.clone(), viewer.target.clone());
+            let kind = SubscriptionKind::Stream(viewer.server.clone(), viewer.target.clone());
             out.push(Subscription::new(
                 SubscriptionId::Stream(viewer.id),
                 Epoch::default(),
-                landmark,
+                kind,
             ));
         }
         self.history_subscriptions(out);

@@ -123,11 +123,11 @@ impl Viewer {
 
     /// Returns the number of entries that arrived in the focused view since it was paused. A view with a cursor of its own is not
     /// a list of arrivals and has none.
-    pub fn ignored_fields(&self) -> u64 {
+    pub fn new_entries(&self) -> u64 {
         let view = self.view();
         match view.kind().has_own_cursor() {
             true => 0,
-            false => self.place(view).ignored_fields(&self.rows(view)),
+            false => self.place(view).new_entries(&self.rows(view)),
         }
     }
 

@@ -12,7 +12,7 @@ use runtail_stream::Seq;
 const FEW_EVENTS: u64 = 2_000;
 
 /// What the rows were computed for: the second, the width, and what they show.
-type Version = (i64, usize, u64);
+type RowsShown = (i64, usize, u64);
 
 /// How the Delivery view is shown.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ pub(super) struct DeliveryState {
     pub prices: Prices,
     /// Number of rows with problems, which come first.
     problems: usize,
-    version: Option<Version>,
+    version: Option<RowsShown>,
 }
 
 impl Viewer {

@@ -154,13 +154,13 @@ pub struct Viewer {
 
 /// What the projections of a stream begin with.
 #[derive(Debug, Clone, Copy)]
-struct Origin {
+struct ProjectionStart {
     max_bytes: usize,
     has_snapshots: bool,
     is_recording: bool,
 }
 
-impl Origin {
+impl ProjectionStart {
     /// Returns the projections before any event.
     fn projections(self) -> Projections {
         let mut projections = Projections::new(self.max_bytes);
@@ -195,7 +195,7 @@ impl Viewer {
             StreamTarget::Recording { .. } => (None, None),
         };
         let max_bytes = usize::try_from(limits.max_bytes).unwrap_or(usize::MAX);
-        let origin = Origin {
+        let origin = ProjectionStart {
             max_bytes,
             has_snapshots: thread_id.is_some(),
             is_recording: matches!(target, StreamTarget::Recording { .. }),
@@ -249,8 +249,8 @@ impl Viewer {
         }
     }
 
-    fn origin(&self) -> Origin {
-        Origin {
+    fn origin(&self) -> ProjectionStart {
+        ProjectionStart {
             max_bytes: self.event_log.limits().max_bytes,
             has_snapshots: self.has_snapshots(),
             is_recording: self.is_recording(),
@@ -364,7 +364,7 @@ impl Viewer {
         self.follow_cancelling(live_event);
     }
 
-    /// Returns the delivery delivery of all received events, also during time travel.
+    /// Returns the delivery log of all received events, also during time travel.
     pub fn delivery_log(&self) -> &DeliveryLog {
         &self.present().delivery
     }

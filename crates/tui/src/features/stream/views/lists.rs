@@ -1,4 +1,4 @@
-//! The views that are lists: one adapter for all of them, until they are Steps, Events and Runs.
+//! The views that are lists: one adapter for all of them.
 
 use super::raw::RawEvent;
 use super::stream_view::{Around, FooterSubject, Hint, StreamView, ViewLayout, ViewRows};

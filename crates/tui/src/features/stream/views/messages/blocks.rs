@@ -26,13 +26,13 @@ const MAX_CHECKED: usize = 64;
 /// The lines of one message.
 #[derive(Debug)]
 struct Block {
-    inputs: Inputs,
+    inputs: BlockInputs,
     segments: Vec<Segment>,
 }
 
 /// The inputs of a block's layout.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Inputs {
+struct BlockInputs {
     rev: u32,
     /// The combined version of the results of its calls.
     answers: u64,
@@ -288,7 +288,7 @@ impl Blocks {
             false => Unanswered::Missing,
         };
         let is_waiting = unanswered == Unanswered::Waiting;
-        let inputs = Inputs {
+        let inputs = BlockInputs {
             rev: message.rev,
             answers: answers.map(|answer| 1 + u64::from(answer.rev)).sum(),
             rewrites: message.rewrites,

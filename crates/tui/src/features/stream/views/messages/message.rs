@@ -110,7 +110,7 @@ pub fn segments(
         [] => Vec::new(),
         _ => message.tool_calls.iter().map(is_exact).collect(),
     };
-    let mut layout = Layout {
+    let mut layout = MessageLayout {
         context,
         message,
         exact,
@@ -121,7 +121,7 @@ pub fn segments(
     layout.out
 }
 
-struct Layout<'a> {
+struct MessageLayout<'a> {
     context: &'a MessageContext<'a>,
     message: &'a Message,
     /// For each call, whether an open question shows it with the same arguments.
@@ -130,7 +130,7 @@ struct Layout<'a> {
     out: Vec<Segment>,
 }
 
-impl Layout<'_> {
+impl MessageLayout<'_> {
     fn message(&mut self) {
         let (message, width) = (self.message, self.context.measure.width);
         if message.role == Role::Tool {

@@ -30,7 +30,7 @@ enum Rule {
 pub struct RunRules {
     /// Sorted by the position of the message.
     placed: Vec<(u64, Rule)>,
-    inputs: Option<Inputs>,
+    inputs: Option<RuleInputs>,
     /// The newest message of each run, and the message up to which this is known.
     newest: HashMap<Arc<str>, u64>,
     /// The oldest message of each run.
@@ -40,7 +40,7 @@ pub struct RunRules {
 
 /// The inputs that the positions depend on.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Inputs {
+struct RuleInputs {
     revision: u64,
     loaded: Option<Seq>,
     messages: (u64, u64),
@@ -52,7 +52,7 @@ impl RunRules {
     pub fn prepare(&mut self, projections: &Projections) {
         let (status, messages) = (&projections.status, &projections.messages);
         let end = messages.evicted() + messages.items().len() as u64;
-        let inputs = Inputs {
+        let inputs = RuleInputs {
             revision: status.revision(),
             loaded: status.loaded().map(|loaded| loaded.seq),
             messages: (messages.evicted(), end),

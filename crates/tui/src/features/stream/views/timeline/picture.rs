@@ -164,7 +164,7 @@ impl Picture {
             axis,
             ..Picture::default()
         };
-        let mut tree = Tree::default();
+        let mut tree = BarTree::default();
         for attempt in &of_group {
             tree.add(timeline, attempt, picture.axis.as_ref(), now);
         }
@@ -300,7 +300,7 @@ type CallKey<'a> = (Option<usize>, u8, &'a str);
 
 /// The bars of a group as a flat tree.
 #[derive(Default)]
-struct Tree<'a> {
+struct BarTree<'a> {
     nodes: Vec<TreeNode<'a>>,
 }
 
@@ -312,7 +312,7 @@ struct TreeNode<'a> {
     span: Option<(Duration, Duration)>,
 }
 
-impl<'a> Tree<'a> {
+impl<'a> BarTree<'a> {
     fn add(
         &mut self,
         timeline: &'a Timeline,

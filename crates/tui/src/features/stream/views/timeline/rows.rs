@@ -67,10 +67,10 @@ pub struct Frame {
 }
 
 /// The version of the tree that the rows show: the counters of the timeline and its first bar.
-type Version = (u64, u64, u64, u64);
+type TreeVersion = (u64, u64, u64, u64);
 
 /// The picture and the rows that something was measured for.
-type Measured = (Option<(Version, i64)>, Option<(Version, usize)>);
+type Measured = (Option<(TreeVersion, i64)>, Option<(TreeVersion, usize)>);
 
 /// The rows of a timeline, and how they are shown.
 #[derive(Debug, Default)]
@@ -84,9 +84,9 @@ pub struct TimelineRows {
     at: usize,
     picture: Picture,
     /// The version and the second of the picture.
-    pictured: Option<(Version, i64)>,
+    pictured: Option<(TreeVersion, i64)>,
     /// The version and the group of the rows.
-    shown: Option<(Version, usize)>,
+    shown: Option<(TreeVersion, usize)>,
     /// The columns that names and notes need, and the picture and the rows that they were measured for.
     needed: Needed,
     measured: Option<Measured>,
@@ -176,7 +176,7 @@ impl TimelineRows {
             .map(|first| (first, anchor));
     }
 
-    fn compute_picture(&mut self, projections: &Projections, version: Version) {
+    fn compute_picture(&mut self, projections: &Projections, version: TreeVersion) {
         let Some(group) = self.groups.get(self.at) else {
             self.picture = Picture::default();
             return;
@@ -199,10 +199,15 @@ impl TimelineRows {
         }
     }
 
-    fn rebuild(&mut self, timeline: &Timeline, shown: (Version, usize), place: &mut Place) -> bool {
+    fn rebuild(
+        &mut self,
+        timeline: &Timeline,
+        shown: (TreeVersion, usize),
+        place: &mut Place,
+    ) -> bool {
         let before = self.shown.replace(shown);
         // Times don't change the rows.
-        let is_same = |(of, at): (Version, usize)| {
+        let is_same = |(of, at): (TreeVersion, usize)| {
             at == shown.1
                 && (of.0, of.2, of.3) == (shown.0.0, shown.0.2, shown.0.3)
                 && !self.rows.is_empty()
