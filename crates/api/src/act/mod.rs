@@ -17,7 +17,7 @@ pub(crate) use guard::{Condition, Guard, RecordPlace, TargetNow, is_being_delete
 pub use outcome::{Acted, Applied, StartError, StartFailure};
 pub(crate) use records::field;
 #[cfg(test)]
-pub(crate) use records::new_entries;
+pub(crate) use records::ignored_fields;
 
 use crate::answer::Service;
 use crate::http::Http;

@@ -68,7 +68,7 @@ impl Plan {
                         .await;
                 }
                 let ignored =
-                    now.map(|before| new_entries(step.body.as_ref(), before, &applied.record));
+                    now.map(|before| ignored_fields(step.body.as_ref(), before, &applied.record));
                 applied.complaint = ignored.filter(|fields| !fields.is_empty()).map(|fields| {
                     let fields = text::clean(&fields.join(", ")).into_owned();
                     format!("the server accepted the change, but its response shows the old values of: {fields}")
@@ -209,7 +209,7 @@ pub fn field<'r>(row: &'r Value, name: &str) -> &'r Value {
 
 /// Returns the sent fields that the response shows unchanged. The source of a revision is checked in the revision instead,
 /// and secrets can't be compared.
-pub fn new_entries(sent: Option<&Value>, before: &Value, after: &Value) -> Vec<String> {
+pub fn ignored_fields(sent: Option<&Value>, before: &Value, after: &Value) -> Vec<String> {
     const NOT_SHOWN: [&str; 6] = [
         "source_revision_config",
         "secrets",

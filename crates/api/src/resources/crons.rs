@@ -317,7 +317,7 @@ mod tests {
             json!({"schedule": "0 9 * * *", "end_time": null, "payload": {"input": {"x": 1}}});
         let sent = json!({"schedule": "0 10 * * *", "input": {"x": 2}, "end_time": "2027-01-01T00:00:00Z"});
         let done = json!({"schedule": "0 10 * * *", "end_time": "2027-01-01T00:00:00+00:00", "payload": {"input": {"x": 2}}});
-        let ignored = |after| crate::act::new_entries(Some(&sent), &before, after);
+        let ignored = |after| crate::act::ignored_fields(Some(&sent), &before, after);
         assert!(ignored(&done).is_empty());
         assert_eq!(ignored(&before), ["schedule", "input", "end_time"]);
     }

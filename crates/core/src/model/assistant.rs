@@ -50,3 +50,11 @@ pub struct Assistant {
     #[serde(flatten)]
     pub extra: Extra,
 }
+
+impl Assistant {
+    /// Returns its name, else that of its graph.
+    pub fn shown_name(&self) -> &str {
+        let name = self.name.as_deref().filter(|name| !name.is_empty());
+        name.unwrap_or(&self.graph_id)
+    }
+}

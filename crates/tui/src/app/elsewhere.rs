@@ -71,13 +71,13 @@ impl App {
 
     /// Returns where an action works, and what its key does there.
     fn works_in(&self, row: &Binding, key: Option<Key>) -> String {
-        let place = row.context.place();
         match key {
             Some(key) => {
                 let shown = shown(key, self.session.settings.ascii);
+                let place = row.context.place();
                 format!("{shown} {}: press it in {place}.", row.does())
             }
-            None => format!("{} works only in {place}.", row.name()),
+            None => row.context.only(row.name()),
         }
     }
 }

@@ -243,22 +243,13 @@ impl Lookup for App {
                 let assistants = server
                     .and_then(|s| s.assistants.value.as_deref())
                     .unwrap_or_default();
-                let name = |a: &Assistant| {
-                    a.name
-                        .clone()
-                        .filter(|name| !name.is_empty())
-                        .unwrap_or(a.graph_id.clone())
-                };
-                let is_shared = |a: &Assistant| {
-                    assistants
-                        .iter()
-                        .filter(|other| name(other) == name(a))
-                        .count()
-                        > 1
-                };
-                let named = |a: &Assistant| match is_shared(a) {
-                    true => (a.assistant_id.clone(), name(a)),
-                    false => (name(a), a.graph_id.clone()),
+                let named = |a: &Assistant| {
+                    let name = a.shown_name();
+                    let mut same = assistants.iter().filter(|b| b.shown_name() == name);
+                    match same.nth(1) {
+                        Some(_) => (a.assistant_id.clone(), name.to_string()),
+                        None => (name.to_string(), a.graph_id.clone()),
+                    }
                 };
                 let mut named: Vec<Named> = assistants.iter().map(named).collect();
                 // List a name before longer ones that begin with it.

@@ -19,6 +19,11 @@ macro_rules! contexts {
             pub fn place(self) -> &'static str {
                 match self { $(Context::$context => $place,)* }
             }
+
+            /// Says that something works only there.
+            pub fn only(self, what: &str) -> String {
+                format!("{what} works only in {}.", self.place())
+            }
         }
     };
 }

@@ -1,13 +1,13 @@
-//! The way of the events of a subscription to the loop.
+//! Sends the events of a subscription to the loop.
 
 use crate::session::msg::{Epoch, Msg, ServerRef, SubscriptionEvent, SubscriptionId};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// How long a request may take before it is reported as overdue.
-const OVERDUE: Duration = std::time::Duration::from_secs(10);
+const OVERDUE: Duration = Duration::from_secs(10);
 
-/// Sends the events of a subscription to the loop.
+/// The sender of a subscription.
 pub(super) struct Out {
     pub(super) key: SubscriptionId,
     pub(super) epoch: Epoch,

@@ -12,6 +12,13 @@ use crate::widgets::form_lines::FormLines;
 use crate::widgets::line::Line;
 use runtail_core::text;
 
+/// Formats a rule as a sentence with a period. A name at its start stays as it is.
+pub fn sentence(rule: &str) -> String {
+    let text = text::clean(rule);
+    let period = if text.ends_with(['.', '?']) { "" } else { "." };
+    format!("{text}{period}")
+}
+
 /// A form of an agent server that covers the panes. It takes all keys.
 pub trait FormCard: FormKeys {
     /// The context of its keys.

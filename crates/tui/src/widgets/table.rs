@@ -14,8 +14,9 @@ use std::ops::Range;
 pub const GUTTER: u16 = 3;
 /// Spaces between two columns.
 const GAP: usize = 2;
-/// Maximum width of a column without a limit of its own, and minimum width before columns are dropped.
+/// Maximum width of a column without a limit of its own.
 pub const MAX_COLUMN: usize = 44;
+/// Minimum width of a column before columns are dropped.
 const MIN_COLUMN: usize = 8;
 /// The width of a column that gets what the others leave.
 pub const REST: usize = usize::MAX;

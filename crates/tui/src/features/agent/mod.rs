@@ -1,5 +1,6 @@
 //! An agent server: its threads, runs and assistants.
 
+mod actions;
 mod load;
 mod preview;
 mod search_view;
@@ -10,11 +11,12 @@ mod view;
 
 use crate::session::compare::SideRef;
 use crate::session::msg::ServerRef;
+pub(crate) use actions::graph_of;
 use load::KnownHealth;
 use state::Server;
 use std::collections::BTreeMap;
 use threads::ListOrder;
-pub(crate) use update::{graph_of, listed_status};
+pub(crate) use update::listed_status;
 
 /// The state of the agent servers.
 #[derive(Debug, Default)]

@@ -49,11 +49,7 @@ impl AssistantPick {
             .map(|one| one.id.clone())
             .or_else(|| self.initial.clone());
         let label = |a: &Assistant| {
-            let name = a
-                .name
-                .as_deref()
-                .filter(|name| !name.is_empty())
-                .unwrap_or(&a.graph_id);
+            let name = a.shown_name();
             let graph = if name == a.graph_id {
                 String::new()
             } else {

@@ -3,6 +3,7 @@
 use super::Composer;
 use super::keys::{Section, Stop};
 use super::options::rare_index;
+use crate::session::card::sentence;
 use crate::session::form::FormKeys;
 use crate::session::msg::{Effect, StreamTarget};
 use crate::session::run::{Warning, Where};
@@ -365,15 +366,5 @@ impl Composer {
             }
             other => format!("A run is active on this thread: {}.", other.consequence()),
         }
-    }
-}
-
-/// Formats a rule as a sentence with a capital letter and a period. A name stays as it is.
-fn sentence(rule: &str) -> String {
-    let text = text::clean(rule).into_owned();
-    if text.ends_with(['.', '?']) {
-        text
-    } else {
-        format!("{text}.")
     }
 }

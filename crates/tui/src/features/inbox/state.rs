@@ -1,17 +1,20 @@
 //! What is known of the inbox: the newest answer of each agent server, and the failed newest revisions.
 
+mod listing;
+
+use listing::ServerInInbox;
+pub(super) use listing::failed_row;
+pub use listing::{Counts, Listing, Tally};
+
 use super::news::{Known, PageStatus};
 use super::page::InboxPage;
 pub use crate::session::msg::InboxTarget as Target;
-use crate::session::msg::{RevisionRef, ServerRef, ThreadRef};
+use crate::session::msg::{ServerRef, ThreadRef};
 use crate::session::row_details::{DetailedRow, RowState};
 use crate::session::threads_known::{ThreadsKnown, short_reason};
 use jiff::Timestamp;
 use runtail_api::{ApiError, ServerInbox};
-use runtail_core::model::{
-    FailedRevision, InboxGroup, InboxItem, InboxRow, InboxThread, compare_inbox,
-};
-use runtail_core::text::clean;
+use runtail_core::model::{FailedRevision, InboxGroup, InboxItem, InboxRow, InboxThread};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -52,91 +55,6 @@ impl DetailedRow for Row {
 
     fn is_stale(&self) -> bool {
         self.as_of.is_some()
-    }
-}
-
-/// The rows and their completeness, as the page shows them.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Listing {
-    /// The rows in the order of the inbox.
-    pub rows: Vec<Row>,
-    /// Servers that have not answered yet.
-    pub asking: Vec<String>,
-    /// Servers that answered.
-    pub checked: Vec<String>,
-    /// Servers whose last answer was an error or incomplete, with the reason.
-    pub failed: Vec<(String, String)>,
-    /// Servers that can't list threads.
-    pub unlisted: Vec<String>,
-    /// Servers that are not asked, because they are not open.
-    pub asleep: Vec<String>,
-    /// Sentences about rows that a limit left out.
-    pub limits: Vec<String>,
-    /// The number of servers and lists in `failed`, which names a profile once if all its servers failed alike.
-    pub unchecked: usize,
-}
-
-impl Listing {
-    /// Returns the numbers of rows.
-    pub fn counts(&self) -> Counts {
-        Counts::of(self.rows.iter().map(|row| row.row.group()))
-    }
-
-    /// Returns the numbers of rows, and how far they can be trusted.
-    pub fn tally(&self) -> Tally {
-        let is_complete =
-            self.failed.is_empty() && self.unlisted.is_empty() && self.limits.is_empty();
-        Tally {
-            counts: self.counts(),
-            stale: Counts::of(
-                self.rows
-                    .iter()
-                    .filter(|row| row.as_of.is_some())
-                    .map(|row| row.row.group()),
-            ),
-            is_whole: is_complete && self.asking.is_empty(),
-            is_asking: !self.asking.is_empty(),
-            unchecked: self.unchecked,
-        }
-    }
-}
-
-/// The numbers of rows over all servers, and how far they can be trusted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
-    pub counts: Counts,
-    /// How many of them the newest requests did not confirm.
-    pub stale: Counts,
-    /// Whether every server listed all its threads. Otherwise there may be more.
-    pub is_whole: bool,
-    /// Whether servers have not answered yet.
-    pub is_asking: bool,
-    /// The number of servers and lists whose newest request failed.
-    pub unchecked: usize,
-}
-
-/// The numbers of rows of the inbox.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
-    pub waiting: usize,
-    pub failed: usize,
-    pub stuck: usize,
-    /// Threads that a person stopped or edited with steps left to run: no answer is needed.
-    pub unfinished: usize,
-}
-
-impl Counts {
-    fn of(groups: impl Iterator<Item = InboxGroup>) -> Counts {
-        let mut counts = Counts::default();
-        for group in groups {
-            match group {
-                InboxGroup::Waiting => counts.waiting += 1,
-                InboxGroup::Failed => counts.failed += 1,
-                InboxGroup::Stuck => counts.stuck += 1,
-                InboxGroup::Unfinished => counts.unfinished += 1,
-            }
-        }
-        counts
     }
 }
 
@@ -602,180 +520,6 @@ impl Inbox {
             ..tally
         }
     }
-
-    /// Computes the rows again.
-    pub fn relist(&mut self) {
-        let mut listing = Listing::default();
-        let region = |profile: &Arc<str>| self.regions.get(profile).cloned().flatten();
-        for (profile, why) in &self.unknown_lists {
-            match why {
-                None => listing.asking.push(clean(profile).into_owned()),
-                Some(why) => {
-                    listing.unchecked += 1;
-                    listing
-                        .failed
-                        .push((clean(profile).into_owned(), why.clone()));
-                }
-            }
-        }
-        for (profile, number) in &self.skipped {
-            let name = clean(profile);
-            listing.limits.push(format!(
-                "{name}: {number} more agent servers are not checked (limit {MAX_SERVERS})"
-            ));
-        }
-        // A profile whose servers all have the same state is named once.
-        for (profile, servers) in self
-            .servers
-            .iter()
-            .filter(|(_, servers)| !servers.is_empty())
-        {
-            let states: Vec<(&ServerRef, ServerInInbox)> = servers
-                .iter()
-                .map(|server| (server, self.state_of(server)))
-                .collect();
-            let is_unchecked = |server: &ServerRef, state: &ServerInInbox| match state {
-                ServerInInbox::Failed(_) => true,
-                _ => self.overdue.contains_key(server),
-            };
-            listing.unchecked += states
-                .iter()
-                .filter(|(server, state)| is_unchecked(server, state))
-                .count();
-            let first = &states[0].1;
-            let is_uniform = states.iter().all(|(_, state)| state == first);
-            let named: Vec<(String, &ServerInInbox)> = match is_uniform {
-                true => vec![(clean(profile).into_owned(), first)],
-                false => states
-                    .iter()
-                    .map(|(server, state)| (self.server_title(server), state))
-                    .collect(),
-            };
-            for (name, state) in named {
-                match state {
-                    ServerInInbox::Asking => listing.asking.push(name),
-                    ServerInInbox::Checked => listing.checked.push(name),
-                    ServerInInbox::Asleep => listing.asleep.push(name),
-                    ServerInInbox::Unlisted => listing.unlisted.push(name),
-                    ServerInInbox::Failed(why) => listing.failed.push((name, why.clone())),
-                }
-            }
-        }
-        for (server, read) in &self.reads {
-            let title = self.server_title(server);
-            listing
-                .limits
-                .extend(read.limits.iter().map(|limit| format!("{title}: {limit}")));
-            let is_overdue = self.overdue.contains_key(server);
-            for thread in &read.threads {
-                let is_stale = is_overdue || read.stale.contains(&thread.thread_id);
-                let target = ThreadRef {
-                    server: server.clone(),
-                    id: thread.thread_id.clone(),
-                };
-                let region = region(&server.profile);
-                let key = thread_key(&target);
-                listing.rows.push(Row {
-                    is_watched: self.watched.contains_key(&key),
-                    key,
-                    row: InboxRow::thread(
-                        &server.profile,
-                        region.as_deref(),
-                        &server.name,
-                        thread.clone(),
-                        "",
-                    ),
-                    target: Target::Thread(target),
-                    as_of: read.complete_at.filter(|_| is_stale),
-                    is_unlisted: read.is_unlisted,
-                });
-            }
-        }
-        listing
-            .rows
-            .extend(self.revisions.iter().map(|(key, failed)| {
-                let region = region(&failed.profile).or_else(|| failed.region.clone());
-                let as_of = self.stale_lists.get(&failed.profile).copied();
-                Row {
-                    as_of,
-                    ..failed_row(key, failed, region.as_deref())
-                }
-            }));
-        listing.rows.sort_by(|a, b| compare_inbox(&a.row, &b.row));
-        self.listing = Arc::new(listing);
-    }
-
-    /// Returns `lab`, or `eu › support-bot` for one of several servers.
-    pub fn server_title(&self, server: &ServerRef) -> String {
-        // A host is too long.
-        let region = self
-            .regions
-            .get(&server.profile)
-            .and_then(|region| region.as_deref());
-        let region = region
-            .filter(|region| !region.contains(['.', ':']))
-            .unwrap_or(&server.profile);
-        match server.profile == server.name {
-            true => clean(&server.profile).into_owned(),
-            false => format!("{} › {}", clean(region), clean(&server.name)),
-        }
-    }
-
-    fn state_of(&self, server: &ServerRef) -> ServerInInbox {
-        match self.reads.get(server) {
-            _ if self.is_asleep(server) => ServerInInbox::Asleep,
-            _ if self.overdue.contains_key(server) => ServerInInbox::Asking,
-            None => match self.unknown_lists.get(&server.profile) {
-                Some(Some(why)) => ServerInInbox::Failed(why.clone()),
-                _ => ServerInInbox::Asking,
-            },
-            Some(ServerRead {
-                failure: Some(error),
-                ..
-            }) => ServerInInbox::Failed(short_reason(error)),
-            Some(ServerRead {
-                is_unlisted: true, ..
-            }) => ServerInInbox::Unlisted,
-            Some(_) => ServerInInbox::Checked,
-        }
-    }
-}
-
-/// Returns the row of a failed revision.
-pub(super) fn failed_row(key: &str, failed: &FailedDeployment, region: Option<&str>) -> Row {
-    let of = RevisionRef {
-        profile: failed.profile.clone(),
-        deployment: failed.deployment.as_str().into(),
-        revision: failed.revision.revision_id.as_str().into(),
-    };
-    let (name, address) = (
-        failed.name.as_str(),
-        format!("{}/{}", failed.profile, failed.name),
-    );
-    Row {
-        key: format!("revision {key}"),
-        row: InboxRow::revision(
-            &failed.profile,
-            region,
-            (name, name),
-            failed.revision.clone(),
-            "",
-        ),
-        target: Target::Revision(of, address),
-        as_of: None,
-        is_watched: false,
-        is_unlisted: false,
-    }
-}
-
-/// The state of a server in the inbox.
-#[derive(Debug, Clone, PartialEq)]
-enum ServerInInbox {
-    Asking,
-    Asleep,
-    Checked,
-    Unlisted,
-    Failed(String),
 }
 
 /// Returns the address of a server without what makes no difference.

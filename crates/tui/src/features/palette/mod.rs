@@ -151,8 +151,8 @@ fn run(cx: &Cx<'_>, line: &str) -> Requests {
     let screen = || cx.lookup.screens().iter().find(|(name, _)| *name == line);
     match (parse_target::read(line), completions::split(line), screen()) {
         (_, Some((command, "")), _) if !command.scope(cx).1 && command.needs().is_some() => {
-            let place = command.needs().map(Context::place).unwrap_or_default();
-            out.notify(false, format!("{} works only in {place}.", command.name));
+            let only = command.needs().map(|context| context.only(command.name));
+            out.notify(false, only.unwrap_or_default());
         }
         (_, Some((command, argument)), _) => out.extend(command.run(cx, argument)),
         (Some(_), None, _) => out.push(Request::Go(Destination::Address(line.to_string()))),

@@ -29,15 +29,14 @@ impl Component for ComparePage {
         from: &SubscriptionId,
         event: &SubscriptionEvent,
     ) -> Requests {
-        match (from, event) {
-            (SubscriptionId::Side(number, which @ ..2), event) if *number == self.number => {
-                match event {
-                    SubscriptionEvent::Side(loaded) => self.on_side(*which, loaded.clone()),
-                    SubscriptionEvent::Panicked(why) => {
-                        self.on_side(*which, Err(format!("loading failed: {why}")));
-                    }
-                    _ => {}
-                }
+        let SubscriptionId::Side(number, which @ ..2) = from else {
+            return Requests::none();
+        };
+        match event {
+            _ if *number != self.number => {}
+            SubscriptionEvent::Side(loaded) => self.on_side(*which, loaded.clone()),
+            SubscriptionEvent::Panicked(why) => {
+                self.on_side(*which, Err(format!("loading failed: {why}")));
             }
             _ => {}
         }

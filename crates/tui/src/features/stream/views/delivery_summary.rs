@@ -3,7 +3,6 @@
 
 use super::delivery::Row;
 use super::timeline::bar::short_count;
-use super::timeline::head::span;
 use super::{UNKNOWN, pad};
 use crate::widgets::histogram::Histogram;
 use crate::widgets::line::{Line, Tone, wrap};
@@ -12,6 +11,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use runtail_core::config::prices::{Prices, Tokens};
 use runtail_core::text;
+use runtail_core::text::span;
 use runtail_stream::projection::{
     Attempt, BarKind, DeliveryLog, Message, ModelMetrics, NodeSum, Projections, RunMetrics, Usage,
     nested, node_sums, time_of_nodes,

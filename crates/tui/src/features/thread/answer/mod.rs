@@ -13,6 +13,7 @@ pub use draft::{ActionDraft, Draft, PlainDraft, PlainKind, QuestionDraft};
 pub use keys::{At, Stop};
 
 use super::Threads;
+use crate::session::card;
 use crate::session::form::FormKeys;
 use crate::session::msg::{Effect, ThreadRef};
 use crate::session::{Cx, HELD_KEY, Request, Requests, Session};
@@ -382,10 +383,5 @@ impl Threads {
 
 /// Formats a rule as a sentence with a capital letter and a period.
 fn sentence(rule: &str) -> String {
-    let text = text::capitalized(&text::clean(rule));
-    if text.ends_with('.') {
-        text
-    } else {
-        format!("{text}.")
-    }
+    card::sentence(&text::capitalized(&text::clean(rule)))
 }

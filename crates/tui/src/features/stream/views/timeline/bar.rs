@@ -1,13 +1,14 @@
 //! The rows of the Timeline view: a bar with its step, its place in the tree, its times and a note.
 
 use super::axis::{Scale, between};
-use super::head::{Grid, Needed, SELF, STEP_WIDTH, TOKENS, TOOK, span};
+use super::head::{Grid, Needed, SELF, STEP_WIDTH, TOKENS, TOOK};
 use super::picture::{BarTimes, Picture};
 use super::rows::Branch;
 use crate::features::stream::views::{UNKNOWN, first_token, pad};
 use crate::widgets::line::{Line, Tone};
 use jiff::Timestamp;
 use runtail_core::text;
+use runtail_core::text::span;
 use runtail_stream::projection::{Attempt, Bar, BarKind, BarState, Timeline};
 use std::borrow::Cow;
 

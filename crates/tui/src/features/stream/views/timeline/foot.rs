@@ -1,12 +1,13 @@
 //! Where the time of a run went: its critical path, and the time of each node as bars and as an icicle.
 
-use super::head::{Grid, span};
+use super::head::Grid;
 use super::picture::{NamedTime, Picture};
 use crate::features::stream::views::{UNKNOWN, pad};
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::strip;
 use runtail_core::graph::SEPARATOR;
 use runtail_core::text;
+use runtail_core::text::span;
 use runtail_stream::projection::BarKind;
 use std::time::Duration;
 

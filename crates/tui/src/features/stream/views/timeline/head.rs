@@ -12,7 +12,7 @@ use crate::widgets::strip;
 use jiff::Timestamp;
 use runtail_core::model::StatusRole;
 use runtail_core::text;
-pub use runtail_core::text::span;
+use runtail_core::text::span;
 use runtail_stream::projection::{Attempt, BarState, Clock, Projections, RunEntry, RunOutcome};
 
 /// Columns of the step and the separator after it.

@@ -2,11 +2,12 @@
 
 use super::bar::{short_count, step};
 use super::foot::critical_text;
-use super::head::{heading, span};
+use super::head::heading;
 use super::picture::{Group, Picture};
 use crate::features::stream::views::{UNKNOWN, first_token};
 use jiff::Timestamp;
 use runtail_core::text;
+use runtail_core::text::span;
 use runtail_stream::projection::{BarKind, BarState, Projections};
 use std::fmt::Write;
 
