@@ -263,6 +263,7 @@ impl StreamState {
         };
         // In the History view, the branch under the cursor.
         let tip = viewer
+            .views
             .history
             .id_under_cursor()
             .filter(|_| viewer.view() == View::History)
@@ -294,7 +295,7 @@ impl StreamState {
             return Requests::none();
         };
         viewer.show(View::History);
-        match viewer.history.go_to(id) {
+        match viewer.views.history.go_to(id) {
             true => Requests::none(),
             false => {
                 let id = text::short_id(id);
@@ -308,10 +309,10 @@ impl StreamState {
 
 /// Opens the command line with a bisect of the value under the cursor: since when it is what it is.
 pub(super) fn propose(viewer: &Viewer) -> Requests {
-    let path = viewer.state.path_under_cursor();
-    let path = path.filter(|path| viewer.view() == View::State && path != ".");
+    let path = viewer.view().of().copied_path(viewer);
+    let path = path.filter(|path| path != ".");
     // Of a change, the path is enough.
-    let value = viewer.state.json_under_cursor();
+    let value = viewer.views.state.json_under_cursor();
     let value = value.filter(|value| value.len() <= MAX_PROPOSED && !value.contains('\n'));
     let command = match (path, value) {
         (Some(path), Some(value)) => format!("bisect {} !={value}", path.trim_start_matches('.')),

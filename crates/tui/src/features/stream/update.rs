@@ -4,10 +4,10 @@ mod component;
 
 use super::StreamState;
 use super::export::propose_export;
-use super::find::Typing;
+use super::find::{Landmark, Typing};
 use super::modes_dialog::is_thread;
 use super::tabs::MAX_TABS;
-use super::viewer::{ConnectionState, Landmark, Viewer};
+use super::viewer::{ConnectionState, Viewer};
 use super::views::{VIEWS, View};
 use crate::input::action::{Action, Context};
 use crate::input::keymap::{BINDINGS, Binding};
@@ -38,7 +38,9 @@ impl StreamState {
         if let Some(shown) = self.tabs.shown() {
             viewer.show(shown.view());
         }
-        self.last_modes.apply_to(&mut viewer);
+        if let Some(modes) = self.last_modes.of(&viewer.target) {
+            viewer.modes.wanted.clone_from(modes);
+        }
         viewer
     }
 
@@ -380,7 +382,7 @@ fn compose(viewer: &Viewer) -> Requests {
     let of_thread = viewer.loaded_thread().assistant().map(str::to_string);
     let assistant = of_thread.or_else(|| viewer.started_assistant());
     let thread = viewer.thread_id.clone();
-    let breakpoints = viewer.graph.breakpoints();
+    let breakpoints = viewer.views.graph.breakpoints();
     let [before, after] =
         [&breakpoints.before, &breakpoints.after].map(|nodes| nodes.iter().cloned().collect());
     let origin = Origin {

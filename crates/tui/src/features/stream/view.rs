@@ -181,7 +181,7 @@ fn around(viewer: &Viewer, canvas: &mut Canvas<'_>, view: View, area: Area) -> A
     // The same node has the same color there as in the rows.
     let colored = |line: &Line| {
         let mut line = line.clone();
-        viewer.graph.color(&mut line);
+        viewer.views.graph.color(&mut line);
         line
     };
     for (line, y) in head.iter().zip(area.y..area.y + above) {

@@ -37,6 +37,29 @@ pub enum Typing {
     Filter,
 }
 
+/// A landmark to jump to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Landmark {
+    /// A failure, the end of a run, or a gap.
+    Problem,
+    /// The start of a message.
+    Message,
+    /// The start or end of a graph step.
+    Step,
+    Mark,
+}
+
+/// The progress of the search in the focused view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// Number of matches so far.
+    pub count: u64,
+    /// The rank of the match under the cursor, counted from 1.
+    pub at: Option<u64>,
+    /// Scanned entries and all entries, while the scan is running.
+    pub progress: Option<(u64, u64)>,
+}
+
 /// The match to jump to once it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Seek {

@@ -129,7 +129,7 @@ impl StreamState {
         let refreshes = viewer.refreshes;
         let known = session.known_graphs.get(&viewer.server, assistant).cloned();
         let wanted = (assistant.to_string(), refreshes);
-        let loading = &mut viewer.graph.loading;
+        let loading = &mut viewer.views.graph.loading;
         let is_first = loading
             .wanted
             .as_ref()
@@ -145,7 +145,7 @@ impl StreamState {
             ..Loading::default()
         };
         match known.filter(|_| is_first) {
-            Some(graph) => viewer.graph.on_graph(Ok(graph)),
+            Some(graph) => viewer.views.graph.on_graph(Ok(graph)),
             None => loading.number = Some(session.next_stream.take()),
         }
     }
@@ -153,7 +153,7 @@ impl StreamState {
     /// Adds the requests for graphs.
     pub(in crate::features::stream) fn graph_subscriptions(&self, out: &mut Vec<Subscription>) {
         let open = self.tabs.all().iter();
-        out.extend(open.filter_map(|viewer| viewer.graph.subscription(&viewer.server)));
+        out.extend(open.filter_map(|viewer| viewer.views.graph.subscription(&viewer.server)));
     }
 
     /// Applies a loaded graph, and keeps it for other threads.
@@ -163,12 +163,12 @@ impl StreamState {
         number: u64,
         event: &SubscriptionEvent,
     ) {
-        let is_wanted = |viewer: &&mut Viewer| viewer.graph.loading.number == Some(number);
+        let is_wanted = |viewer: &&mut Viewer| viewer.views.graph.loading.number == Some(number);
         let Some(viewer) = self.tabs.all_mut().iter_mut().find(is_wanted) else {
             return;
         };
         let known = &mut session.known_graphs;
-        match (event, &viewer.graph.loading.wanted) {
+        match (event, &viewer.views.graph.loading.wanted) {
             (SubscriptionEvent::Graph(Ok(graph)), Some((assistant, _))) => {
                 known.keep(viewer.server.clone(), assistant.clone(), graph.clone());
             }
@@ -179,7 +179,7 @@ impl StreamState {
             }
             _ => {}
         }
-        viewer.graph.on_event(event);
+        viewer.views.graph.on_event(event);
     }
 }
 
@@ -257,7 +257,7 @@ impl Viewer {
         let stops = Stops::of(self.shown_status());
         let breakpoints = self.run_breakpoints();
         let (timeline, pattern) = (&self.projections.timeline, &self.find.pattern);
-        self.graph.prepare(
+        self.views.graph.prepare(
             ShownThread {
                 timeline,
                 now,

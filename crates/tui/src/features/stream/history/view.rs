@@ -16,7 +16,7 @@ pub(super) fn draw(
     area: Area,
     (focused, is_titled): (bool, bool),
 ) {
-    let history = &viewer.history;
+    let history = &viewer.views.history;
     let panes = history.panes_in(area, is_titled);
     if history.tree.is_empty() {
         let (tone, text) = empty_text(viewer);
@@ -88,7 +88,7 @@ fn heading(canvas: &mut Canvas<'_>, at: Area, title: &str, focused: bool) {
 }
 
 fn difference(viewer: &Viewer, canvas: &mut Canvas<'_>, area: Area) {
-    let history = &viewer.history;
+    let history = &viewer.views.history;
     let words = |canvas: &mut Canvas<'_>, tone: Tone, text: &str| {
         canvas.words(
             Area {
@@ -138,10 +138,10 @@ fn empty_text(viewer: &Viewer) -> (Tone, String) {
             "This stream has no thread, so there is no history.".into(),
         );
     }
-    match viewer.history.failure() {
+    match viewer.views.history.failure() {
         Some(failure @ Failure::NotOffered) => (Tone::Dim, failure_text(failure)),
         Some(failure) => (Tone::Bad, failure_text(failure)),
-        None if viewer.history.is_loading_page() || !viewer.history.is_complete() => {
+        None if viewer.views.history.is_loading_page() || !viewer.views.history.is_complete() => {
             (Tone::Dim, "Loading the history…".into())
         }
         None if viewer.is_over() => (

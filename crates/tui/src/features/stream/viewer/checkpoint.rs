@@ -213,7 +213,7 @@ impl Viewer {
 
     /// Drops what belongs to the log that was shown before.
     fn show_other_log(&mut self) {
-        self.state.forget_snapshot();
+        self.views.state.forget_snapshot();
         self.reset_layout();
     }
 }
@@ -225,6 +225,6 @@ impl OtherLog {
         std::mem::swap(&mut self.projections, &mut viewer.projections);
         std::mem::swap(&mut self.past, &mut viewer.past);
         std::mem::swap(&mut self.marks, &mut viewer.find.marks);
-        std::mem::swap(&mut self.marked_state, &mut viewer.state.marked);
+        std::mem::swap(&mut self.marked_state, &mut viewer.views.state.marked);
     }
 }

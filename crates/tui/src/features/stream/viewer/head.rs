@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use runtail_api::{Kind, LoadedThread, ServerKind};
 use runtail_core::model::{Again, Question, ThreadStatus, summary_of};
 use runtail_core::text;
-use runtail_stream::projection::{Attempt, RunEntry};
+use runtail_stream::projection::{Attempt, DeliveryLog, Liveness, RunEntry};
 use runtail_stream::{Outcome, SnapshotPart};
 use std::borrow::Cow;
 use std::time::Duration;
@@ -427,6 +427,17 @@ impl Viewer {
         }
     }
 
+    /// Returns a warning about a silent connection. A thread without an active run can be silent for days without one.
+    fn pulse(&self, now: Timestamp) -> Option<Line> {
+        let follows_thread = matches!(
+            self.target,
+            StreamTarget::Tail { .. } | StreamTarget::Start { .. }
+        );
+        let is_expected = !follows_thread || self.thread_status().is_active();
+        let is_live = matches!(self.connection, ConnectionState::Live { .. });
+        pulse(self.delivery_log(), now).filter(|_| is_expected && is_live)
+    }
+
     fn live_line(&self, now: Timestamp, detail: Detail) -> Line {
         let delivery = self.delivery_log();
         let mut line = Line::new();
@@ -463,9 +474,27 @@ impl Viewer {
     }
 }
 
+/// Returns a warning about a silent connection, or about a silent server without heartbeats.
+fn pulse(delivery: &DeliveryLog, now: Timestamp) -> Option<Line> {
+    match delivery.pulse(now) {
+        // The ages of the last event and heartbeat are enough.
+        Liveness::Even | Liveness::Quiet(_) => None,
+        Liveness::Silent(silent) => {
+            Some(Line::moving("◌ ").with_plain(&format!("no heartbeat for {}", text::age(silent))))
+        }
+        // A server without heartbeats gets a softer note.
+        Liveness::Unheard(quiet) => Some(
+            Line::plain(&format!("◌ no event for {}", text::age(quiet)))
+                .with_dim(", no heartbeats here"),
+        ),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use runtail_stream::projection::Projections;
+    use runtail_stream::{Item, Record};
     use serde_json::json;
 
     fn at(seconds: i64) -> Option<Timestamp> {
@@ -620,5 +649,29 @@ mod tests {
                 (None, String::new())
             );
         }
+    }
+
+    #[test]
+    fn a_silent_connection_is_reported() {
+        let at = |s| Timestamp::from_second(s).unwrap();
+        let mut projections = Projections::default();
+        let open = Record::Open {
+            at: at(0),
+            conn: 1,
+            status: 200,
+            resumed_after: None,
+        };
+        projections.apply(&Item::Record(open));
+        let summary = |p: &Projections, s| pulse(&p.delivery, at(s)).map(|line| line.text());
+        assert_eq!(summary(&projections, 5), None);
+        assert_eq!(
+            summary(&projections, 45).unwrap(),
+            "◌ no event for 45s, no heartbeats here"
+        );
+        for s in 1..9 {
+            projections.apply(&Item::Heartbeat { at: at(s * 5) });
+        }
+        assert_eq!(summary(&projections, 44), None);
+        assert_eq!(summary(&projections, 62).unwrap(), "◌ no heartbeat for 22s");
     }
 }

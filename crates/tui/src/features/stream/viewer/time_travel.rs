@@ -621,11 +621,7 @@ impl Viewer {
 
     /// Drops layouts, matches and sizes that belong to another position.
     pub(super) fn reset_layout(&mut self) {
-        (self.blocks, self.runs) = Default::default();
-        self.blocks.wrap = self.wrap;
-        self.blocks.set_timestamps(self.timestamps);
-        self.bars.forget();
-        self.reset_state();
+        self.views.forget(&self.projections);
         self.anchor = None;
         for slot in &mut self.slots {
             let window = slot.window;
