@@ -241,7 +241,7 @@ fn stream_hints(
     if is_filtering {
         ids.truncate(MAX_HINTS - 1 - usize::from(is_searching));
     }
-    if is_searching {
+    if is_searching && can("stream.next_problem") {
         ids.push(("stream.next_problem", None));
     }
     if is_filtering {

@@ -249,8 +249,7 @@ impl StreamState {
     pub fn bisect(&self, session: &Session, query: BisectQuery) -> Result<BisectPage, String> {
         let viewer = self.tabs.shown().ok_or("No stream is shown.")?;
         let number = session.next_stream.take();
-        let thread = viewer.thread_id.clone().filter(|_| !viewer.is_recording());
-        let Some(id) = thread else {
+        let Some(thread) = viewer.thread().filter(|_| !viewer.is_recording()) else {
             let found = bisect_log(&viewer.projections, &viewer.event_log, &query)?;
             let title = format!("the states of {}", viewer.server.name);
             return Ok(BisectPage {
@@ -271,18 +270,11 @@ impl StreamState {
         let title = format!(
             "{} › thread {}",
             session.place(&viewer.server),
-            text::short_id(&id)
-        );
-        let of = BisectOf::Thread(
-            ThreadRef {
-                server: viewer.server.clone(),
-                id,
-            },
-            tip,
+            text::short_id(&thread.id)
         );
         Ok(BisectPage {
             number,
-            of,
+            of: BisectOf::Thread(thread, tip),
             title,
             query,
             result: None,

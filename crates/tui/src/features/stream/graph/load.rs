@@ -190,7 +190,7 @@ impl Viewer {
             .status
             .thread_records()
             .assistant()
-            .or_else(|| self.started_assistant_id())
+            .or_else(|| self.started_assistant())
     }
 
     /// Returns the name of the thread's graph, if it is known.
@@ -201,7 +201,7 @@ impl Viewer {
             .thread?
             .graph_id
             .clone()
-            .or_else(|| self.started_assistant())
+            .or_else(|| self.started_assistant().map(str::to_string))
     }
 
     /// Returns which part of the thread's runs the Graph view counts, unless it counts all of them.

@@ -4,7 +4,7 @@ use super::load::Failure;
 use super::view::{Words, draw_graph};
 use super::{GraphView, ShownThread, Stops};
 use crate::features::stream::StreamState;
-use crate::features::stream::export::{parse_export, timed_name};
+use crate::features::stream::export::{parse_export, shown_path, timed_name};
 use crate::features::stream::formats::{Format, Part};
 use crate::input::action::{Action, Context};
 use crate::session::msg::{
@@ -190,7 +190,7 @@ impl GraphPage {
     /// Reports that the file was written, or why not. `None` if the file belongs to something else.
     fn on_saved(&mut self, number: u64, result: &Result<u64, String>) -> Option<Requests> {
         let (_, path) = self.saving.take_if(|(saving, _)| *saving == number)?;
-        let path = text::clean(&path.display().to_string()).into_owned();
+        let path = shown_path(&path);
         Some(match result {
             Ok(size) => Requests::info(format!(
                 "Saved the graph, {}, to {path}",

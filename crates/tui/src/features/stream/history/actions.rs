@@ -11,7 +11,7 @@ use crate::features::stream::views::stream_view::{
 use crate::input::action::Action;
 use crate::session::checkpoints::{CheckpointDetails, CheckpointState};
 use crate::session::msg::{
-    Epoch, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind, ThreadRef,
+    Epoch, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
 };
 use crate::session::subject::Subject;
 use crate::session::{Requests, Route, Session};

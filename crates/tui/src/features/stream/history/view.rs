@@ -35,7 +35,7 @@ pub(super) fn draw(
         }
     }
     if let Some(at) = panes.heading {
-        heading(canvas, at, &history.title(), focused && !in_difference);
+        canvas.heading(at, &history.title(), focused && !in_difference);
     }
     let run_number = |id: &str| viewer.run_entry(id).and_then(|run| run.number);
     let cx = RowContext {
@@ -61,30 +61,11 @@ pub(super) fn draw(
         }
     }
     if let Some(at) = panes.difference_heading {
-        heading(
-            canvas,
-            at,
-            &history.difference_title(),
-            focused && in_difference,
-        );
+        canvas.heading(at, &history.difference_title(), focused && in_difference);
     }
     if let Some(area) = panes.difference {
         difference(viewer, canvas, area);
     }
-}
-
-fn heading(canvas: &mut Canvas<'_>, at: Area, title: &str, focused: bool) {
-    let title = format!("─ {title} ");
-    let used = canvas.text(
-        at.x + 1,
-        at.y,
-        at.w.saturating_sub(2),
-        &title,
-        canvas.theme.title(focused),
-    );
-    let rest = at.w.saturating_sub(used + 2);
-    let style = canvas.theme.style(Tone::Dim);
-    canvas.text(at.x + 1 + used, at.y, rest, &"─".repeat(rest.into()), style);
 }
 
 fn difference(viewer: &Viewer, canvas: &mut Canvas<'_>, area: Area) {

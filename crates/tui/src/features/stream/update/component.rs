@@ -25,10 +25,11 @@ impl Component for StreamState {
         };
         viewer.now = cx.session.now;
         // An action that does more than show something keeps the tab.
-        viewer.is_preview &= only_looks(action);
         if show_view(viewer, action) {
+            viewer.is_preview &= action != Action::Split;
             return Requests::none();
         }
+        viewer.is_preview &= only_looks(action);
         if viewer.is_recording() {
             if action == Action::Again {
                 viewer.play_from_start();

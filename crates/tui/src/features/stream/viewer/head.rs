@@ -295,12 +295,7 @@ impl Viewer {
     }
 
     /// Returns the assistant of the run that was started here, if there is one.
-    pub fn started_assistant(&self) -> Option<String> {
-        self.started_assistant_id().map(str::to_string)
-    }
-
-    /// Like [`Viewer::started_assistant`], borrowed.
-    pub fn started_assistant_id(&self) -> Option<&str> {
+    pub fn started_assistant(&self) -> Option<&str> {
         match &self.target {
             StreamTarget::Start { body, .. } => Some(&body.assistant_id),
             _ => None,

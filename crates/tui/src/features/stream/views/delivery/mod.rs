@@ -3,7 +3,10 @@
 mod nodes;
 mod problems;
 mod report;
+mod state;
 mod summary;
+
+pub use state::DeliveryState;
 
 use super::View;
 use super::stream_view::{
@@ -16,33 +19,12 @@ use crate::session::{Requests, Session};
 use crate::widgets::line::Line;
 use crate::widgets::scroll::{Flat, LinePos, Move};
 use jiff::Timestamp;
-use runtail_core::config::prices::Prices;
 use runtail_stream::Seq;
+use state::Row;
 use summary::Summary;
 
 /// Number of events below which the summary is always computed again; otherwise once a second.
 const FEW_EVENTS: u64 = 2_000;
-
-/// What the rows were computed for: the second, the width, and what they show.
-type RowsShown = (i64, usize, u64);
-
-/// A line of the view, and the event that it opens.
-#[derive(Debug, Clone, Default)]
-pub struct Row {
-    pub line: Line,
-    /// The newest event of its type, or the first one of its run.
-    pub seq: Option<Seq>,
-}
-
-/// What the Delivery view keeps.
-#[derive(Debug, Default)]
-pub struct DeliveryState {
-    pub prices: Prices,
-    rows: Vec<Row>,
-    /// Number of rows with problems, which come first.
-    problems: usize,
-    version: Option<RowsShown>,
-}
 
 /// The Delivery view.
 pub struct DeliveryTab;

@@ -1,6 +1,6 @@
 //! The problems of the Delivery view: gaps, and how many events are damaged or missing.
 
-use super::Row;
+use super::state::Row;
 use super::summary::{MAX_REASON, Summary, line};
 use crate::widgets::line::{Line, Tone, wrap};
 use runtail_core::text;

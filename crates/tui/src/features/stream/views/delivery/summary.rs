@@ -1,7 +1,7 @@
 //! The summary of the Delivery view: problems first, what was verified, the connection, latencies, tokens with their
 //! cost, and the time of each node. Everything is also text, for copies and exports.
 
-use super::Row;
+use super::state::Row;
 use crate::features::stream::views::{UNKNOWN, pad};
 use crate::widgets::histogram::Histogram;
 use crate::widgets::line::{Line, Tone};

@@ -1,8 +1,7 @@
 //! The rules between messages: where the messages loaded from the server's state begin, and how and when each run
 //! ended.
 
-use crate::features::stream::views::runs;
-use crate::features::stream::views::runs::RunSummary;
+use crate::features::stream::views::runs::{RunSummary, describe};
 use crate::features::stream::views::{Clock, clock};
 use crate::widgets::line::Line;
 use crate::widgets::status::tones;
@@ -286,7 +285,7 @@ fn run_rule(
         role,
         outcome,
         details,
-    } = runs::describe(run, projections);
+    } = describe(run, projections);
     let mut line = Line::dim(&format!("── {} ", run.name())).with(tones(role).1, &outcome);
     for detail in details {
         let part = format!(" · {detail}");

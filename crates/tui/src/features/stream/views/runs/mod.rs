@@ -4,6 +4,7 @@ mod line;
 mod rows;
 
 pub use line::{RunSummary, describe};
+pub use rows::RunsState;
 
 use super::View;
 use super::stream_view::{
@@ -16,27 +17,10 @@ use crate::session::msg::{ServerRef, ThreadRef};
 use crate::session::{Request, Requests, Session};
 use crate::widgets::line::Line;
 use crate::widgets::scroll::LinePos;
-use rows::{RunsRow, UnseenRuns};
+use rows::RunsRow;
 use runtail_core::model::KnownRevisions;
 use runtail_stream::Seq;
 use runtail_stream::projection::RunEntry;
-
-/// What the Runs view keeps.
-#[derive(Debug, Default)]
-pub struct RunsState {
-    unseen: UnseenRuns,
-    /// The revisions of the server's deployment, if it has one and the view is shown.
-    revisions: Option<KnownRevisions>,
-    /// The runs that are marked for a comparison.
-    marked: Vec<String>,
-}
-
-impl RunsState {
-    /// Drops the entries of another log.
-    pub fn forget(&mut self) {
-        self.unseen = UnseenRuns::default();
-    }
-}
 
 /// The Runs view.
 pub struct RunsTab;

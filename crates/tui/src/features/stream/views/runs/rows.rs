@@ -2,8 +2,26 @@
 //! the thread's runs.
 
 use crate::widgets::scroll::{Flat, Place};
+use runtail_core::model::KnownRevisions;
 use runtail_stream::Seq;
 use runtail_stream::projection::{LifecycleRow, Projections, RunEntry};
+
+/// What the Runs view keeps.
+#[derive(Debug, Default)]
+pub struct RunsState {
+    pub(super) unseen: UnseenRuns,
+    /// The revisions of the server's deployment, if it has one and the view is shown.
+    pub(super) revisions: Option<KnownRevisions>,
+    /// The runs that are marked for a comparison.
+    pub(super) marked: Vec<String>,
+}
+
+impl RunsState {
+    /// Drops the entries of another log.
+    pub fn forget(&mut self) {
+        self.unseen = UnseenRuns::default();
+    }
+}
 
 /// The smallest key.
 const FIRST_KEY: u64 = 1 << 20;
