@@ -20,11 +20,11 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Loading {
     /// The request in progress.
-    number: Option<u64>,
+    pub number: Option<u64>,
     /// The assistant of the graph, and how often the user had refreshed.
     wanted: Option<(String, u64)>,
-    has_graph: bool,
-    failure: Option<Failure>,
+    pub has_graph: bool,
+    pub failure: Option<Failure>,
 }
 
 /// Why there is no graph of the server.
@@ -39,14 +39,6 @@ pub(super) enum Failure {
 }
 
 impl Loading {
-    pub fn has_graph(&self) -> bool {
-        self.has_graph
-    }
-
-    pub fn is_loading(&self) -> bool {
-        self.number.is_some()
-    }
-
     /// Begins to load the graph of an assistant.
     pub fn begin(&mut self, assistant: &str, number: u64) {
         let wanted = Some((assistant.to_string(), number));
@@ -57,27 +49,13 @@ impl Loading {
             failure: None,
         };
     }
-
-    /// Returns the number of the request in progress.
-    pub fn number(&self) -> Option<u64> {
-        self.number
-    }
-
-    pub fn failure(&self) -> Option<&Failure> {
-        self.failure.as_ref()
-    }
 }
 
 impl GraphView {
-    /// Returns the request in progress: its number and the assistant.
-    fn request(&self) -> Option<(u64, &str)> {
-        Some((self.loading.number?, &self.loading.wanted.as_ref()?.0))
-    }
-
     /// Returns the subscription for the request in progress.
     pub(super) fn subscription(&self, server: &ServerRef) -> Option<Subscription> {
-        let (number, assistant) = self.request()?;
-        let kind = SubscriptionKind::Graph(server.clone(), assistant.to_string());
+        let (number, (assistant, _)) = (self.loading.number?, self.loading.wanted.as_ref()?);
+        let kind = SubscriptionKind::Graph(server.clone(), assistant.clone());
         Some(Subscription::new(
             SubscriptionId::Graph(number),
             Epoch::default(),

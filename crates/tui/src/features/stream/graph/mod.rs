@@ -132,7 +132,7 @@ impl GraphView {
         let mut is_changed = self.activity.update(shown.timeline, shown.now);
         is_changed |= self.stops != shown.stops;
         (self.stops, self.run_breakpoints) = (shown.stops, shown.breakpoints);
-        if !self.loading.has_graph() {
+        if !self.loading.has_graph {
             let observed = self.activity.activity().observed();
             if *self.whole != observed {
                 self.set_whole(Arc::new(observed), true);

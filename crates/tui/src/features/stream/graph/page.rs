@@ -83,7 +83,7 @@ impl GraphPage {
         if !self.graph.whole.is_empty() {
             return None;
         }
-        Some(match self.graph.loading.failure() {
+        Some(match &self.graph.loading.failure {
             None => (Tone::Dim, "Loading the graph…".into()),
             Some(Failure::Request(cause)) => (
                 Tone::Bad,
@@ -220,7 +220,7 @@ impl Component for GraphPage {
         event: &SubscriptionEvent,
     ) -> Requests {
         if let SubscriptionId::Graph(number) = from
-            && self.graph.loading.number() == Some(*number)
+            && self.graph.loading.number == Some(*number)
         {
             // The threads of the assistant have the same graph.
             if let SubscriptionEvent::Graph(Ok(graph)) = event {

@@ -327,7 +327,13 @@ pub(in crate::features::stream) fn act_on_checkpoint(
 ) -> Requests {
     let is_sealed = session.is_read_only(&viewer.server.profile) && !viewer.is_recording();
     if id.is_none() && !viewer.is_recording() {
-        let why = viewer.views.history.failure().map(failure_text);
+        let why = viewer
+            .views
+            .history
+            .loading
+            .failure
+            .as_ref()
+            .map(failure_text);
         return Requests::info(why.unwrap_or_else(|| "No checkpoint is loaded.".into()));
     }
     match action {
@@ -465,7 +471,7 @@ fn show_details(history: &History, id: &str, details: CheckpointDetails) -> Requ
 /// Compares the branch under the cursor with another that begins at the same checkpoint; again, with the next one.
 fn compare_branches(history: &mut History, key: &str) -> Requests {
     let Some(split) = history.under_cursor().and_then(|at| history.tree.split(at)) else {
-        return Requests::info(match history.is_complete() {
+        return Requests::info(match history.loading.is_complete {
             true => "No other branch begins at this checkpoint or before it.",
             false => {
                 "No other branch begins before this checkpoint, as far as the history is loaded."

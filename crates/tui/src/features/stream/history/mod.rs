@@ -353,7 +353,7 @@ impl History {
 
     /// Returns whether the states at checkpoints can be loaded.
     pub fn has_states(&self) -> bool {
-        !self.is_empty() && !self.lacks_states && !self.is_recorded()
+        !self.is_empty() && !self.lacks_states && !self.loading.is_recorded
     }
 
     /// Returns whether the cursor is at the newest checkpoint.

@@ -119,10 +119,12 @@ fn empty_text(viewer: &Viewer) -> (Tone, String) {
             "This stream has no thread, so there is no history.".into(),
         );
     }
-    match viewer.views.history.failure() {
+    match &viewer.views.history.loading.failure {
         Some(failure @ Failure::NotOffered) => (Tone::Dim, failure_text(failure)),
         Some(failure) => (Tone::Bad, failure_text(failure)),
-        None if viewer.views.history.is_loading_page() || !viewer.views.history.is_complete() => {
+        None if viewer.views.history.is_loading_page()
+            || !viewer.views.history.loading.is_complete =>
+        {
             (Tone::Dim, "Loading the history…".into())
         }
         None if viewer.is_over() => (
@@ -139,7 +141,11 @@ fn empty_text(viewer: &Viewer) -> (Tone, String) {
 impl History {
     /// Returns the title of the tree.
     pub(super) fn title(&self) -> String {
-        let loaded = if self.is_complete() { "" } else { " loaded" };
+        let loaded = if self.loading.is_complete {
+            ""
+        } else {
+            " loaded"
+        };
         let branches = text::counted(self.tree.branches(), "branch");
         let mut title = format!(
             "{}{loaded} · {branches}",

@@ -44,7 +44,7 @@ impl Component for StreamState {
             && !view.has_checkpoints()
             && matches!(action, Action::Again | Action::Update | Action::Describe)
         {
-            let id = checkpoint.id.clone();
+            let id = checkpoint.of.id.clone();
             return act_on_checkpoint(viewer, cx.session, Some(id), action);
         }
         if let Some(done) = view.action(viewer, cx.session, action) {

@@ -155,7 +155,7 @@ impl Viewer {
         let is_open = self.is_open() || playhead.is_some();
         // During time travel, ages count up to the arrival of the shown event, or until the shown checkpoint was written.
         let shown_at = match self.shown_checkpoint() {
-            Some(checkpoint) => checkpoint.at,
+            Some(checkpoint) => checkpoint.of.at,
             None => playhead.and_then(|playhead| self.event_log.arrival(playhead.at)),
         };
         let now = shown_at.unwrap_or(self.now);

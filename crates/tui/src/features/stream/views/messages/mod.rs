@@ -199,7 +199,7 @@ fn unanswered(viewer: &Viewer, is_open: bool) -> Unanswered {
     // The thread's status is that of its newest checkpoint.
     if let Some(checkpoint) = viewer
         .shown_checkpoint()
-        .filter(|checkpoint| !checkpoint.is_head)
+        .filter(|checkpoint| !checkpoint.of.is_head)
     {
         return if checkpoint.has_next {
             Unanswered::Later
