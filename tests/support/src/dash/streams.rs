@@ -248,7 +248,7 @@ impl Dash {
 
     /// Returns the checkpoint whose state the page shows instead of the newest one.
     pub fn shown_checkpoint(&self) -> Option<&str> {
-        Some(&*self.app.viewer()?.shown_checkpoint()?.id)
+        Some(&*self.app.viewer()?.shown_checkpoint()?.of.id)
     }
 
     /// Returns whether the records of the thread are read again.

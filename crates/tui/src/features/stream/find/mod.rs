@@ -15,6 +15,19 @@ pub use match_index::MatchIndex;
 /// Maximum number of marks in one stream.
 const MAX_MARKS: usize = 1000;
 
+/// Returns the next or previous position before an end that fulfills a condition.
+pub(crate) fn next_where(
+    end: usize,
+    from: usize,
+    forward: bool,
+    is_wanted: impl FnMut(&usize) -> bool,
+) -> Option<usize> {
+    match forward {
+        true => (from.saturating_add(1)..end).find(is_wanted),
+        false => (0..from.min(end)).rfind(is_wanted),
+    }
+}
+
 /// The search, filter and marks of a stream. They apply to all of its views.
 #[derive(Debug, Default)]
 pub struct Find {

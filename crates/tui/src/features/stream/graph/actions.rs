@@ -2,7 +2,7 @@
 
 use super::GraphView;
 use super::view::{Words, draw_graph};
-use crate::features::stream::find::Found;
+use crate::features::stream::find::{Found, next_where};
 use crate::features::stream::formats::{Format, Part};
 use crate::features::stream::viewer::Viewer;
 use crate::features::stream::views::stream_view::{
@@ -148,10 +148,7 @@ impl GraphView {
             return false;
         };
         let is_visited = |row: &usize| self.picture.activity(*row).visits > 0;
-        let found = match forward {
-            true => (at + 1..self.picture.rows()).find(is_visited),
-            false => (0..at).rev().find(is_visited),
-        };
+        let found = next_where(self.picture.rows(), at, forward, is_visited);
         found.map(|row| self.set_cursor(row)).is_some()
     }
 

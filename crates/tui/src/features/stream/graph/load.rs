@@ -81,7 +81,7 @@ impl GraphView {
             Ok(graph) if graph.is_empty() => self.loading.failure = Some(Failure::Empty),
             Ok(graph) => {
                 self.loading.has_graph = true;
-                self.set_graph(graph);
+                self.set_whole(graph, false);
             }
             Err(error) if error.may_lack_call() => self.loading.failure = Some(Failure::NotOffered),
             Err(error) => {

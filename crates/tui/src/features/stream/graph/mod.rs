@@ -140,8 +140,7 @@ impl GraphView {
         }
         self.use_pattern(shown.pattern);
         if !self.redraw() && is_changed {
-            self.picture
-                .apply(&self.whole, self.activity.activity(), &self.stops);
+            self.show_activity();
         }
         if !self.is_paused {
             self.cursor = self
@@ -163,16 +162,15 @@ impl GraphView {
                 width,
             };
             self.picture = Picture::new(&self.whole, &rules, self.version);
-            self.picture
-                .apply(&self.whole, self.activity.activity(), &self.stops);
+            self.show_activity();
             self.find_again();
         }
         is_outdated
     }
 
-    /// Uses the graph of the server.
-    fn set_graph(&mut self, graph: Arc<Graph>) {
-        self.set_whole(graph, false);
+    fn show_activity(&mut self) {
+        self.picture
+            .apply(&self.whole, self.activity.activity(), &self.stops);
     }
 
     fn set_whole(&mut self, graph: Arc<Graph>, is_observed: bool) {

@@ -123,16 +123,11 @@ impl GraphPage {
             parts.push(format!("stops at {}", text::counted(stops, "node")));
         }
         if self.graph.search.is_active() {
+            let searched = text::seen(self.pattern.text(), 30);
             parts.push(match self.graph.found() {
-                (0, _) => format!("/{} finds nothing", text::seen(self.pattern.text(), 30)),
-                (all, Some(at)) => {
-                    format!("/{} {at} of {all}", text::seen(self.pattern.text(), 30))
-                }
-                (all, None) => format!(
-                    "/{} {}",
-                    text::seen(self.pattern.text(), 30),
-                    text::counted(all, "hit")
-                ),
+                (0, _) => format!("/{searched} finds nothing"),
+                (all, Some(at)) => format!("/{searched} {at} of {all}"),
+                (all, None) => format!("/{searched} {}", text::counted(all, "hit")),
             });
         }
         parts.extend(self.graph.cut_words());

@@ -116,31 +116,25 @@ impl StreamState {
         if !is_watched {
             viewer.views.history.await_nothing();
         }
-        match event {
+        let arrived = match event {
             SubscriptionEvent::Checkpoints(page) => {
-                viewer.views.history.on_page(number, page.clone())
+                viewer.views.history.on_page(number, page.clone());
+                Arrived::Nothing
             }
             SubscriptionEvent::CheckpointState(state) => {
-                match viewer.views.history.on_state(number, state.clone()) {
-                    Arrived::Nothing | Arrived::Details(..) => {}
-                    Arrived::State(purpose, id, state) => {
-                        return use_state(viewer, purpose, &id, &state);
-                    }
-                    Arrived::Failed(why) => return Requests::error(why),
-                }
+                viewer.views.history.on_state(number, state.clone())
             }
             SubscriptionEvent::CheckpointDetails(details) => {
-                match viewer.views.history.on_details(number, details.clone()) {
-                    Arrived::Details(id, details) => {
-                        return show_details(&viewer.views.history, &id, details);
-                    }
-                    Arrived::Failed(why) => return Requests::error(why),
-                    Arrived::Nothing | Arrived::State(..) => {}
-                }
+                viewer.views.history.on_details(number, details.clone())
             }
-            _ => {}
+            _ => Arrived::Nothing,
+        };
+        match arrived {
+            Arrived::Nothing => Requests::none(),
+            Arrived::State(purpose, id, state) => use_state(viewer, purpose, &id, &state),
+            Arrived::Details(id, details) => show_details(&viewer.views.history, &id, details),
+            Arrived::Failed(why) => Requests::error(why),
         }
-        Requests::none()
     }
 
     /// Shows a checkpoint in all views of the shown page, the graph first.

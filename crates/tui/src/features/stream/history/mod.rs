@@ -8,6 +8,7 @@ mod view;
 
 pub(super) use actions::{HistoryTab, act_on_checkpoint};
 
+use super::find::next_where;
 use super::views::View;
 use crate::session::checkpoints::CheckpointState;
 use crate::widgets::area::{Area, below, inside};
@@ -433,10 +434,7 @@ impl History {
             }
             false => self.matches(*entry),
         };
-        let found = match forward {
-            true => (at + 1..self.tree.len()).find(is_wanted),
-            false => (0..at).rev().find(is_wanted),
-        };
+        let found = next_where(self.tree.len(), at, forward, is_wanted);
         found.map(|entry| self.set_cursor(entry)).is_some()
     }
 

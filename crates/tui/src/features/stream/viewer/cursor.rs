@@ -224,6 +224,11 @@ impl Viewer {
         }
     }
 
+    /// Moves in the entries of the focused view.
+    pub(crate) fn scroll(&mut self, to: Move) {
+        self.move_in_view(|place, rows, height| place.apply(rows, height, to));
+    }
+
     /// Moves to an entry of the focused view.
     pub(crate) fn go_to_entry(&mut self, key: u64) {
         self.move_in_view(|place, rows, height| place.go(rows, height, LinePos::of(key)));
@@ -307,10 +312,14 @@ impl Viewer {
             .collect()
     }
 
+    /// Returns the event of the line under the cursor in the focused view; `None` if the line is about all events.
+    pub(crate) fn seq_under_cursor(&self) -> Option<Seq> {
+        let view = self.view();
+        view.of().seq_at(self, self.place(view).cursor)
+    }
+
     /// Returns the event under the cursor in the focused view.
     pub fn event_under_cursor(&self) -> Option<Event> {
-        let view = self.view();
-        let seq = view.of().seq_at(self, self.place(view).cursor)?;
-        self.event_log.get(seq)
+        self.event_log.get(self.seq_under_cursor()?)
     }
 }

@@ -352,7 +352,6 @@ impl Viewer {
     /// Returns the state of the connection.
     pub fn connection_line(&self, now: Timestamp, detail: Detail) -> Line {
         let line = Line::new();
-        let age = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
         match &self.connection {
             ConnectionState::Connecting { .. } if self.is_recording() => {
                 line.with_moving("◐ ").with_plain("reading the recording")
@@ -367,7 +366,7 @@ impl Viewer {
                     "connecting"
                 };
                 line.with_moving("◐ ")
-                    .with_plain(&format!("{again} {}", text::age(age(*since))))
+                    .with_plain(&format!("{again} {}", text::age_since(*since, now)))
             }
             ConnectionState::Retrying { attempt, until, .. } => {
                 let wait = Duration::try_from(until.duration_since(now)).unwrap_or_default();
@@ -450,20 +449,19 @@ impl Viewer {
         if detail == Detail::State {
             return line;
         }
-        let age = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
         if detail == Detail::Full
             && delivery.heartbeats > 0
             && delivery
                 .last_event_at
-                .is_none_or(|at| age(at) >= Duration::from_secs(10))
+                .is_none_or(|at| now.duration_since(at) >= SignedDuration::from_secs(10))
         {
             let heartbeat = delivery
                 .last_alive_at
-                .map(|at| format!(" · heartbeat {}", text::age(age(at))));
+                .map(|at| format!(" · heartbeat {}", text::age_since(at, now)));
             line.push_dim(&heartbeat.unwrap_or_default());
         }
         if let Some(at) = delivery.last_event_at {
-            line.push_dim(&format!(" · last event {}", text::age(age(at))));
+            line.push_dim(&format!(" · last event {}", text::age_since(at, now)));
         }
         line
     }

@@ -279,7 +279,7 @@ pub trait StreamView: Sync {
 
     /// Moves in the view, which has the focus.
     fn go(&self, viewer: &mut Viewer, to: Move) {
-        viewer.move_in_view(|place, rows, height| place.apply(rows, height, to));
+        viewer.scroll(to);
     }
 
     /// Returns the lines of a page, if the view scrolls itself.

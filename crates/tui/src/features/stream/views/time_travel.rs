@@ -16,31 +16,12 @@ const STATUS_WIDTH: usize = 13;
 const MIN_WIDTH_FULL: usize = 100;
 
 /// The keys that the line names while it plays or is paused, from all of them to the one that returns to the present.
-struct KeyHints {
-    playing: [&'static str; 3],
-    paused: [&'static str; 3],
-}
-
-const LIVE: KeyHints = KeyHints {
-    playing: [
-        "Space pause  S speed  G live",
-        "Space pause  G live",
-        "G live",
-    ],
-    paused: [
-        ", . step  < > jump  Space play  S speed  G live",
-        "Space play  G live",
-        "G live",
-    ],
-};
-const RECORDING: KeyHints = KeyHints {
-    playing: ["Space pause  S speed  G end", "Space pause  G end", "G end"],
-    paused: [
-        ", . step  < > jump  Space play  S speed  G end",
-        "Space play  G end",
-        "G end",
-    ],
-};
+const PLAYING: [&str; 3] = ["Space pause  S speed  G", "Space pause  G", "G"];
+const PAUSED: [&str; 3] = [
+    ", . step  < > jump  Space play  S speed  G",
+    "Space play  G",
+    "G",
+];
 
 /// Returns the line at a width.
 pub fn line(playhead: &Playhead, columns: usize, times: &impl TimeFormat) -> Line {
@@ -76,21 +57,18 @@ fn layout(
         (_, false) if speed == Speed::One => "paused".to_string(),
         (_, false) => format!("paused, {}", speed.word()),
     };
-    let hints = if playhead.is_recording {
-        RECORDING
-    } else {
-        LIVE
-    };
+    let present = if playhead.is_recording { "end" } else { "live" };
+    let [playing_keys, paused_keys] =
+        [PLAYING, PAUSED].map(|all| all.map(|keys| format!("{keys} {present}")));
     let room = columns.saturating_sub(line.width() + STATUS_WIDTH + 4);
-    let beside = |hints: &str| room.saturating_sub(width(hints) + 2);
+    let beside = |keys: &String| room.saturating_sub(width(keys) + 2);
     // The key that returns to the present comes first, then the slider, then the other keys.
-    let fits = hints
-        .paused
+    let fits = paused_keys
         .iter()
-        .position(|hints| beside(hints) >= SLIDER_WIDTH.0);
-    let choice = fits.or_else(|| Some(2).filter(|_| width(hints.paused[2]) < room));
+        .position(|keys| beside(keys) >= SLIDER_WIDTH.0);
+    let choice = fits.or_else(|| Some(2).filter(|_| width(&paused_keys[2]) < room));
     let of_slider = choice.map_or(room, |n| {
-        beside(hints.paused[n]).min(beside(hints.playing[n]))
+        beside(&paused_keys[n]).min(beside(&playing_keys[n]))
     });
     // Shows the seek target, even while events are being folded.
     let mark = if is_seeking { target } else { at };
@@ -99,15 +77,9 @@ fn layout(
         if playing { Tone::Good } else { Tone::Moving },
         &format!("  {status}"),
     );
-    let hints = choice.map(|n| {
-        if playing {
-            hints.playing[n]
-        } else {
-            hints.paused[n]
-        }
-    });
-    let line = match hints {
-        Some(hints) => line.right(Tone::Dim, hints),
+    let keys = if playing { playing_keys } else { paused_keys };
+    let line = match choice {
+        Some(n) => line.right(Tone::Dim, &keys[n]),
         None => line,
     };
     (line, bar)

@@ -3,15 +3,15 @@
 mod nodes;
 mod problems;
 mod report;
-mod state;
 mod summary;
 
-pub use state::DeliveryState;
+pub use summary::DeliveryState;
 
 use super::View;
 use super::stream_view::{
     EVENTS, EntryKind, ExportedAs, FooterSubject, Hint, StreamView, ViewFacts, ViewLayout, ViewRows,
 };
+use crate::features::stream::find::next_where;
 use crate::features::stream::formats::{Format, Part};
 use crate::features::stream::viewer::Viewer;
 use crate::input::action::Action;
@@ -20,8 +20,7 @@ use crate::widgets::line::Line;
 use crate::widgets::scroll::{Flat, LinePos, Move};
 use jiff::Timestamp;
 use runtail_stream::Seq;
-use state::Row;
-use summary::Summary;
+use summary::{Row, Summary};
 
 /// Number of events below which the summary is always computed again; otherwise once a second.
 const FEW_EVENTS: u64 = 2_000;
@@ -84,13 +83,13 @@ impl StreamView for DeliveryTab {
             Move::End => viewer.update_place(View::Delivery, |place, rows, height| {
                 place.to_end(rows, height, false)
             }),
-            _ => viewer.move_in_view(|place, rows, height| place.apply(rows, height, to)),
+            _ => viewer.scroll(to),
         }
     }
 
     fn can(&self, viewer: &Viewer, _session: &Session, action: Action) -> bool {
         match action {
-            Action::Open => seq_under_cursor(viewer).is_some(),
+            Action::Open => viewer.seq_under_cursor().is_some(),
             Action::NextMatch | Action::PrevMatch if viewer.searched().is_empty() => {
                 next_problem(viewer, action == Action::NextMatch).is_some()
             }
@@ -103,7 +102,7 @@ impl StreamView for DeliveryTab {
     fn action(&self, viewer: &mut Viewer, _on: &Session, action: Action) -> Option<Requests> {
         match action {
             Action::Open => {
-                if let Some(seq) = seq_under_cursor(viewer) {
+                if let Some(seq) = viewer.seq_under_cursor() {
                     viewer.go_to(seq);
                     viewer.show(View::Raw);
                 }
@@ -178,13 +177,5 @@ fn next_problem(viewer: &Viewer, forward: bool) -> Option<usize> {
     let DeliveryState { rows, problems, .. } = &viewer.views.delivery;
     let at = usize::try_from(viewer.place(View::Delivery).cursor.key).unwrap_or(usize::MAX);
     let has_event = |at: &usize| rows.get(*at).is_some_and(|row| row.seq.is_some());
-    match forward {
-        true => (at.saturating_add(1)..*problems).find(has_event),
-        false => (0..at.min(*problems)).rev().find(has_event),
-    }
-}
-
-/// Returns the event of the line under the cursor, if it has one.
-fn seq_under_cursor(viewer: &Viewer) -> Option<Seq> {
-    row(viewer, viewer.place(View::Delivery).cursor.key)?.seq
+    next_where(*problems, at, forward, has_event)
 }

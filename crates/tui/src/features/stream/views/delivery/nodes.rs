@@ -1,7 +1,6 @@
 //! The time of each node in the Delivery view, as a table.
 
-use super::state::Row;
-use super::summary::{MIN_WIDE, NAME, Summary, line, section};
+use super::summary::{MIN_WIDE, NAME, Row, Summary, line, section};
 use crate::features::stream::views::timeline::bar::short_count;
 use crate::features::stream::views::{UNKNOWN, pad};
 use crate::widgets::line::{Line, Tone};

@@ -1,7 +1,6 @@
 //! The problems of the Delivery view: gaps, and how many events are damaged or missing.
 
-use super::state::Row;
-use super::summary::{MAX_REASON, Summary, line};
+use super::summary::{MAX_REASON, Row, Summary, line};
 use crate::widgets::line::{Line, Tone, wrap};
 use runtail_core::text;
 use runtail_stream::Seq;

@@ -1,7 +1,6 @@
 //! The summary of the Delivery view: problems first, what was verified, the connection, latencies, tokens with their
 //! cost, and the time of each node. Everything is also text, for copies and exports.
 
-use super::state::Row;
 use crate::features::stream::views::{UNKNOWN, pad};
 use crate::widgets::histogram::Histogram;
 use crate::widgets::line::{Line, Tone};
@@ -11,10 +10,10 @@ use jiff::{SignedDuration, Timestamp};
 use runtail_core::config::prices::{Prices, Tokens};
 use runtail_core::text;
 use runtail_core::text::span;
-use runtail_stream::EventLog;
 use runtail_stream::projection::{
     BarKind, DeliveryLog, Message, ModelMetrics, Projections, RunMetrics, Usage,
 };
+use runtail_stream::{EventLog, Seq};
 use std::time::Duration;
 
 /// Maximum bytes of a gap's reason.
@@ -32,6 +31,27 @@ const BUCKETS: usize = 30;
 const BUCKET: i64 = 10;
 /// Columns of a model's name and of a node's name.
 pub(super) const NAME: usize = 18;
+
+/// What the rows were computed for: the second, the width, and what they show.
+type RowsShown = (i64, usize, u64);
+
+/// A line of the view, and the event that it opens.
+#[derive(Debug, Clone, Default)]
+pub struct Row {
+    pub line: Line,
+    /// The newest event of its type, or the first one of its run.
+    pub seq: Option<Seq>,
+}
+
+/// What the Delivery view keeps.
+#[derive(Debug, Default)]
+pub struct DeliveryState {
+    pub prices: Prices,
+    pub(super) rows: Vec<Row>,
+    /// Number of rows with problems, which come first.
+    pub(super) problems: usize,
+    pub(super) version: Option<RowsShown>,
+}
 
 /// What the summary is made from.
 #[derive(Debug, Clone, Copy)]

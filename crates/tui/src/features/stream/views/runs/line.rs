@@ -170,7 +170,11 @@ pub fn record_line(
     for detail in details {
         line.push_dim(&format!(" · {detail}"));
     }
-    match &run.run_id {
+    with_id(line, run.run_id.as_deref())
+}
+
+fn with_id(line: Line, run: Option<&str>) -> Line {
+    match run {
         Some(id) => line.right(Tone::Dim, &text::short_id(id)),
         None => line,
     }
@@ -260,14 +264,8 @@ pub fn line(
     }
     let is_error = row.kind == LifecycleKind::Error;
     let names_run = is_end || is_error || row.kind == LifecycleKind::RunStart;
-    match row
-        .run_id
-        .as_deref()
-        .filter(|_| names_run && (entry.is_some() || is_error))
-    {
-        Some(id) => line.right(Tone::Dim, &text::short_id(id)),
-        None => line,
-    }
+    let names_run = names_run && (entry.is_some() || is_error);
+    with_id(line, row.run_id.as_deref().filter(|_| names_run))
 }
 
 /// What an event ends.

@@ -106,7 +106,7 @@ impl StreamView for TimelineTab {
                 }
             }
         }
-        viewer.move_in_view(|place, rows, height| place.apply(rows, height, to));
+        viewer.scroll(to);
     }
 
     /// Heading rows are never hidden.
