@@ -1,10 +1,10 @@
 //! The preview of one change: its title, its complete requests, and what can still be chosen.
 
 use super::confirm::{Confirm, Stage};
-use super::preview_lines::{PreviewStyle, preview_lines, wrapped};
+use super::preview_lines::{PreviewStyle, preview_lines};
 use crate::session::proposal::Proposal;
 use crate::session::{Cx, card};
-use crate::widgets::line::{Line, Tone};
+use crate::widgets::line::{Line, Tone, wrapped};
 use runtail_api::{Choice, PlanError, ThreadIntent};
 use runtail_core::model::Intent;
 use runtail_core::text;

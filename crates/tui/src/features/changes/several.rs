@@ -6,7 +6,7 @@ use crate::session::card;
 use crate::session::msg::ServerRef;
 use crate::session::subject::Subject;
 use crate::session::{Cx, Request, Requests, Route, Session};
-use crate::widgets::line::{Line, Tone, marked, wrap};
+use crate::widgets::line::{Line, Tone, marked, wrapped};
 use runtail_api::{BulkAction, BulkOutcome, Choice, StateEdit, Writer};
 use runtail_core::text::{self, short_id};
 use std::collections::BTreeMap;
@@ -165,7 +165,7 @@ impl Confirm {
                  continues with the edited state. If the server still calls it failed, press {retry}."
             );
             lines.push(Line::new());
-            lines.extend(wrap(&how, width).iter().map(|part| Line::plain(part)));
+            lines.extend(wrapped(Tone::Plain, &how, width));
         }
         lines
     }

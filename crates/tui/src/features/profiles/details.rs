@@ -2,7 +2,8 @@
 
 use crate::session::Cx;
 use crate::session::catalog::ProfileEntry;
-use crate::widgets::line::{Line, Tone, wrap, wrap_indented};
+use crate::widgets::form_lines::indented;
+use crate::widgets::line::{Line, Tone, named, wrap};
 use runtail_api::doctor::State;
 use runtail_core::config::{KEY_SETTINGS, Poll, SecretSource};
 use runtail_core::text;
@@ -20,11 +21,7 @@ pub(super) fn details(known: Option<&ProfileEntry>, cx: &Cx<'_>, width: usize) -
     let mut lines = Vec::new();
     if let Some(problem) = &cx.session.catalog.problem {
         lines.push(Line::bad("✗ ").with_plain("The current file is not in use:"));
-        lines.extend(
-            wrap(&problem.to_string(), width)
-                .iter()
-                .map(|text| Line::plain(&format!("  {text}"))),
-        );
+        lines.extend(indented(Tone::Plain, 2, &problem.to_string(), width));
         lines.push(Line::new());
     }
     let Some(known) = known else { return lines };
@@ -42,14 +39,7 @@ pub(super) fn details(known: Option<&ProfileEntry>, cx: &Cx<'_>, width: usize) -
 }
 
 fn field_lines(fields: &[(&str, String)], width: usize) -> Vec<Line> {
-    let line = |(name, value): &(&str, String)| {
-        let parts = wrap_indented(value, width.saturating_sub(NAMES));
-        let named = parts.into_iter().enumerate().map(|(i, part)| {
-            let name = if i == 0 { *name } else { "" };
-            Line::dim(&format!("{name:<NAMES$}")).with_plain(&part)
-        });
-        named.collect::<Vec<_>>()
-    };
+    let line = |(name, value): &(&str, String)| named(name, NAMES, (Tone::Plain, value), width);
     fields.iter().flat_map(line).collect()
 }
 

@@ -3,7 +3,7 @@
 use crate::input::action::{Action, Context};
 use crate::session::msg::Effect;
 use crate::session::{Cx, GUTTER, Page, Request, Requests};
-use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::line::{Line, Tone, wrap, wrapped};
 use runtail_core::config::import::{Import, Imported};
 use runtail_core::config::{DiffLine, Draft};
 use runtail_core::text;
@@ -204,8 +204,7 @@ impl Save {
 /// Returns the lines of the diff.
 fn draft_lines(draft: &Draft, is_new_profile: bool, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
-    let mut add =
-        |tone, text: &str| lines.extend(wrap(text, width).iter().map(|text| Line::of(tone, text)));
+    let mut add = |tone, text: &str| lines.extend(wrapped(tone, text, width));
     if draft.is_new() {
         add(
             Tone::Plain,
