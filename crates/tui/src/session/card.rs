@@ -1,7 +1,7 @@
 //! Cards: forms over the whole width, as high as their lines, with their keys in the lower edge of the frame.
 
 use super::form::FormKeys;
-use super::msg::{EffectResult, ServerRef};
+use super::msg::EffectResult;
 use super::{Component, Cx, Requests, Session};
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
@@ -19,13 +19,13 @@ pub fn sentence(rule: &str) -> String {
     format!("{text}{period}")
 }
 
-/// A form of an agent server that covers the panes. It takes all keys.
+/// A form that covers the panes. It takes all keys.
 pub trait FormCard: FormKeys {
     /// The context of its keys.
     const CONTEXT: Context;
 
-    /// Returns its agent server.
-    fn server(&self) -> &ServerRef;
+    /// Returns the profile of its server.
+    fn of_profile(&self) -> &str;
 
     /// Returns the title of its frame.
     fn title(&self, cx: &Cx<'_>) -> String;
@@ -95,12 +95,12 @@ impl<F: FormCard> Component for F {
     }
 
     fn profile(&self) -> Option<&str> {
-        Some(&self.server().profile)
+        Some(self.of_profile())
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
         let card = Card {
-            profile: &self.server().profile,
+            profile: self.of_profile(),
             title: self.title(cx),
             keys: self.keys(),
             lines: &self.drawn(cx),

@@ -54,7 +54,7 @@ pub(super) fn editor(editor: &Editor, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
             marked((Tone::Bad, "✗ "), Tone::Plain, &said, area.w.into())
         }
     };
-    let why = editor.why_document().map(|why| {
+    let why = editor.twin.why_text.as_ref().map(|why| {
         marked(
             (Tone::Plain, "  "),
             Tone::Dim,
@@ -67,7 +67,7 @@ pub(super) fn editor(editor: &Editor, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
         canvas.line(area.x, area.y + i as u16, area.w, line);
     }
     let room = below(area, state.len() as u16);
-    text_area(canvas, room, &editor.text, editor.problem.as_ref())
+    text_area(canvas, room, &editor.twin.text, editor.problem.as_ref())
 }
 
 /// Draws the preview dialog. Returns the position of the text cursor.

@@ -7,7 +7,7 @@ use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
 use crate::session::card::{FormCard, place};
 use crate::session::form::FormKeys;
-use crate::session::msg::{EffectResult, ServerRef};
+use crate::session::msg::EffectResult;
 use crate::session::run::Where;
 use crate::session::{Cx, Request, Requests};
 use crate::widgets::form::{FieldDraft, FieldInput, FormDraft, FormScroll, Spot, turn_of, turned};
@@ -128,7 +128,7 @@ impl FormKeys for Composer {
 
     fn input(&mut self) -> FieldInput<'_> {
         match self.focus {
-            Stop::Json => FieldInput::Text(&mut self.input.json, true),
+            Stop::Json => FieldInput::Text(&mut self.input.twin.text, true),
             Stop::Before => FieldInput::Text(&mut self.options.before, false),
             Stop::After => FieldInput::Text(&mut self.options.after, false),
             Stop::Field(section, spot) => match self.form_mut(section) {
@@ -215,8 +215,8 @@ impl FormKeys for Composer {
 impl FormCard for Composer {
     const CONTEXT: Context = Context::Composer;
 
-    fn server(&self) -> &ServerRef {
-        &self.server
+    fn of_profile(&self) -> &str {
+        &self.server.profile
     }
 
     fn title(&self, cx: &Cx<'_>) -> String {
@@ -237,7 +237,7 @@ impl FormCard for Composer {
         if self.input.known_form().is_some() {
             keys.push((
                 "composer.form",
-                if self.input.as_json {
+                if self.input.twin.as_text {
                     "as form"
                 } else {
                     "as JSON"
@@ -298,7 +298,7 @@ impl FormCard for Composer {
                 if self.is_in_input() {
                     self.focus = self.first_input();
                 }
-                return turned.err().map(Requests::info).unwrap_or_default();
+                return turned.err().map(Requests::error).unwrap_or_default();
             }
             Some(Action::Option) => {
                 self.shows_options = !self.shows_options;

@@ -226,7 +226,7 @@ impl Composer {
         let Some(facts) = self.facts().cloned() else {
             return;
         };
-        let was_json = self.input.as_json;
+        let was_json = self.input.twin.as_text;
         // The focus stays while an assistant is searched or an option is set.
         let is_in_input = self.is_in_input();
         self.input.set_schema(facts.input_schema.as_ref());
@@ -237,7 +237,9 @@ impl Composer {
         {
             self.input.set_value(&last);
         }
-        if is_in_input && (was_json != self.input.as_json || !self.stops().contains(&self.focus)) {
+        if is_in_input
+            && (was_json != self.input.twin.as_text || !self.stops().contains(&self.focus))
+        {
             self.focus = self.first_input();
         }
     }

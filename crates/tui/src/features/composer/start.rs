@@ -102,7 +102,7 @@ impl Composer {
     fn input_problems(&self, state: &StateKeys) -> Vec<(Stop, String)> {
         let mut found = match self.input.value() {
             Err(problems) => problems,
-            Ok(_) if self.input.as_json => return Vec::new(),
+            Ok(_) if self.input.twin.as_text => return Vec::new(),
             Ok(_) => self.input.violations().clone(),
         };
         found.retain(|(path, rule)| state.demands(path, rule));
@@ -111,7 +111,7 @@ impl Composer {
             None => Stop::Json,
         };
         let text = |path: &str, rule: &str| match path {
-            "" if self.input.as_json => format!("The input is not valid JSON: {rule}."),
+            "" if self.input.twin.as_text => format!("The input is not valid JSON: {rule}."),
             "" => sentence(rule),
             path => match self.item_of(path) {
                 Some((list, item)) => sentence(&format!("{}: {item} {rule}", text::seen(list, 60))),
@@ -326,7 +326,7 @@ impl Composer {
     /// Names the required fields that are empty although it isn't known whether the thread's state has them.
     pub(super) fn left_to_the_state(&self, state: &StateKeys) -> Option<String> {
         const NAMED: usize = 3;
-        let is_unknown = *state == StateKeys::Unknown && !self.input.as_json;
+        let is_unknown = *state == StateKeys::Unknown && !self.input.twin.as_text;
         let is_left = |(_, rule): &&(String, String)| is_unknown && rule == "required";
         let left: Vec<String> = self
             .input

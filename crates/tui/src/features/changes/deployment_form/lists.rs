@@ -110,7 +110,7 @@ impl DeploymentForm {
                 let of = Collection::Integrations(GithubApp::Deployments);
                 requests.push(Effect::Browse(number, self.profile.clone(), of));
             }
-            let id = self.values.get(INTEGRATION);
+            let id = self.value(INTEGRATION);
             let is_known = self.integrations.all().iter().any(|one| one.value == id);
             let is_entered = matches!(self.integrations, Choices::Failed(_))
                 && self.focus != Stop::Field(INTEGRATION);
@@ -133,7 +133,12 @@ impl DeploymentForm {
     }
 
     /// Applies a list that was requested, or which references can be read.
-    pub fn on_reply(&mut self, session: &Session, reply: &EffectResult) -> Option<Requests> {
+    pub fn on_list(
+        &mut self,
+        session: &Session,
+        reply: &EffectResult,
+        is_shown: bool,
+    ) -> Option<Requests> {
         let (number, result) = match reply {
             EffectResult::Browsed(number, result) => (*number, result),
             EffectResult::SecretsChecked(checked) => {
@@ -149,8 +154,8 @@ impl DeploymentForm {
             };
             // There is nothing to choose from. A document that is shown instead of the form may have changed meanwhile.
             if let [only] = self.integrations.all()
-                && self.is_shown
-                && self.values.get(INTEGRATION).is_empty()
+                && is_shown
+                && self.value(INTEGRATION).is_empty()
             {
                 let only = only.value.clone();
                 self.values.set(INTEGRATION, only);
@@ -170,7 +175,7 @@ impl DeploymentForm {
 
     /// Returns the repositories that contain what is typed.
     pub fn matches(&self) -> Vec<&Listed> {
-        let typed = self.values.get(REPOSITORY).to_lowercase();
+        let typed = self.value(REPOSITORY).to_lowercase();
         let typed = typed.strip_prefix("https://").unwrap_or(&typed);
         self.repositories
             .all()
@@ -194,7 +199,7 @@ impl DeploymentForm {
 
     /// Returns the default branch of the chosen repository.
     pub(super) fn default_branch(&self) -> Option<&str> {
-        let url = self.values.get(REPOSITORY);
+        let url = self.value(REPOSITORY);
         self.repositories
             .all()
             .iter()
@@ -205,7 +210,7 @@ impl DeploymentForm {
 
     pub(super) fn branch_note(&self) -> String {
         match self.default_branch() {
-            Some(branch) if self.values.get(BRANCH) == branch => "the default branch".into(),
+            Some(branch) if self.value(BRANCH) == branch => "the default branch".into(),
             Some(branch) => format!("Tab completes · default {branch}"),
             None => String::new(),
         }
@@ -215,7 +220,7 @@ impl DeploymentForm {
     pub(super) fn completion(&self) -> Option<(&'static str, String)> {
         let (path, value) = match self.focus {
             Stop::Field(REPOSITORY) => {
-                let url = self.values.get(REPOSITORY);
+                let url = self.value(REPOSITORY);
                 let is_listed = self.repositories.all().iter().any(|one| one.value == url);
                 let first = *self.matches().first()?;
                 (
@@ -224,7 +229,7 @@ impl DeploymentForm {
                 )
             }
             Stop::Field(BRANCH) => {
-                let typed = self.values.get(BRANCH);
+                let typed = self.value(BRANCH);
                 let fits = |branch: &&str| branch.starts_with(typed) && *branch != typed;
                 (BRANCH, self.default_branch().filter(fits))
             }

@@ -59,12 +59,16 @@ impl Question<'_> {
 
     /// Adds the lines of a draft.
     pub(crate) fn draft(&self, out: &mut FormLines, draft: &QuestionDraft) {
-        if let Some(json) = draft.json.as_ref().filter(|_| draft.as_json) {
-            let note = self.shown_problem(&AnswerPart::Answer, draft.is_touched());
-            return self.boxed(out, At::Json, json, note);
+        if let Draft::Plain(plain) = &draft.twin.form {
+            self.plain(out, plain, draft.twin.as_text);
         }
-        match &draft.draft {
-            Draft::Plain(plain) => self.plain(out, plain, draft.is_touched()),
+        if draft.twin.as_text {
+            let problem = self.problem(&AnswerPart::Answer);
+            let problem = problem.filter(|_| self.shows_all || draft.is_touched());
+            return self.boxed(out, At::Json, &draft.twin.text, problem);
+        }
+        match &draft.twin.form {
+            Draft::Plain(_) | Draft::Json => {}
             Draft::Fields(form) => {
                 let focus = match self.focus {
                     Some(At::Field(n)) => Some((n, None)),
@@ -110,37 +114,21 @@ impl Question<'_> {
         }
     }
 
-    fn shown_problem(&self, spot: &AnswerPart, is_touched: bool) -> Option<String> {
-        self.problem(spot)
-            .filter(|_| self.shows_all || is_touched)
-            .map(sentence)
-    }
-
-    fn plain(&self, out: &mut FormLines, plain: &PlainDraft, is_touched: bool) {
-        if !plain.only_json {
-            let mut line = self.mark(At::Kind).with_dim("Answer as    ");
-            for (kind, label) in [
-                (PlainKind::Text, "text"),
-                (PlainKind::YesNo, "yes or no"),
-                (PlainKind::Json, "JSON"),
-            ] {
-                option(&mut line, plain.kind == kind, label);
-            }
-            self.add(out, At::Kind, line);
-        }
-        match plain.kind {
-            PlainKind::Text => self.boxed(out, At::Text, &plain.text, None),
-            PlainKind::Json => {
-                let problem = self.shown_problem(&AnswerPart::Answer, is_touched);
-                self.boxed(out, At::Json, &plain.json, problem);
-            }
-            PlainKind::YesNo => {
-                let mut line = self.mark(At::YesNo).with_dim("             ");
-                option(&mut line, plain.yes == Some(true), "yes");
-                option(&mut line, plain.yes == Some(false), "no");
-                line.push_dim("  y or n, Space toggles");
-                self.add(out, At::YesNo, line);
-            }
+    fn plain(&self, out: &mut FormLines, plain: &PlainDraft, is_json: bool) {
+        let mut line = self.mark(At::Kind).with_dim("Answer as    ");
+        let is = |kind| !is_json && plain.kind == kind;
+        option(&mut line, is(PlainKind::Text), "text");
+        option(&mut line, is(PlainKind::YesNo), "yes or no");
+        option(&mut line, is_json, "JSON");
+        self.add(out, At::Kind, line);
+        if is(PlainKind::Text) {
+            self.boxed(out, At::Text, &plain.text, None);
+        } else if !is_json {
+            let mut line = self.mark(At::YesNo).with_dim("             ");
+            option(&mut line, plain.yes == Some(true), "yes");
+            option(&mut line, plain.yes == Some(false), "no");
+            line.push_dim("  y or n, Space toggles");
+            self.add(out, At::YesNo, line);
         }
     }
 
@@ -256,10 +244,11 @@ impl Question<'_> {
     }
 
     /// Adds a framed box for multi-line text.
-    fn boxed(&self, out: &mut FormLines, at: At, typed: &TextInput, problem: Option<String>) {
+    fn boxed(&self, out: &mut FormLines, at: At, typed: &TextInput, problem: Option<&str>) {
         let is_focused = self.focus == Some(at);
         let mut part = text_box(Line::plain("  "), out.width, typed, is_focused);
         if let Some(problem) = problem {
+            let problem = sentence(problem);
             part.lines.extend(problem_lines(2, &problem, out.width));
         }
         self.add(out, at, part);
@@ -272,6 +261,7 @@ fn look(names: usize, indent: &str) -> FormLook<'_> {
         names,
         indent,
         has_hints: true,
+        notes: None,
     }
 }
 

@@ -135,10 +135,10 @@ fn nothing_of_the_card_is_cut_in_little_room() {
 #[test]
 fn yes_and_no_and_json_are_a_key_away() {
     let mut card = card("question");
-    card.turn();
+    drop(card.turn());
     press(&mut card, "n");
     assert_eq!(only(sent(&card)), json!(false));
-    card.turn();
+    drop(card.turn());
     press(&mut card, "{\"a\": 1");
     assert!(
         problems(&card)[0].starts_with("Not valid JSON (line 1, column"),
@@ -228,7 +228,7 @@ fn a_form_shows_problems_only_where_something_was_left_or_tried() {
 fn a_form_becomes_json_with_what_was_typed() {
     let mut card = card("question-with-schema");
     press(&mut card, "n");
-    card.turn();
+    drop(card.turn());
     let text = card.outside_text().unwrap();
     let typed: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(
@@ -288,7 +288,7 @@ proptest! {
         let mut card = card(name);
         for (at, key) in keys.into_iter().enumerate() {
             if turns.contains(&at) {
-                card.turn();
+                drop(card.turn());
             }
             drop(card.type_key(key));
             prop_assert!(card.stops().contains(&card.focus));
