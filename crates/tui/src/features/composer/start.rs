@@ -2,7 +2,7 @@
 
 use super::Composer;
 use super::keys::{Section, Stop};
-use super::options::rare_index;
+use super::options::spot_of;
 use crate::session::card::sentence;
 use crate::session::form::FormKeys;
 use crate::session::msg::{Effect, StreamTarget};
@@ -178,9 +178,7 @@ impl Composer {
         match option {
             RunOption::Modes => Stop::Modes,
             RunOption::Conflict => Stop::Conflict,
-            RunOption::Before => Stop::Before,
-            RunOption::After => Stop::After,
-            rare => Stop::Field(Section::Options, (rare_index(rare), None)),
+            option => Stop::Field(Section::Options, spot_of(option)),
         }
     }
 

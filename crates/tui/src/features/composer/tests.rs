@@ -262,9 +262,9 @@ fn options_differ_from_their_defaults_in_the_summary() {
         options.summary()[0].0,
         "modes: messages-tuple, updates, values, custom, tasks"
     );
-    options.before.insert("draft");
+    options.form.fields[0].text.insert("draft");
     options.conflict = runtail_core::model::Conflict::Rollback;
-    options.rare.fields[0].text = TextInput::new("50");
+    options.form.fields[2].text = TextInput::new("50");
     let all = [
         "rollback active runs",
         "break before: draft",
@@ -273,7 +273,7 @@ fn options_differ_from_their_defaults_in_the_summary() {
     assert_eq!(differing(&options), all);
     let body = options.checked(None).unwrap().body("a", None);
     assert_eq!(body.extra["config"], json!({"recursion_limit": 50}));
-    options.rare.fields[0].text = TextInput::new("-1");
+    options.form.fields[2].text = TextInput::new("-1");
     assert_eq!(
         options.checked(None).unwrap_err()[0].to_string(),
         "step limit: must be 0 or more"
