@@ -2,7 +2,6 @@
 
 use super::confirm::{ChangeTarget, Confirm, Stage};
 use super::writers::next_node;
-use crate::session::card;
 use crate::session::msg::ServerRef;
 use crate::session::subject::Subject;
 use crate::session::{Cx, Request, Requests, Route, Session};
@@ -126,7 +125,7 @@ impl Confirm {
     /// Returns the subject of the title.
     pub(super) fn threads_subject(&self, cx: &Cx<'_>, all: &Several) -> String {
         let threads = text::counted(self.targets.len(), "thread");
-        format!("{threads} · {}", card::place(cx, &all.server))
+        format!("{threads} · {}", cx.session.place(&all.server))
     }
 
     /// Returns the lines of the preview or of the result.

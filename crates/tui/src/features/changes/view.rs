@@ -4,6 +4,7 @@ use super::confirm::{Confirm, confirm_area};
 use super::editor::Editor;
 use super::journal::{JournalView, outcome};
 use crate::session::Cx;
+use crate::session::card::profile_label;
 use crate::session::page::{draw_lines, overlay_frame, title_line};
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
@@ -21,10 +22,9 @@ fn frame(cx: &Cx<'_>, canvas: &mut Canvas<'_>, title: &str, name: &str, profile:
 
 /// Returns the subject and its profile for a title.
 fn about(cx: &Cx<'_>, name: &str, profile: &str) -> Line {
-    let state = cx.session.profiles.iter().find(|p| &*p.name == profile);
     let mut line = Line::plain(name).right(Tone::Dim, profile);
-    if let Some(label) = state.and_then(|p| p.label.as_deref()) {
-        line = line.right(Tone::Strong, &format!(" ‹{label}›"));
+    if let Some(label) = profile_label(cx, profile) {
+        line = line.right(Tone::Strong, &format!(" {label}"));
     }
     if cx.session.settings.demo {
         line = line.right(Tone::Moving, " DEMO");

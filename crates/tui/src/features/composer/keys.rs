@@ -5,7 +5,7 @@ use super::input::InputDraft;
 use super::options::{OptionsDraft, complete};
 use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
-use crate::session::card::{FormCard, place};
+use crate::session::card::FormCard;
 use crate::session::form::FormKeys;
 use crate::session::msg::EffectResult;
 use crate::session::run::Where;
@@ -222,7 +222,7 @@ impl FormCard for Composer {
     }
 
     fn title(&self, cx: &Cx<'_>) -> String {
-        text::clean(&format!("New run · {}", place(cx, &self.server))).into_owned()
+        text::clean(&format!("New run · {}", cx.session.place(&self.server))).into_owned()
     }
 
     fn keys(&self) -> Vec<(&'static str, String)> {

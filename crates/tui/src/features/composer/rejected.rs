@@ -33,10 +33,7 @@ impl Composer {
 
     /// Returns the fields that the graph rejected in the thread's last run, each with the rule.
     pub(super) fn rejected(&self, cx: &Cx<'_>) -> Vec<(String, String)> {
-        let status = self
-            .target_thread()
-            .and_then(|thread| cx.lookup.page_status(&thread));
-        match status {
+        match self.status(cx) {
             Some(ThreadStatus::Failed { error, .. }) => rejected_fields(&error),
             _ => Vec::new(),
         }

@@ -10,9 +10,7 @@ use crate::session::run::{Warning, Where};
 use crate::session::{Cx, Request, Requests, Route};
 use crate::widgets::form::is_at;
 use runtail_api::{RunStart, StartFailure, StartGuard, ThreadIntent};
-use runtail_core::model::{
-    Conflict, FieldKind, OptionProblem, RunCreate, RunOption, RunOptions, ThreadStatus,
-};
+use runtail_core::model::{Conflict, FieldKind, OptionProblem, RunCreate, RunOption, RunOptions};
 use runtail_core::text;
 use runtail_stream::Target;
 use std::sync::Arc;
@@ -247,13 +245,8 @@ impl Composer {
     /// Describes what the start key does, or the first reason why it does nothing. The second part says whether it is ready.
     pub(super) fn readiness(&self, cx: &Cx<'_>) -> (String, bool) {
         if let Err(problems) = self.request(cx) {
-            return (
-                problems
-                    .first()
-                    .map(|(_, why)| why.clone())
-                    .unwrap_or_default(),
-                false,
-            );
+            let first = problems.into_iter().next();
+            return (first.map(|(_, why)| why).unwrap_or_default(), false);
         }
         if cx.session.is_read_only(&self.server.profile) {
             return (
@@ -261,22 +254,20 @@ impl Composer {
                 false,
             );
         }
-        let delay = self
+        let when = match self
             .options
             .checked(None)
             .ok()
             .and_then(|options| options.delay)
-            .filter(|delay| *delay > 0);
-        let when = delay
-            .map(|seconds| format!(" in {seconds}s"))
-            .unwrap_or_default();
+        {
+            None | Some(0) => String::new(),
+            Some(seconds) => format!(" in {seconds}s"),
+        };
         let place = match (self.place, self.target_thread()) {
-            (_, Some(thread)) => {
-                let known = cx.lookup.page_status(&thread);
-                let known = known.filter(|status| {
-                    !matches!(status, ThreadStatus::Loading | ThreadStatus::Unknown { .. })
-                });
-                let status = known.map(|status| format!(" ({})", status.word()));
+            (_, Some(_)) => {
+                let status = self
+                    .status(cx)
+                    .map(|status| format!(" ({})", status.word()));
                 format!("on {}{}", self.thread_name(), status.unwrap_or_default())
             }
             (Where::Stateless, None) => "without a thread; nothing is saved".into(),
@@ -343,9 +334,7 @@ impl Composer {
     /// Returns whether the server refuses the run because another one is active, as the thread's open page shows. A list may be
     /// older than the end of the run.
     pub(super) fn is_refused(&self, cx: &Cx<'_>) -> bool {
-        let status = self
-            .target_thread()
-            .and_then(|thread| cx.lookup.page_status(&thread));
+        let status = self.status(cx);
         self.options.conflict == Conflict::Reject && status.is_some_and(|status| status.is_active())
     }
 

@@ -4,7 +4,7 @@ use super::draft::{ActionDraft, Draft, PlainKind, QuestionDraft};
 use super::{AnswerCard, AnswerStage};
 use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
-use crate::session::card::{FormCard, place};
+use crate::session::card::FormCard;
 use crate::session::form::FormKeys;
 use crate::session::{Cx, Requests};
 use crate::widgets::form::{FieldInput, FormScroll, turn_of, turned};
@@ -211,7 +211,7 @@ impl FormCard for AnswerCard {
     }
 
     fn title(&self, cx: &Cx<'_>) -> String {
-        let place = place(cx, &self.thread.server);
+        let place = cx.session.place(&self.thread.server);
         let id = text::tail(&self.thread.id, 4);
         let thread = match &self.graph {
             Some(graph) => format!("{graph} {id}"),
