@@ -190,7 +190,7 @@ pub struct FieldNotes {
     pub is_kept: bool,
     /// What an empty field shows.
     pub placeholder: String,
-    /// What is said about it in the column of the notes.
+    /// What else is said about it.
     pub note: String,
     /// Whether only the chosen option is shown, because there may be many.
     pub is_list: bool,
@@ -374,15 +374,17 @@ impl FieldLook<'_> {
             problem,
             changed,
             is_kept,
+            note,
             ..
         } = self.notes;
         if let Some(problem) = problem {
             notes.push_bad("   ✗ ");
             notes.push_plain(problem);
         }
-        if let Some(changed) = changed {
-            notes.push_dim(&format!("   {changed}"));
-        }
+        let said = changed
+            .iter()
+            .chain(Some(note).filter(|note| !note.is_empty()));
+        said.for_each(|said| notes.push_dim(&format!("   {said}")));
         if self.has_hints() && !field.rule.is_empty() && changed.is_none() {
             let rule = if *is_kept {
                 field.rule.replace(REQUIRED, FROM_STATE)

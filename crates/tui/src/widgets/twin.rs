@@ -68,3 +68,30 @@ impl<F> Twin<F> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(form: &mut usize, text: &str) -> Result<(), String> {
+        *form = text.parse().map_err(|_| "it is no number".to_string())?;
+        Ok(())
+    }
+
+    #[test]
+    fn form_and_document_become_each_other() {
+        let mut twin = Twin::new(1, "7");
+        assert_eq!(twin.shown(), None);
+        twin.show_form(read).unwrap();
+        assert_eq!(twin.shown(), Some(&7));
+        twin.show_text("8".into());
+        twin.text.set_text("nine");
+        let why = twin.show_form(read).unwrap_err();
+        assert_eq!(why, "Couldn't switch to the form: it is no number.");
+        assert!(twin.shown().is_none() && twin.form == 7);
+        // The document that the form was written as is not read.
+        twin.text.set_text("8");
+        twin.show_form(read).unwrap();
+        assert!(twin.shown() == Some(&7) && twin.why_text.is_none());
+    }
+}

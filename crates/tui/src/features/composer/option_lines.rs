@@ -44,7 +44,10 @@ impl Composer {
             let has_nodes = matches!(option, RunOption::Before | RunOption::After);
             FieldNotes {
                 problem: own.or_else(|| refused.map(|(_, why)| why.clone())),
-                changed: (has_nodes && focus == Some(spot)).then(|| self.node_hint()),
+                note: match has_nodes && focus == Some(spot) {
+                    true => self.node_hint(),
+                    false => String::new(),
+                },
                 ..FieldNotes::default()
             }
         };

@@ -54,7 +54,7 @@ impl Entry {
         }
     }
 
-    /// Returns whether an existing deployment's can be changed.
+    /// Returns whether it can be changed after the deployment was created.
     fn is_changeable(&self) -> bool {
         matches!(self.of, "update" | RESOURCES | BUILD)
             || matches!(

@@ -202,7 +202,7 @@ impl DeploymentForm {
         let rows = self.secret_rows();
         let names = rows
             .iter()
-            .map(|row| text::width(&row.name))
+            .map(|(name, _)| text::width(name))
             .max()
             .unwrap_or(0)
             .clamp(8, 32);
@@ -220,9 +220,9 @@ impl DeploymentForm {
                     line.push_dim("  NAME env:VARIABLE, or NAME file:PATH");
                     problem.clone_from(why);
                 }
-                (_, Some(row)) => {
-                    line.push_plain(&fitted(&row.name, names));
-                    match &row.state {
+                (_, Some((name, state))) => {
+                    line.push_plain(&fitted(name, names));
+                    match state {
                         SecretState::Kept => line.push_dim("   kept"),
                         SecretState::Removed => {
                             line.push_bad("   - removed");

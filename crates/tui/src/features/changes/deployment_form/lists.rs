@@ -103,22 +103,23 @@ impl DeploymentForm {
     /// Requests the lists that the form doesn't have yet, and whether the secrets can be read.
     pub fn request_lists(&mut self, session: &Session) -> Requests {
         let mut requests = Requests::none();
+        let profile = self.profile.clone();
+        let mut browse = |of| {
+            let number = session.next_stream.take();
+            requests.push(Effect::Browse(number, profile.clone(), of));
+            Choices::Loading(number)
+        };
         if self.is_new && !self.profile.is_empty() && matches!(self.source(), "" | "github") {
             if self.integrations == Choices::Unknown {
-                let number = session.next_stream.take();
-                self.integrations = Choices::Loading(number);
-                let of = Collection::Integrations(GithubApp::Deployments);
-                requests.push(Effect::Browse(number, self.profile.clone(), of));
+                self.integrations = browse(Collection::Integrations(GithubApp::Deployments));
             }
             let id = self.value(INTEGRATION);
             let is_known = self.integrations.all().iter().any(|one| one.value == id);
             let is_entered = matches!(self.integrations, Choices::Failed(_))
                 && self.focus != Stop::Field(INTEGRATION);
             if self.repositories == Choices::Unknown && !id.is_empty() && (is_known || is_entered) {
-                let number = session.next_stream.take();
                 let of = Collection::Repositories(GithubApp::Deployments, id.to_string());
-                self.repositories = Choices::Loading(number);
-                requests.push(Effect::Browse(number, self.profile.clone(), of));
+                self.repositories = browse(of);
             }
         }
         let given = self.values.secrets.iter().map(|(_, reference)| reference);

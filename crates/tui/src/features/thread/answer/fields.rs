@@ -139,27 +139,22 @@ impl Question<'_> {
             .mark(At::Decision(n))
             .with_dim(&format!("{}  ", self.before + n + 1));
         left.push_strong(&fitted(&name, NAMES));
-        let choices = action.allowed.iter().map(|kind| {
-            let label = format!("{} {}", kind.digit(), kind.word());
+        let mut choices = Vec::new();
+        for kind in &action.allowed {
             let mut choice = Line::new();
+            let label = format!("{} {}", kind.digit(), kind.word());
             option(&mut choice, draft.decision == Some(*kind), &label);
-            choice
-        });
-        let mut choices: Vec<Line> = choices.collect();
+            choices.push(choice);
+        }
         if choices.is_empty() {
-            choices.push(Line::of(
-                Tone::Waiting,
-                "no supported decision is allowed; answer as JSON",
-            ));
+            let said = "no supported decision is allowed; answer as JSON";
+            choices.push(Line::of(Tone::Waiting, said));
         }
         let options: usize = choices.iter().map(Line::width).sum();
-        let description = action
-            .description
-            .as_deref()
-            .and_then(|text| text.lines().map(str::trim).find(|l| !l.is_empty()));
-        let description = description
-            .map(|text| format!(" {}", text::clean(text)))
-            .unwrap_or_default();
+        let mut described = action.description.iter().flat_map(|text| text.lines());
+        let description = described.find(|line| !line.trim().is_empty());
+        let description = description.map(|text| format!(" {}", text::clean(text.trim())));
+        let description = description.unwrap_or_default();
         let taken = left.width() + text::width(&description);
         let is_beside = taken <= out.width;
         let mut lines = Vec::new();
@@ -175,11 +170,8 @@ impl Question<'_> {
             lines.extend(flow(Line::plain("     "), 5, choices, out.width));
             if !is_beside {
                 let below = some_lines(description.trim(), out.width.saturating_sub(5));
-                lines.extend(
-                    below
-                        .iter()
-                        .map(|part| Line::plain(&format!("     {part}"))),
-                );
+                let below = below.iter().map(|part| format!("     {part}"));
+                lines.extend(below.map(|part| Line::plain(&part)));
             }
         }
         let problem = self.problem(&AnswerPart::Action(n));

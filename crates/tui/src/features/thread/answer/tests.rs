@@ -245,6 +245,31 @@ fn a_form_becomes_json_with_what_was_typed() {
 }
 
 #[test]
+fn json_becomes_the_form_again_if_it_fits() {
+    let mut card = card("question-with-schema");
+    drop(card.turn());
+    card.set_text(r#"{"approve": true, "score": 4}"#);
+    drop(card.turn());
+    assert!(!card.drafts[0].twin.as_text);
+    assert_eq!(only(sent(&card)), json!({"approve": true, "score": 4}));
+    drop(card.turn());
+    card.set_text(r#"{"more": 1}"#);
+    let why = "Couldn't switch to the form: it has no field for more.";
+    assert_eq!(card.turn(), Requests::error(why));
+    // Decisions are not read from JSON, so what was typed stays, and an unchanged JSON is the form.
+    let mut hitl = self::card("question-hitl");
+    press(&mut hitl, "1");
+    drop(hitl.turn());
+    let written = hitl.outside_text().unwrap();
+    hitl.set_text("{}");
+    drop(hitl.turn());
+    assert_eq!(hitl.outside_text().unwrap(), "{}");
+    hitl.set_text(&written);
+    drop(hitl.turn());
+    assert_eq!(problems(&hitl)[0], "action 2 needs a decision");
+}
+
+#[test]
 fn approve_all_decides_only_what_may_be_approved() {
     let mut all = card("question-hitl");
     all.approve_all();
