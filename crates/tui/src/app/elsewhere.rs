@@ -16,6 +16,10 @@ impl App {
         let shown = shown(key, self.session.settings.ascii);
         let elsewhere = self.session.keymap.elsewhere(key);
         let text = match elsewhere.filter(|row| row.context != context) {
+            // Which form or preview is meant is not known.
+            Some(row) if row.action.sends() => {
+                format!("{shown} sends what a preview or a form shows; none is open.")
+            }
             Some(row) => self.works_in(row, Some(key)),
             None => match self.session.key("app.help") {
                 help if help.is_empty() => format!("{shown} has no action."),

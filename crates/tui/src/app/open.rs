@@ -61,11 +61,8 @@ impl App {
                 return effects;
             }
             Route::SignIn(profile, request) => {
-                self.push(SignIn::new(
-                    self.session.next_stream.take(),
-                    profile,
-                    *request,
-                ));
+                let number = self.session.next_stream.take();
+                self.push(Paged::new(SignIn::new(number, profile, *request)));
             }
             Route::Authenticate(profile, provider) => {
                 return self.apply(sign_in::begin(&self.session, profile, &provider));

@@ -72,12 +72,8 @@ impl App {
 
     /// Returns where a thread without an active run is ended, if the user wanted to cancel that run.
     fn where_to_end(&mut self, number: u64) -> Option<String> {
-        let Proposal::Thread(
-            server,
-            ThreadIntent::Cancel {
-                thread, run: None, ..
-            },
-        ) = self.proposal_of(number)?
+        let Proposal::Thread(server, ThreadIntent::Cancel { thread, .. }) =
+            self.proposal_of(number)?
         else {
             return None;
         };

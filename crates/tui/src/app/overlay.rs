@@ -66,7 +66,7 @@ overlays! {
     Save(Paged<profiles::file::Save>);
     FirstRun(profiles::first_run::FirstRun);
     Browse(resources::browse::Browse);
-    SignIn(resources::sign_in::SignIn);
+    SignIn(Paged<resources::sign_in::SignIn>);
     Records(resources::records::Records);
     Inbox(inbox::InboxPage);
     Graph(stream::graph::GraphPage);

@@ -3,6 +3,7 @@
 
 pub mod card;
 pub mod catalog;
+pub mod check_lines;
 pub mod checkpoints;
 pub mod compare;
 pub mod component;

@@ -48,6 +48,11 @@ pub trait Page {
         Requests::none()
     }
 
+    /// See [`Component::copied`].
+    fn copied(&self) -> Option<String> {
+        None
+    }
+
     /// See [`Component::hints`].
     fn hints(&self) -> Option<&'static [&'static str]> {
         None
@@ -170,6 +175,10 @@ impl<P: Page> Component for Paged<P> {
             Action::PageUp | Action::HalfUp | Action::Up | Action::Top => first > 0,
             action => self.page.offers(action),
         }
+    }
+
+    fn copied(&mut self) -> Option<String> {
+        self.page.copied()
     }
 
     // A step scrolls the window, unless it moves the cursor of the page. Up scrolls to the beginning first, where the cursor is.

@@ -256,6 +256,22 @@ pub fn wrap_indented(source: &str, width: usize) -> Vec<String> {
     cleaned.split('\n').flat_map(of_line).collect()
 }
 
+/// Wraps a text in one tone.
+pub fn wrapped(tone: Tone, said: &str, width: usize) -> Vec<Line> {
+    let lines = wrap(said, width).into_iter();
+    lines.map(|part| Line::of(tone, &part)).collect()
+}
+
+/// Wraps a value beside its name, which has this many columns.
+pub fn named(name: &str, columns: usize, (tone, value): (Tone, &str), width: usize) -> Vec<Line> {
+    let lines = wrap_indented(value, width.saturating_sub(columns)).into_iter();
+    let named = |(n, part): (usize, String)| {
+        let name = if n == 0 { name } else { "" };
+        Line::dim(&format!("{name:<columns$}")).with(tone, &part)
+    };
+    lines.enumerate().map(named).collect()
+}
+
 /// Wraps a text behind a mark of two columns.
 pub fn marked((tone, mark): (Tone, &str), of_text: Tone, said: &str, width: usize) -> Vec<Line> {
     let lines = wrap(said, width.saturating_sub(2));

@@ -80,7 +80,7 @@ impl Dash {
     /// Returns the text in the open editor.
     #[track_caller]
     pub fn document(&self) -> String {
-        self.editor().text.text()
+        self.editor().twin.text.text()
     }
 
     /// Returns the open preview of a change.

@@ -422,17 +422,10 @@ impl Confirm {
     /// Types a key into the name or the number.
     fn type_key(&mut self, key: Key) {
         let is_limit = matches!(self.choice, Some(Choice::RecursionLimit(_)));
-        if is_limit
-            && key
-                .text()
-                .is_some_and(|c| !c.is_ascii_digit() || self.typed.text().len() > 8)
-        {
-            return;
+        let refuses = |c: char| !c.is_ascii_digit() || self.typed.text().len() > 8;
+        if self.is_typing() && !(is_limit && key.text().is_some_and(refuses)) {
+            self.typed.key(key);
         }
-        if self.wants_name().is_none() && !is_limit {
-            return;
-        }
-        self.typed.key(key);
     }
 
     /// Returns the area of the dialog. Where text is typed, a row stays free below it, which a notice may take.

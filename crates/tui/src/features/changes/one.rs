@@ -1,10 +1,10 @@
 //! The preview of one change: its title, its complete requests, and what can still be chosen.
 
 use super::confirm::{Confirm, Stage};
-use super::preview_lines::{PreviewStyle, preview_lines, wrapped};
+use super::preview_lines::{PreviewStyle, preview_lines};
+use crate::session::Cx;
 use crate::session::proposal::Proposal;
-use crate::session::{Cx, card};
-use crate::widgets::line::{Line, Tone};
+use crate::widgets::line::{Line, Tone, wrapped};
 use runtail_api::{Choice, PlanError, ThreadIntent};
 use runtail_core::model::Intent;
 use runtail_core::text;
@@ -41,7 +41,7 @@ impl Confirm {
             Some(_) => Some(named.to_string()),
             None => planning,
         };
-        let place = proposal.server().map(|server| card::place(cx, server));
+        let place = proposal.server().map(|server| cx.session.place(server));
         let parts = subject.into_iter().chain(place);
         let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
         parts.join(" · ")
@@ -55,7 +55,7 @@ impl Confirm {
         let named = self.thread().and_then(|thread| cx.lookup.tab_name(&thread));
         let thread = named
             .unwrap_or_else(|| format!("thread {}", thread.split(' ').next().unwrap_or_default()));
-        format!("{} › {thread}", card::place(cx, server))
+        format!("{} › {thread}", cx.session.place(server))
     }
 
     /// Describes the available option.

@@ -1,10 +1,11 @@
 //! The doctor page, which shows each check as soon as it is finished.
 
+use crate::session::check_lines::check_lines;
 use crate::session::msg::{
     Epoch, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
 };
 use crate::session::{Cx, GUTTER, Page, Requests, Session};
-use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::line::{Line, wrap};
 use runtail_api::doctor::{Check, State};
 use runtail_core::config::Profile;
 use runtail_core::text;
@@ -163,26 +164,8 @@ pub fn sum(checks: &[Check]) -> String {
 
 /// Returns the lines of a check: its finding, and the details below it.
 pub fn of_check(check: &Check, width: usize, ascii: bool) -> Vec<Line> {
-    let (glyph, plain) = check.state.glyph();
-    let tone = match check.state {
-        State::Good => Tone::Good,
-        State::Warn => Tone::Moving,
-        State::Bad(_) => Tone::Bad,
-        State::Skipped => Tone::Dim,
-    };
     let room = width.saturating_sub(NAMES);
-    let mut lines = Vec::new();
-    for (i, part) in wrap(&check.found, room).iter().enumerate() {
-        let head = match i {
-            0 => Line::of(tone, if ascii { plain } else { glyph }).with_plain(&format!(
-                " {:<1$}",
-                check.name,
-                NAMES - 2
-            )),
-            _ => Line::plain(&" ".repeat(NAMES)),
-        };
-        lines.push(head.with_plain(part));
-    }
+    let mut lines = check_lines(check, &check.found, NAMES, width, ascii);
     let mut previous = "";
     for (label, text) in check.details() {
         for part in wrap(text, room.saturating_sub(LABELS)) {

@@ -1,9 +1,8 @@
-//! Draws pages of records and the authentication page.
+//! Draws pages of records.
 
-use super::sign_in::SignIn;
 use crate::session::Cx;
 use crate::session::loaded::Loaded;
-use crate::session::page::{draw_lines, overlay_frame};
+use crate::session::page::overlay_frame;
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
@@ -84,15 +83,4 @@ pub(super) fn loading_state<T>(
         (.., Some(unread)) => (Tone::Bad, text::clean(unread).into_owned()),
         _ => (Tone::Dim, String::new()),
     }
-}
-
-/// Draws an authentication.
-pub(super) fn sign_in(page: &SignIn, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
-    let area = cx.area;
-    let about = Line::dim("with ")
-        .with_plain(page.request.fields["provider"].as_str().unwrap_or_default())
-        .with_dim(" in ")
-        .with_plain(&page.profile);
-    overlay_frame(cx, canvas, "Authentication", &about);
-    draw_lines(canvas, area, &page.place, &page.shown(cx));
 }

@@ -367,15 +367,12 @@ impl Threads {
     /// Forgets the drafts of answered questions.
     pub fn forget_answered(&mut self, card: &AnswerCard) {
         self.keep(card);
-        let answered = card
-            .answer()
-            .map(|resume| resume.answered().to_vec())
-            .unwrap_or_default();
+        let Ok(resume) = card.answer() else {
+            return;
+        };
+        let answered = resume.answered().iter().map(|at| &card.questions[*at]);
         let is_answered = |kept: &KeptDraft| {
-            kept.thread == card.thread
-                && answered
-                    .iter()
-                    .any(|at| card.questions[*at] == kept.question)
+            kept.thread == card.thread && answered.clone().any(|asked| *asked == kept.question)
         };
         self.answer_drafts.retain(|kept| !is_answered(kept));
     }
