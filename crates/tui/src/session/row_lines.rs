@@ -3,7 +3,7 @@
 use super::Session;
 use super::msg::RowDetail;
 use super::row_details::KnownDetail;
-use crate::widgets::line::{Line, wrap};
+use crate::widgets::line::{Line, Tone, wrap};
 use runtail_core::model::Question;
 use runtail_core::text;
 use serde_json::Value;
@@ -217,20 +217,17 @@ pub fn push_fields(lines: &mut Vec<Line>, question: &Question, width: usize) {
 pub fn keys_line(ids: &[(&str, &str)], session: &Session, width: usize) -> Line {
     let mut line = Line::new();
     for (id, label) in ids {
-        let key = session
-            .keymap
-            .hints_of([id], session.settings.ascii)
-            .pop()
-            .map(|(key, _)| key);
-        let Some(key) = key else { continue };
-        let gap = if line.left.is_empty() { "" } else { "   " };
-        if line.width() + text::width(&format!("{gap}{key} {label}")) > width {
+        let mut hints = session.keymap.hints_of([id], session.settings.ascii);
+        let Some((key, _)) = hints.pop() else {
             continue;
-        }
-        line = line
-            .with_plain(gap)
-            .with_accent(&key)
+        };
+        let gap = if line.left.is_empty() { "" } else { "   " };
+        let hint = Line::plain(gap)
+            .with(Tone::Key, &key)
             .with_dim(&format!(" {label}"));
+        if line.width() + hint.width() <= width {
+            line.left.extend(hint.left);
+        }
     }
     line
 }

@@ -1,7 +1,6 @@
 //! The list of all deployments of all profiles, and of the agent servers named in profiles.
 
-pub use super::columns::Sort;
-use super::columns::{FIELDS, Order};
+use super::columns::{FIELDS, Order, Sort};
 use crate::session::msg::ServerRef;
 use crate::session::profile::ProfileState;
 use crate::widgets::filter::{Fields, Filter, Fit};

@@ -1,25 +1,23 @@
 //! The two panes: the list of deployments, and the revisions of the selected one.
 
-use super::columns::Order;
-use super::list::{Live, Row, Sort};
-use super::{Deployments, details, revisions_view, view};
+use super::Deployments;
+use super::columns::{Order, Sort};
+use super::list::{Live, Row};
+use super::view::LIST_HEAD;
 use crate::input::action::{Action, Context};
 use crate::session::msg::{Described, Effect, LogRef, RevisionRef, no_build_log};
-use crate::session::profile::ProfileState;
 use crate::session::subject::Subject;
-use crate::session::{Component, Cx, Lookup, Requests, Route, Session};
+use crate::session::{Component, Cx, Requests, Route, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
-use crate::widgets::line::Line;
-use crate::widgets::table::Table;
+use crate::widgets::table::{GUTTER, Table};
 use runtail_api::LogKind;
 use runtail_core::config::deployment_page;
 use runtail_core::model::{DeploymentSpec, Intent, Phase, Revision};
 use runtail_core::text;
 use std::sync::Arc;
 
-/// Lines above the rows of the list and of the revisions: column headers.
-const LIST_HEAD: u16 = 1;
+/// Lines above the revisions: column headers.
 const REVISIONS_HEAD: u16 = 1;
 
 /// The list of deployments.
@@ -43,61 +41,11 @@ fn gone(row: &Row) -> Requests {
 type OrNotice<T> = Result<T, Requests>;
 
 impl Deployments {
-    /// Draws the list.
-    pub fn view_list(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
-        view::deployments(self, cx, canvas);
-    }
-
-    /// Returns the title of the list.
-    pub fn list_title(&self, cx: &Cx<'_>) -> Line {
-        view::title(self, cx)
-    }
-
-    /// Returns whether a list without a frame has a title, because it says more than the number of deployments.
-    pub fn has_title(&self, session: &Session, lookup: &dyn Lookup) -> bool {
-        let is_plain = self.list.filter().is_empty()
-            && self.list.table.marked.is_empty()
-            && self.watches.is_empty();
-        let is_complete = |p: &ProfileState| {
-            !p.control_plane
-                || (p.loaded_at.is_some() && p.problem().is_none() && p.partial.is_none())
-        };
-        !is_plain
-            || !lookup.unread_servers().0.is_empty()
-            || self.list.sort() != Sort::default()
-            || !session.profiles.iter().all(is_complete)
-    }
-
-    /// Draws the revisions. `has_details`: whether the details of the selected one are beside them.
-    pub fn view_revisions(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>, has_details: bool) {
-        revisions_view::revisions(self, cx, canvas, has_details);
-    }
-
     /// Returns whether the selected deployment is of a control plane that no longer answers.
     pub fn is_selection_outdated(&self, session: &Session) -> bool {
         let row = self.list.selected().filter(|row| row.deployment.is_some());
         row.and_then(|row| session.profiles.get(row.profile))
             .is_some_and(|profile| profile.problem().is_some())
-    }
-
-    /// Returns the title of the revisions.
-    pub fn revisions_title(&self, cx: &Cx<'_>) -> Line {
-        revisions_view::title(self, cx)
-    }
-
-    /// Draws the details of the selected revision.
-    pub fn view_details(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
-        details::details(self, cx, canvas);
-    }
-
-    /// Returns the title of the details.
-    pub fn details_title(&self, cx: &Cx<'_>) -> Line {
-        details::title(self, cx)
-    }
-
-    /// Draws the lines about the selected deployment below a narrow list.
-    pub fn view_summary(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
-        details::summary(self, cx, canvas);
     }
 
     /// Fits both scroll positions to their contents.
@@ -581,17 +529,13 @@ impl Component for ListPane<'_> {
         match y.checked_sub(LIST_HEAD) {
             Some(line) => self.0.list.table.click(Some(line)),
             // A click on a column header sorts by it.
-            None if y + 1 == LIST_HEAD => {
-                let header = self
-                    .0
-                    .columns(cx)
-                    .into_iter()
-                    .find(|p| (p.x..=p.x + p.width).contains(&x));
-                if let Some(order) = header.and_then(|place| place.column.order()) {
+            None => {
+                let column = x.checked_sub(GUTTER).map(usize::from);
+                let column = column.and_then(|x| self.0.columns(cx).at(x));
+                if let Some(order) = column.and_then(Order::of_column) {
                     self.0.sort_by(order);
                 }
             }
-            None => {}
         }
         Requests::none()
     }
