@@ -111,6 +111,17 @@ impl RecordPage {
         Some(Effect::ListRecords(number, server, query))
     }
 
+    /// Opens or closes a namespace. Its items are requested when it is opened.
+    fn toggle(&mut self, session: &Session, namespace: Vec<String>, open: bool) -> Requests {
+        if !open {
+            self.open.remove(&namespace);
+        } else if self.open.insert(namespace.clone()) {
+            let effect = self.request(session, RecordQuery::Items(namespace));
+            return effect.map(Requests::from).unwrap_or_default();
+        }
+        Requests::none()
+    }
+
     /// Returns the agent server whose records these are, if they are not those of a control plane.
     pub fn server(&self) -> Option<&ServerRef> {
         match &self.source {
@@ -197,10 +208,9 @@ impl RecordPage {
         };
         match (&self.rows.value, &self.rows.error) {
             (_, Some(error)) if self.is_missing() => (Tone::Plain, error.story()),
-            (_, Some(error)) if self.waiting.is_empty() => (
-                Tone::Bad,
-                format!("{}\n\nPress r to retry.", error.story()),
-            ),
+            (_, Some(error)) if self.waiting.is_empty() => {
+                (Tone::Bad, format!("{}\n\nPress r to retry.", error.story()))
+            }
             (None, _) => (Tone::Dim, format!("Loading {what} of {}…", clean(name))),
             (Some(_), _) => (Tone::Plain, format!("No {what}.{hint}")),
         }
@@ -343,7 +353,20 @@ impl Component for RecordPage {
     }
 
     fn copied(&mut self) -> Option<String> {
-        self.selected(Timestamp::UNIX_EPOCH)?.copied()
+        use Collection::{InstallationRepositories, Repositories};
+        let row = self.selected(Timestamp::UNIX_EPOCH)?;
+        let url = match (&self.source, &row.is) {
+            // Deployments refer to a repository by its URL.
+            (
+                RecordSource::Collection {
+                    of: Repositories(..) | InstallationRepositories(_),
+                    ..
+                },
+                RowOf::Record(record),
+            ) => record["url"].as_str(),
+            _ => None,
+        };
+        url.map(str::to_string).or_else(|| row.copied())
     }
 
     fn hints(&self) -> Option<&'static [&'static str]> {
