@@ -300,23 +300,36 @@ impl TableColumns {
         room: usize,
         columns: impl IntoIterator<Item = (&'static str, usize)>,
     ) -> TableColumns {
-        let column = |(title, width)| TableColumn {
+        let columns = columns.into_iter();
+        TableColumns::spaced(room, columns.map(|(title, width)| (title, width, GAP)))
+    }
+
+    /// Lays out columns with titles, widths and the space before them.
+    pub fn spaced(
+        room: usize,
+        columns: impl IntoIterator<Item = (&'static str, usize, usize)>,
+    ) -> TableColumns {
+        let column = |(title, width, gap)| TableColumn {
             title,
             width,
-            gap: GAP,
+            gap,
             ..TableColumn::default()
         };
-        let mut all: Vec<TableColumn> = columns.into_iter().map(column).collect();
-        let widths = all.iter().map(|column| column.width);
-        let taken = |width: usize| GAP + if width == REST { 0 } else { width };
-        let used: usize = widths.filter(|width| *width > 0).map(taken).sum();
-        for column in all.iter_mut().filter(|column| column.width == REST) {
-            column.width = (room + GAP).saturating_sub(used);
-        }
-        TableColumns {
-            all,
+        let mut columns = TableColumns {
+            all: columns.into_iter().map(column).collect(),
             blank: Tone::Plain,
+        };
+        if let Some(rest) = columns.all.iter().position(|column| column.width == REST) {
+            let shown = columns.all.iter().filter(|column| column.width > 0);
+            let first = shown.clone().next().map_or(0, |column| column.gap);
+            let taken = |column: &TableColumn| match column.width {
+                REST => column.gap,
+                width => column.gap + width,
+            };
+            let used: usize = shown.map(taken).sum();
+            columns.all[rest].width = (room + first).saturating_sub(used);
         }
+        columns
     }
 
     /// Lays out the columns that fit, by rank. Then each of `growth` gets the free room, up to a width.
