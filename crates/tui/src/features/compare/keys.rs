@@ -109,7 +109,7 @@ pub(super) struct Keys {
     pub table: KeyTable,
     facts: Vec<Fact>,
     /// Columns of the longest name.
-    longest: usize,
+    pub longest: usize,
 }
 
 /// A row: a fact or a key.
