@@ -30,7 +30,7 @@ pub fn columns(width: usize, is_one_server: bool) -> TableColumns {
         ("WHAT IT NEEDS", REST),
         ("FOR", person),
     ];
-    TableColumns::new(width, columns).aligned_right(0..1)
+    TableColumns::new(width, columns)
 }
 
 /// The column of what a row needs.
@@ -50,6 +50,7 @@ pub fn state(row: &Row) -> (&'static str, String, (Tone, Tone)) {
     };
     let tones = match role {
         StatusRole::Unknown => STUCK,
+        StatusRole::Ended => (Tone::Dim, Tone::Dim),
         role => tones(role),
     };
     (role.glyph(), row.row.state().to_string(), tones)
@@ -184,7 +185,7 @@ fn line(
     };
     let of_thread = if is_selected { Tone::Strong } else { Tone::Dim };
     columns.line([
-        Line::dim(&age(row, session)),
+        Line::dim(&format!("{:>4}", age(row, session))),
         Line::of(of(tones.0), glyph).with(of(tones.1), &format!(" {word}")),
         Line::dim(&place(&row.row)),
         Line::of(of_thread, &thread(&row.row)),
