@@ -121,9 +121,11 @@ pub(super) fn key_row(
     let side = |which: usize, width: u16| match has_keys {
         true => keys::side_line(of, at, which, is_selected, width.into(), cx.session),
         false => {
+            let room = usize::from(width).saturating_sub(2);
+            let cells = of.cut_cells(at, which, cx.session, room);
             let mut line = Line::plain(" ");
-            line.left.extend(of.cells(at, which, cx.session).left);
-            line.cut(usize::from(width).saturating_sub(1))
+            line.left.extend(cells.left);
+            line
         }
     };
     let verdict = of.verdict(at);

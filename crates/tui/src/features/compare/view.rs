@@ -241,8 +241,10 @@ fn only_totals(
     for (which, total) in page.totals(comparison).into_iter().enumerate() {
         let title = side_title(page, cx, which);
         let room = usize::from(layout.left.w);
+        let title = text::fit(&title, room.saturating_sub(2));
         let gap = " ".repeat(room.saturating_sub(text::width(&title)));
-        let line = Line::accent(&text::fit(&title, room)).with_plain(&format!("{gap}{total}"));
+        let total = whole_parts(&total, usize::from(w).saturating_sub(room));
+        let line = Line::accent(&title).with_plain(&format!("{gap}{total}"));
         canvas.line(1, 5 + which as u16, w, &line);
     }
     if page.shows_state {
