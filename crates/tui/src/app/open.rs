@@ -505,7 +505,7 @@ impl App {
             Some(viewer) => AnswerFrom::Stream(
                 thread,
                 viewer.questions().to_vec(),
-                viewer.started_assistant(),
+                viewer.started_assistant().map(str::to_string),
             ),
             None => AnswerFrom::Server(thread),
         }

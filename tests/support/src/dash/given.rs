@@ -198,7 +198,7 @@ impl Dash {
 
     /// Selects a checkpoint of the History view. Returns whether it is listed.
     pub fn go_to_checkpoint(&mut self, id: &str) -> bool {
-        self.app.viewer_mut().unwrap().history.go_to(id)
+        self.app.viewer_mut().unwrap().views.history.go_to(id)
     }
 
     /// Selects a deployment.

@@ -249,8 +249,7 @@ impl StreamState {
     pub fn bisect(&self, session: &Session, query: BisectQuery) -> Result<BisectPage, String> {
         let viewer = self.tabs.shown().ok_or("No stream is shown.")?;
         let number = session.next_stream.take();
-        let thread = viewer.thread_id.clone().filter(|_| !viewer.is_recording());
-        let Some(id) = thread else {
+        let Some(thread) = viewer.thread().filter(|_| !viewer.is_recording()) else {
             let found = bisect_log(&viewer.projections, &viewer.event_log, &query)?;
             let title = format!("the states of {}", viewer.server.name);
             return Ok(BisectPage {
@@ -263,6 +262,7 @@ impl StreamState {
         };
         // In the History view, the branch under the cursor.
         let tip = viewer
+            .views
             .history
             .id_under_cursor()
             .filter(|_| viewer.view() == View::History)
@@ -270,18 +270,11 @@ impl StreamState {
         let title = format!(
             "{} › thread {}",
             session.place(&viewer.server),
-            text::short_id(&id)
-        );
-        let of = BisectOf::Thread(
-            ThreadRef {
-                server: viewer.server.clone(),
-                id,
-            },
-            tip,
+            text::short_id(&thread.id)
         );
         Ok(BisectPage {
             number,
-            of,
+            of: BisectOf::Thread(thread, tip),
             title,
             query,
             result: None,
@@ -294,7 +287,7 @@ impl StreamState {
             return Requests::none();
         };
         viewer.show(View::History);
-        match viewer.history.go_to(id) {
+        match viewer.views.history.go_to(id) {
             true => Requests::none(),
             false => {
                 let id = text::short_id(id);
@@ -308,10 +301,10 @@ impl StreamState {
 
 /// Opens the command line with a bisect of the value under the cursor: since when it is what it is.
 pub(super) fn propose(viewer: &Viewer) -> Requests {
-    let path = viewer.state.path_under_cursor();
-    let path = path.filter(|path| viewer.view() == View::State && path != ".");
+    let path = viewer.view().of().copied_path(viewer);
+    let path = path.filter(|path| path != ".");
     // Of a change, the path is enough.
-    let value = viewer.state.json_under_cursor();
+    let value = viewer.views.state.json_under_cursor();
     let value = value.filter(|value| value.len() <= MAX_PROPOSED && !value.contains('\n'));
     let command = match (path, value) {
         (Some(path), Some(value)) => format!("bisect {} !={value}", path.trim_start_matches('.')),

@@ -4,7 +4,7 @@ use super::load::Failure;
 use super::view::{Words, draw_graph};
 use super::{GraphView, ShownThread, Stops};
 use crate::features::stream::StreamState;
-use crate::features::stream::export::{parse_export, timed_name};
+use crate::features::stream::export::{parse_export, shown_path, timed_name};
 use crate::features::stream::formats::{Format, Part};
 use crate::input::action::{Action, Context};
 use crate::session::msg::{
@@ -83,7 +83,7 @@ impl GraphPage {
         if !self.graph.whole.is_empty() {
             return None;
         }
-        Some(match self.graph.loading.failure() {
+        Some(match &self.graph.loading.failure {
             None => (Tone::Dim, "Loading the graph…".into()),
             Some(Failure::Request(cause)) => (
                 Tone::Bad,
@@ -123,16 +123,11 @@ impl GraphPage {
             parts.push(format!("stops at {}", text::counted(stops, "node")));
         }
         if self.graph.search.is_active() {
+            let searched = text::seen(self.pattern.text(), 30);
             parts.push(match self.graph.found() {
-                (0, _) => format!("/{} finds nothing", text::seen(self.pattern.text(), 30)),
-                (all, Some(at)) => {
-                    format!("/{} {at} of {all}", text::seen(self.pattern.text(), 30))
-                }
-                (all, None) => format!(
-                    "/{} {}",
-                    text::seen(self.pattern.text(), 30),
-                    text::counted(all, "hit")
-                ),
+                (0, _) => format!("/{searched} finds nothing"),
+                (all, Some(at)) => format!("/{searched} {at} of {all}"),
+                (all, None) => format!("/{searched} {}", text::counted(all, "hit")),
             });
         }
         parts.extend(self.graph.cut_words());
@@ -190,7 +185,7 @@ impl GraphPage {
     /// Reports that the file was written, or why not. `None` if the file belongs to something else.
     fn on_saved(&mut self, number: u64, result: &Result<u64, String>) -> Option<Requests> {
         let (_, path) = self.saving.take_if(|(saving, _)| *saving == number)?;
-        let path = text::clean(&path.display().to_string()).into_owned();
+        let path = shown_path(&path);
         Some(match result {
             Ok(size) => Requests::info(format!(
                 "Saved the graph, {}, to {path}",
@@ -220,7 +215,7 @@ impl Component for GraphPage {
         event: &SubscriptionEvent,
     ) -> Requests {
         if let SubscriptionId::Graph(number) = from
-            && self.graph.loading.number() == Some(*number)
+            && self.graph.loading.number == Some(*number)
         {
             // The threads of the assistant have the same graph.
             if let SubscriptionEvent::Graph(Ok(graph)) = event {
