@@ -151,7 +151,9 @@ impl Lookup for App {
 
     fn chosen_profile(&self) -> Option<Arc<str>> {
         match self.overlays.last() {
-            Some(Overlay::Browse(browse)) => Some(browse.profile.clone()),
+            Some(Overlay::Records(page)) if page.server().is_none() => {
+                Some(page.profile_name().clone())
+            }
             _ => self.deployments.chosen_profile(&self.session),
         }
     }

@@ -303,11 +303,6 @@ impl App {
         self.session.notice()
     }
 
-    /// Returns the columns of the deployments list that fit the screen.
-    pub fn columns(&self) -> Vec<crate::features::deployments::columns::Place> {
-        self.deployments.columns(&self.pane_cx(Pane::Deployments))
-    }
-
     /// Returns the completions of a command line.
     pub fn offers(&self, text: &str) -> Vec<crate::features::palette::Completion> {
         crate::features::palette::offers(&self.overlay_cx(false), text)

@@ -12,8 +12,7 @@ use crate::features::inspector::Document;
 use crate::features::logs::state::LogView;
 use crate::features::palette::Palette;
 use crate::features::profiles::view::ProfilesPage;
-use crate::features::resources::browse::Browse;
-use crate::features::resources::records::Records;
+use crate::features::resources::records::{RecordPage, RecordSource};
 use crate::features::resources::sign_in::{self, SignIn};
 use crate::features::stream::bisect;
 use crate::features::stream::modes_dialog::ModesDialog;
@@ -44,7 +43,7 @@ impl App {
                 self.pending_record = Some(what.clone());
                 return vec![Effect::Describe(what)];
             }
-            Route::List(of, profile, owner) => return self.open_list(of, profile, &owner),
+            Route::List(of, profile, owner) => return self.open_list(of, profile, owner),
             Route::Edit(subject, text) => return self.edit(subject, &text, None),
             Route::Change(profile, proposal) => {
                 let confirm = Confirm::of_one(&self.session, profile, *proposal);
@@ -55,10 +54,7 @@ impl App {
                 return self.preview(confirm);
             }
             Route::Records(server, of) => {
-                let mut page = Records::new(server, of);
-                let effects = page.reread(&self.session);
-                self.push(page);
-                return effects;
+                return self.open_records(RecordSource::Server(server, of));
             }
             Route::SignIn(profile, request) => {
                 let number = self.session.next_stream.take();
@@ -381,7 +377,7 @@ impl App {
     }
 
     /// Opens a list of other resources, such as integrations or listeners.
-    fn open_list(&mut self, of: Collection, profile: Arc<str>, owner: &str) -> Vec<Effect> {
+    fn open_list(&mut self, of: Collection, profile: Arc<str>, owner: String) -> Vec<Effect> {
         if !self
             .session
             .profile(&profile)
@@ -393,10 +389,14 @@ impl App {
             );
             return Vec::new();
         }
-        let mut list = Browse::new(of, profile, owner);
-        let effect = list.reread(&self.session);
-        self.push(list);
-        vec![effect]
+        self.open_records(RecordSource::Collection { profile, of, owner })
+    }
+
+    fn open_records(&mut self, source: RecordSource) -> Vec<Effect> {
+        let mut page = RecordPage::new(source);
+        let effects = page.reread(&self.session);
+        self.push(page);
+        effects
     }
 
     /// Opens a document in the editor. An unfinished draft on the same subject is restored.

@@ -129,7 +129,7 @@ impl App {
                     self.session.restart_polls();
                     // The page behind the dialog shows what is gone, or changed.
                     let page = self.overlays.iter_mut().find_map(|overlay| match overlay {
-                        Overlay::Records(page) => Some(page),
+                        Overlay::Records(page) => page.server().is_some().then_some(page),
                         _ => None,
                     });
                     return page
@@ -169,7 +169,6 @@ impl App {
         self.notify(false, message);
         self.session.restart_polls();
         match self.overlays.last_mut() {
-            Some(Overlay::Browse(browse)) => vec![browse.reread(&self.session)],
             Some(Overlay::Records(page)) => page.reread(&self.session),
             _ => Vec::new(),
         }

@@ -65,9 +65,8 @@ overlays! {
     Profiles(profiles::view::ProfilesPage);
     Save(Paged<profiles::file::Save>);
     FirstRun(profiles::first_run::FirstRun);
-    Browse(resources::browse::Browse);
     SignIn(Paged<resources::sign_in::SignIn>);
-    Records(resources::records::Records);
+    Records(resources::records::RecordPage);
     Inbox(inbox::InboxPage);
     Graph(stream::graph::GraphPage);
     Compare(compare::ComparePage);

@@ -124,6 +124,16 @@ impl Line {
         Line::new().with(tone, text)
     }
 
+    /// Creates a line of parts with a dot between them. Leaves out empty ones.
+    pub fn joined(parts: impl IntoIterator<Item = (Tone, String)>) -> Line {
+        let mut line = Line::new();
+        for (tone, part) in parts.into_iter().filter(|(_, part)| !part.is_empty()) {
+            let gap = if line.left.is_empty() { "" } else { " · " };
+            line = line.with_dim(gap).with(tone, &part);
+        }
+        line
+    }
+
     /// Adds a left-aligned piece. Sanitizes the text.
     pub fn with(mut self, tone: Tone, text: &str) -> Line {
         self.push(tone, text);

@@ -24,7 +24,7 @@ macro_rules! dialogs {
 
 dialogs! {
     Help Keys Messages Inspect Compose Edit Confirm Journal Entry Explain Doctor Answer Why Bisect Modes
-    Command Profiles Save FirstRun Browse SignIn Records Inbox Graph Compare
+    Command Profiles Save FirstRun SignIn Records Inbox Graph Compare
 }
 
 /// The command line and the dialogs.

@@ -3,7 +3,7 @@
 mod component;
 
 use super::aligned::{Aligned, LoadedSide};
-use super::view;
+use super::view::{self, CompareLayout};
 use crate::session::compare::{ConfigurationRef, SideContents, SideLoaded, SideRef};
 use crate::session::msg::{Described, Effect, FileStep, RevisionRef};
 use crate::session::request::StreamCommand;
@@ -486,15 +486,17 @@ impl ComparePage {
     }
 
     fn height(&self, cx: &Cx<'_>) -> usize {
-        view::layout(cx.session.page_size(), self.needed())
-            .rows
-            .h
-            .into()
+        self.layout(cx).rows.h.into()
     }
 
-    /// Returns the number of rows that the list needs; `None` while it isn't known.
-    pub(super) fn needed(&self) -> Option<usize> {
-        self.aligned.as_ref().map(|_| self.shown.len())
+    /// Lays out the page. How many rows the list needs isn't known before both sides are there.
+    pub(super) fn layout(&self, cx: &Cx<'_>) -> CompareLayout {
+        let needed = self.aligned.as_ref().map(|_| self.shown.len());
+        let keys = self.aligned.as_ref().and_then(Aligned::keys);
+        let longest = self
+            .is_of_keys()
+            .then(|| keys.map_or(0, |keys| keys.longest));
+        view::layout(cx.session.page_size(), needed, longest)
     }
 
     /// Opens the thread of the side with the focus at the selected step, or its recording.

@@ -209,33 +209,25 @@ fn steps(cx: &Cx<'_>, card: &FailureCard, has_build: bool, width: usize) -> Vec<
         .filter(|step| has_build || step.kind != StepKind::BuildLog)
     {
         let id = match step.kind {
-            StepKind::BuildLog => "card.build_log",
-            StepKind::ServerLog => "card.logs",
-            StepKind::Details => "card.details",
-            StepKind::Compare => "card.compare",
-            StepKind::Redeploy => "card.redeploy",
-            StepKind::Rollback => "card.rollback",
-            StepKind::Wait => "card.watch",
-            StepKind::Interrupt => "card.interrupt",
-            StepKind::Advice | StepKind::Newer => "",
+            StepKind::BuildLog => Some("card.build_log"),
+            StepKind::ServerLog => Some("card.logs"),
+            StepKind::Details => Some("card.details"),
+            StepKind::Compare => Some("card.compare"),
+            StepKind::Redeploy => Some("card.redeploy"),
+            StepKind::Rollback => Some("card.rollback"),
+            StepKind::Wait => Some("card.watch"),
+            StepKind::Interrupt => Some("card.interrupt"),
+            StepKind::Advice | StepKind::Newer => None,
         };
         // A command waits; the dashboard notifies.
-        let said = if step.kind == StepKind::Wait {
-            "Be notified when it finishes"
-        } else {
-            &step.text
+        let said = match step.kind {
+            StepKind::Wait => "Be notified when it finishes",
+            _ => &step.text,
         };
-        let key = if id.is_empty() {
-            String::new()
-        } else {
-            cx.session.key(id)
-        };
-        for (n, part) in wrap(&text::clean(said), width.saturating_sub(7))
-            .iter()
-            .enumerate()
-        {
-            let key = if n == 0 { key.as_str() } else { "" };
-            lines.push(Line::of(Tone::Key, &format!("    {key:<3}")).with_plain(part));
+        let mut key = id.map(|id| cx.session.key(id)).unwrap_or_default();
+        for part in wrap(&text::clean(said), width.saturating_sub(7)) {
+            let key = std::mem::take(&mut key);
+            lines.push(Line::of(Tone::Key, &format!("    {key:<3}")).with_plain(&part));
         }
     }
     lines
@@ -278,11 +270,9 @@ impl Page for Explained {
             Action::ServerLog => LogKind::Server,
             Action::Watch => return Request::WatchRevision(self.of.clone()).into(),
             Action::Interrupt => {
-                let (deployment, revision) =
-                    (self.of.deployment.to_string(), self.of.revision.to_string());
                 return self.change(Intent::Interrupt {
-                    deployment,
-                    revision,
+                    deployment: self.of.deployment.to_string(),
+                    revision: self.of.revision.to_string(),
                 });
             }
             Action::Describe => return Route::Record(Described::Revision(self.of.clone())).into(),
@@ -299,11 +289,9 @@ impl Page for Explained {
                 return Route::Compare(sides.map(SideRef::Configuration).to_vec()).into();
             }
             Action::Redeploy => {
-                let (deployment, revision) =
-                    (self.of.deployment.to_string(), self.of.revision.to_string());
                 return self.change(Intent::Redeploy {
-                    deployment,
-                    revision,
+                    deployment: self.of.deployment.to_string(),
+                    revision: self.of.revision.to_string(),
                 });
             }
             Action::Rollback => {
@@ -389,22 +377,12 @@ fn groups(lines: Vec<CardLine>) -> Vec<Vec<CardLine>> {
 
 /// Wraps a text, indenting all but its first line.
 fn wrapped(tone: Tone, text: &str, width: usize) -> Vec<Line> {
-    let indent = text.len() - text.trim_start_matches(' ').len();
-    let mut lines = Vec::new();
-    for (i, part) in wrap(
-        text.trim_start_matches(' '),
-        width.saturating_sub(indent + 2),
-    )
-    .iter()
-    .enumerate()
-    {
-        lines.push(Line::of(
-            tone,
-            &format!(
-                "{}{part}",
-                " ".repeat(if i == 0 { indent } else { indent + 2 })
-            ),
-        ));
-    }
-    lines
+    let body = text.trim_start_matches(' ');
+    let indent = text.len() - body.len();
+    let parts = wrap(body, width.saturating_sub(indent + 2)).into_iter();
+    let line = |(n, part): (usize, String)| {
+        let indent = if n == 0 { indent } else { indent + 2 };
+        Line::of(tone, &format!("{}{part}", " ".repeat(indent)))
+    };
+    parts.enumerate().map(line).collect()
 }

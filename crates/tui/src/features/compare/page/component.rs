@@ -77,8 +77,8 @@ impl Component for ComparePage {
                 true => &[
                     "compare.next",
                     "compare.collapse",
-                    "compare.side",
                     "compare.commits",
+                    "compare.side",
                     "app.command",
                     "app.help",
                 ],
@@ -144,7 +144,7 @@ impl Component for ComparePage {
     }
 
     fn click(&mut self, cx: &Cx<'_>, x: u16, y: u16) -> Requests {
-        let layout = view::layout(cx.session.page_size(), self.needed());
+        let layout = self.layout(cx);
         self.focus = usize::from(x >= layout.right.x);
         if let Some(row) = y
             .checked_sub(layout.rows.y.saturating_sub(cx.area.y))
