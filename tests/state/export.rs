@@ -440,7 +440,7 @@ fn export_errors_are_reported() {
         "{effects:?}"
     );
     dash.told("is incomplete");
-    dash.feed(Msg::done(EffectResult::FileStepped(*number, Ok(0))));
+    dash.done(EffectResult::FileStepped(*number, Ok(0)));
     dash.told("is incomplete");
 }
 

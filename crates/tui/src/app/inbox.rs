@@ -137,28 +137,28 @@ impl App {
             || url::Url::parse(&server.url).is_ok_and(|url| is_loopback(&url))
     }
 
-    /// Updates the inbox after an event of the lists. `is_watched`: whether the user watched the revision, who is notified by
-    /// another way then.
+    /// Updates the inbox after an event of the lists. `deployment`: of which the event is, if its subscription is about several.
+    /// `is_watched`: whether the user watched the revision, who is notified by another way then.
     pub(super) fn inbox_after_list(
         &mut self,
         key: &SubscriptionId,
+        deployment: Option<&str>,
         is_watched: bool,
     ) -> Vec<Effect> {
-        let row = match key {
-            SubscriptionId::Newest(_) => return Vec::new(),
-            SubscriptionId::Revisions(profile, deployment) => format!("{profile}/{deployment}"),
-            SubscriptionId::Watch(of) => format!("{}/{}", of.profile, of.deployment),
-            SubscriptionId::Deployments(_) => {
+        let row = match (key, deployment) {
+            (SubscriptionId::Newest(profile), Some(deployment)) => {
+                &format!("{profile}/{deployment}")
+            }
+            (SubscriptionId::Revisions(profile, deployment), _) => {
+                &format!("{profile}/{deployment}")
+            }
+            (SubscriptionId::Watch(of), _) => &of.row_id(),
+            (SubscriptionId::Deployments(_), _) => {
                 self.sync_inbox();
                 return Vec::new();
             }
             _ => return Vec::new(),
         };
-        self.inbox_after_newest(&row, is_watched)
-    }
-
-    /// Updates the inbox after the newest revision of a row was read.
-    pub(super) fn inbox_after_newest(&mut self, row: &str, is_watched: bool) -> Vec<Effect> {
         let Some(failed) = self.deployments.list.row(row).map(failed_of) else {
             return Vec::new();
         };
@@ -469,11 +469,12 @@ impl App {
     }
 
     /// Reports that a notification program failed, once for the same reason.
-    pub(super) fn on_hook_failed(&mut self, why: String) {
+    pub(super) fn on_hook_failed(&mut self, why: String) -> Vec<Effect> {
         if self.hook_failure.as_ref() != Some(&why) {
             self.notify(true, why.clone());
             self.hook_failure = Some(why);
         }
+        Vec::new()
     }
 }
 

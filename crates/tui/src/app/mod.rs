@@ -119,6 +119,13 @@ pub struct App {
     held_key: Option<(Key, Timestamp)>,
 }
 
+fn to_stream(effects: Vec<Effect>) -> Vec<Effect> {
+    effects
+        .into_iter()
+        .map(|effect| effect.to(requests::STREAM))
+        .collect()
+}
+
 impl App {
     /// Creates the initial state. Returns it with the effects to run first.
     pub fn new(
@@ -229,12 +236,17 @@ impl App {
 
     /// Ends all recordings. Returns the effects that finish their files.
     pub fn end_recordings(&mut self) -> Vec<Effect> {
-        self.stream.end_recordings(self.session.now)
+        to_stream(self.stream.end_recordings(self.session.now))
     }
 
     /// Ends all recordings without the events that are not written yet. Returns the effects that finish their files.
     pub fn cut_recordings(&mut self) -> Vec<Effect> {
-        self.stream.cut_recordings(self.session.now)
+        to_stream(self.stream.cut_recordings(self.session.now))
+    }
+
+    /// Writes what was received since the last call. Returns the effects that do.
+    fn write_recordings(&mut self) -> Vec<Effect> {
+        to_stream(self.stream.write_recordings(self.session.now))
     }
 
     /// Returns the files of streams that are still being written.

@@ -56,9 +56,9 @@ impl App {
             }
             Route::Records(server, of) => {
                 let mut page = Records::new(server, of);
-                let effects = page.reread(&self.session);
+                let requests = page.reread(&self.session);
                 self.push(page);
-                return effects;
+                return self.apply(requests);
             }
             Route::SignIn(profile, request) => {
                 self.push(SignIn::new(
@@ -80,7 +80,7 @@ impl App {
                 let mut page = Explained::new(of, name, address, has_build);
                 let effect = load_explanation(&self.deployments, &mut page, self.session.now);
                 self.push(Paged::new(page));
-                return vec![effect];
+                return vec![effect.to(self.focus_id())];
             }
             Route::DeploymentDocument(profile, id, name) => {
                 // Shown only if it is still awaited when it arrives, because it would cover the user's current work.
@@ -108,7 +108,7 @@ impl App {
             }
             Route::Journal => {
                 self.push(JournalView::default());
-                return vec![Effect::ReadJournal];
+                return vec![Effect::ReadJournal.to(self.focus_id())];
             }
             Route::Doctor(only) => self.open_doctor(only),
             Route::Keys => self.push(Paged::new(Keys)),
@@ -362,16 +362,16 @@ impl App {
         is_due: impl Fn(&Explained, Option<&Revision>) -> bool,
     ) -> Vec<Effect> {
         let (deployments, now) = (&self.deployments, self.session.now);
-        let pages = self
-            .overlays
-            .iter_mut()
-            .filter_map(|overlay| match overlay {
-                Overlay::Explain(explained) => Some(&mut explained.page),
+        let pages = self.overlays.iter_mut().filter_map(|overlay| {
+            let id = overlay.id();
+            match overlay {
+                Overlay::Explain(explained) => Some((id, &mut explained.page)),
                 _ => None,
-            });
+            }
+        });
         pages
-            .filter(|page| is_due(page, deployments.known_revision(&page.of)))
-            .map(|page| load_explanation(deployments, page, now))
+            .filter(|(_, page)| is_due(page, deployments.known_revision(&page.of)))
+            .map(|(id, page)| load_explanation(deployments, page, now).to(id))
             .collect()
     }
 
@@ -399,7 +399,7 @@ impl App {
         let mut list = Browse::new(of, profile, owner);
         let effect = list.reread(&self.session);
         self.push(list);
-        vec![effect]
+        vec![effect.to(self.focus_id())]
     }
 
     /// Opens a document in the editor. An unfinished draft on the same subject is restored.
@@ -492,7 +492,7 @@ impl App {
         let load = load.map(|load| load(card.number, card.thread.clone()));
         self.push(card.shown(&self.session, approve));
         let mut effects = self.restore_answers(self.overlays.len() - 1);
-        effects.extend(load);
+        effects.extend(load.map(|load| load.to(self.focus_id())));
         effects
     }
 

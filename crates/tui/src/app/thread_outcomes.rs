@@ -286,9 +286,10 @@ impl App {
 
     /// Closes a composer whose run was started. Its input is kept for another one.
     fn close_composer(&mut self, at: usize) {
-        if let Overlay::Compose(mut composer) = self.overlays.remove(at) {
+        if let Overlay::Compose(composer) = self.overlays.remove(at) {
+            let mut composer = composer.closed();
             composer.started();
-            self.composing.keep(*composer);
+            self.composing.keep(composer);
         }
     }
 

@@ -24,6 +24,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Identifies what asked for a result, or declared a subscription.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ComponentId {
+    /// The application itself.
+    App,
+    Inbox,
+    /// A pane, by the context of its keys.
+    Pane(Context),
+    /// An overlay, by the number that it got when it was opened.
+    Overlay(u64),
+}
+
 /// The part of the state that a component may read.
 #[derive(Clone, Copy)]
 pub struct Cx<'a> {
@@ -256,18 +268,17 @@ pub trait Component {
         Vec::new()
     }
 
-    /// Applies a result that is addressed to it: by the number of its request, or by what it asked about. Returns `None` for the
-    /// results of others.
+    /// Applies the result of an effect that it asked for. Returns `None` if the application does.
     fn on_reply(&mut self, _session: &mut Session, _reply: &EffectResult) -> Option<Requests> {
         None
     }
 
-    /// Applies an event of one of its subscriptions. Events of others change nothing.
+    /// Applies an event of one of its subscriptions.
     fn on_event(
         &mut self,
         _session: &mut Session,
-        _from: &SubscriptionId,
-        _event: &SubscriptionEvent,
+        _from: SubscriptionId,
+        _event: SubscriptionEvent,
     ) -> Requests {
         Requests::none()
     }

@@ -31,7 +31,7 @@ pub mod subscription;
 pub mod thread;
 pub mod threads_known;
 
-pub use component::{Component, Cx, Lookup};
+pub use component::{Component, ComponentId, Cx, Lookup};
 pub use page::{Page, Paged};
 pub use request::{Request, Requests, Route};
 

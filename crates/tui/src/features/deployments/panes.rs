@@ -4,7 +4,9 @@ use super::columns::Order;
 use super::list::{Live, Row, Sort};
 use super::{Deployments, details, revisions_view, view};
 use crate::input::action::{Action, Context};
-use crate::session::msg::{Described, Effect, LogRef, RevisionRef, no_build_log};
+use crate::session::msg::{
+    Described, Effect, LogRef, RevisionRef, SubscriptionEvent, SubscriptionId, no_build_log,
+};
 use crate::session::profile::ProfileState;
 use crate::session::subject::Subject;
 use crate::session::{Component, Cx, Lookup, Requests, Route, Session};
@@ -541,6 +543,15 @@ fn no_address(cx: &Cx<'_>, row: &Row) -> String {
 }
 
 impl Component for ListPane<'_> {
+    fn on_event(
+        &mut self,
+        session: &mut Session,
+        from: SubscriptionId,
+        event: SubscriptionEvent,
+    ) -> Requests {
+        self.0.on_event(session, from, event)
+    }
+
     fn context(&self) -> Context {
         Context::Deployments
     }

@@ -245,6 +245,9 @@ impl Page for Explained {
     fn on_reply(&mut self, session: &mut Session, reply: &EffectResult) -> Option<Requests> {
         match reply {
             EffectResult::Card(of, card) if *of == self.of => {
+                if let Err(error) = card {
+                    session.report_error(error);
+                }
                 self.on_card(card.clone(), session.now);
                 Some(Requests::none())
             }

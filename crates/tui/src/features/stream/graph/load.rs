@@ -58,11 +58,6 @@ impl Loading {
         };
     }
 
-    /// Returns the number of the request in progress.
-    pub fn number(&self) -> Option<u64> {
-        self.number
-    }
-
     pub fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
     }

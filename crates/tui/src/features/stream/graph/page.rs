@@ -216,22 +216,16 @@ impl Component for GraphPage {
     fn on_event(
         &mut self,
         session: &mut Session,
-        from: &SubscriptionId,
-        event: &SubscriptionEvent,
+        _from: SubscriptionId,
+        event: SubscriptionEvent,
     ) -> Requests {
-        if let SubscriptionId::Graph(number) = from
-            && self.graph.loading.number() == Some(*number)
-        {
-            // The threads of the assistant have the same graph.
-            if let SubscriptionEvent::Graph(Ok(graph)) = event {
-                session.known_graphs.keep(
-                    self.server.clone(),
-                    self.assistant.clone(),
-                    graph.clone(),
-                );
-            }
-            self.graph.on_event(event);
+        // The threads of the assistant have the same graph.
+        if let SubscriptionEvent::Graph(Ok(graph)) = &event {
+            session
+                .known_graphs
+                .keep(self.server.clone(), self.assistant.clone(), graph.clone());
         }
+        self.graph.on_event(&event);
         Requests::none()
     }
 
