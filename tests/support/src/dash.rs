@@ -163,7 +163,11 @@ impl Dash {
             (E::ReadRow(of), R::RowRead(with, _)) => of == with,
             (E::FetchGraphFacts(_, of), R::GraphFacts(_, with, _))
             | (E::FetchInputs(_, of, _), R::Inputs(_, with, _)) => of == with,
-            (E::Browse(of, ..), R::Browsed(with, _))
+            (E::Plan(of, ..), R::Planned(with, _))
+            | (E::CheckTarget(of, _), R::TargetChecked(with, _))
+            | (E::Send(of, ..) | E::StartRun(of, ..), R::Sent(with, _))
+            | (E::LoadThread(of, _) | E::LoadWaitingThread(of, _), R::ThreadLoaded(with, _))
+            | (E::Browse(of, ..), R::Browsed(with, _))
             | (E::ListRecords(of, ..), R::RecordsListed(with, ..))
             | (E::Authenticate(of, ..), R::Authenticated(with, _))
             | (E::File(of, _), R::FileStepped(with, _)) => of == with,

@@ -3,6 +3,7 @@
 use super::requests::SERVER;
 use super::subscriptions::owner;
 use super::{App, Overlay};
+use crate::features::changes::confirm::drop_plan;
 use crate::features::diagnostics::explain::Explained;
 use crate::features::profiles::file::Save;
 use crate::features::profiles::first_run::nothing_to_import;
@@ -118,7 +119,7 @@ impl App {
 
     /// Passes the result of an effect to the component that asked for it.
     pub(super) fn on_reply(&mut self, to: ComponentId, reply: EffectResult) -> Vec<Effect> {
-        let to = match reply {
+        let receivers = match reply {
             // Several components may wait for the list.
             EffectResult::Assistants(..) => {
                 let overlays = self.overlays.iter().map(Overlay::id);
@@ -127,7 +128,7 @@ impl App {
             _ => vec![to],
         };
         let mut taken = None;
-        for id in to {
+        for id in receivers {
             let requests =
                 self.with_id(id, |component, session| component.on_reply(session, &reply));
             if let Some(requests) = requests.flatten() {
@@ -135,11 +136,11 @@ impl App {
                 effects.extend(self.apply_of(id, requests));
             }
         }
-        taken.unwrap_or_else(|| self.on_own_reply(reply))
+        taken.unwrap_or_else(|| self.on_own_reply(to, reply))
     }
 
     /// Applies what the application asked for itself, and reports what it must although the component that asked was closed.
-    fn on_own_reply(&mut self, reply: EffectResult) -> Vec<Effect> {
+    fn on_own_reply(&mut self, to: ComponentId, reply: EffectResult) -> Vec<Effect> {
         let at = self.session.now;
         let requests = match reply {
             EffectResult::Info(server, result) => {
@@ -165,20 +166,15 @@ impl App {
             EffectResult::Written(profile, id, name, document) => {
                 return self.on_document((profile, id, name), document);
             }
-            EffectResult::Planned(number, planned) => return self.on_planned(number, planned),
-            EffectResult::Sent(number, Sent::Record(sent)) => return self.on_sent(number, sent),
+            EffectResult::Planned(number, planned) => drop_plan(number, &planned),
+            EffectResult::Sent(_, Sent::Record(Ok(made))) => return self.on_applied(to, made),
+            EffectResult::Sent(_, Sent::Record(Err(error))) => self.on_failed_unseen(&error),
             EffectResult::Sent(number, Sent::Thread(thread, result)) => {
-                return self.on_acted(number, thread, result);
+                return self.on_acted(to, number, thread, result);
             }
             EffectResult::CancelFollowed(thread, targets) => {
                 self.on_cancel_followed(&thread, &targets);
                 Requests::none()
-            }
-            EffectResult::ThreadLoaded(number, loaded) => {
-                return self.on_thread_loaded(number, loaded);
-            }
-            EffectResult::TargetChecked(number, result) => {
-                return self.on_target_checked(number, result);
             }
             EffectResult::Tried(number, result) => {
                 self.session.catalog.on_tested(number, result, at)

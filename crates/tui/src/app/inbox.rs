@@ -3,14 +3,13 @@
 use super::{App, Overlay, Pane};
 use crate::features::deployments::list::{Row, ThreadCounts};
 use crate::features::inbox::{
-    Counts, FailedDeployment, InboxPage, News, PageStatus, ProfileServers, place_name, thread_name,
+    self, Counts, FailedDeployment, InboxPage, News, PageStatus, ProfileServers,
 };
 use crate::session::msg::{Effect, Hook, RevisionRef, ServerRef, SubscriptionId, ThreadRef};
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind, ServerInbox};
 use runtail_core::config::{NotifyWhen, SecretSource, is_loopback};
-use runtail_core::model::{FailedRevision, InboxItem, Phase, Revision, StatusRole};
-use runtail_core::text;
+use runtail_core::model::{FailedRevision, Phase, Revision, StatusRole};
 
 /// Maximum number of programs that one batch of events starts.
 const MAX_HOOKS: usize = 20;
@@ -381,13 +380,8 @@ impl App {
             .filter(is_wanted)
             .filter(|news| !self.is_in_view(news))
             .collect();
-        let message = match told.as_slice() {
-            [] => None,
-            [one] => Some((role_of(one.when), sentence(one))),
-            several => Some((role_of(several[0].when), summary(several))),
-        };
         let mut effects = Vec::new();
-        if let Some((role, said)) = message {
+        if let Some((role, said)) = inbox::told(&told) {
             effects.push(Effect::Alert("Runtail".into(), said.clone()));
             self.session.toast(role, said);
         }
@@ -535,67 +529,4 @@ fn page_of<'a>(
             .profile(&viewer.server.profile)
             .and_then(|state| state.region.as_deref()),
     })
-}
-
-fn role_of(when: NotifyWhen) -> StatusRole {
-    match when {
-        NotifyWhen::Waiting => StatusRole::Waiting,
-        NotifyWhen::Failed => StatusRole::Failed,
-        NotifyWhen::Finished | NotifyWhen::Rollout => StatusRole::Good,
-        NotifyWhen::Stuck => StatusRole::Unknown,
-    }
-}
-
-/// Returns an event in one line: `eu › support-bot › approval 8c21 waits for you: Approve this payment?`
-fn sentence(news: &News) -> String {
-    let row = &news.row;
-    let place = place_name(row);
-    let said = row.needs();
-    let with = |words: &str| match said.is_empty() {
-        true => words.to_string(),
-        false => format!("{words}: {said}"),
-    };
-    let name = match &row.item {
-        InboxItem::Thread(_) => format!("{place} › {}", thread_name(row)),
-        InboxItem::Revision(revision) => {
-            format!("{place} {}", text::short_id(&revision.revision_id))
-        }
-    };
-    let how = match (news.when, &row.item) {
-        (NotifyWhen::Waiting, _) if row.state() == "paused" => {
-            format!("paused at a breakpoint {said}").trim_end().into()
-        }
-        (NotifyWhen::Waiting, _) => with("waits for you"),
-        (NotifyWhen::Failed | NotifyWhen::Rollout, InboxItem::Revision(revision)) => {
-            format!("is {}", revision.status)
-        }
-        (NotifyWhen::Failed, _) => with("failed"),
-        (NotifyWhen::Stuck, _) => with("is stuck"),
-        (NotifyWhen::Finished | NotifyWhen::Rollout, _) => "finished".into(),
-    };
-    format!("{name} {how}")
-}
-
-/// Counts several events: `3 threads wait for you, 1 failed`.
-fn summary(news: &[&News]) -> String {
-    let words: [(NotifyWhen, &str, &str); 4] = [
-        (NotifyWhen::Waiting, "waits for you", "wait for you"),
-        (NotifyWhen::Failed, "failed", "failed"),
-        (NotifyWhen::Stuck, "is stuck", "are stuck"),
-        (NotifyWhen::Finished, "finished", "finished"),
-    ];
-    let parts = words.iter().filter_map(|(when, one, more)| {
-        match news.iter().filter(|n| n.when == *when).count() {
-            0 => None,
-            1 => Some(format!("1 {one}")),
-            n => Some(format!("{n} {more}")),
-        }
-    });
-    let parts: Vec<String> = parts.collect();
-    let places: std::collections::BTreeSet<&str> = news
-        .iter()
-        .map(|news| news.row.deployment.as_str())
-        .collect();
-    let places: Vec<&str> = places.into_iter().take(3).collect();
-    format!("{}: {}", places.join(", "), parts.join(", "))
 }

@@ -26,7 +26,7 @@ use crate::session::msg::{Described, Effect, LogRef, ServerRef, StreamTarget, Th
 use crate::session::run::Origin;
 use crate::session::subject::Subject;
 use crate::session::thread::AnswerFrom;
-use crate::session::{Lookup, Paged, Requests, Route};
+use crate::session::{Lookup, Paged, Route};
 use jiff::Timestamp;
 use runtail_api::LogKind;
 use runtail_core::config::Profile;
@@ -56,7 +56,7 @@ impl App {
             }
             Route::Records(server, of) => {
                 let mut page = Records::new(server, of);
-                let requests = page.reread(&self.session);
+                let requests = page.load(&self.session);
                 self.push(page);
                 return self.apply(requests);
             }
@@ -397,7 +397,7 @@ impl App {
             return Vec::new();
         }
         let mut list = Browse::new(of, profile, owner);
-        let effect = list.reread(&self.session);
+        let effect = list.load(&self.session);
         self.push(list);
         vec![effect.to(self.focus_id())]
     }
@@ -465,7 +465,7 @@ impl App {
             from => from,
         };
         let number = || self.session.next_change.take();
-        let (card, load): (_, Option<Load>) = match from {
+        let (mut card, load): (_, Option<Load>) = match from {
             AnswerFrom::Server(thread) => (
                 AnswerCard::loading(number(), thread),
                 Some(Effect::LoadThread),
@@ -490,8 +490,9 @@ impl App {
             return Vec::new();
         }
         let load = load.map(|load| load(card.number, card.thread.clone()));
-        self.push(card.shown(&self.session, approve));
-        let mut effects = self.restore_answers(self.overlays.len() - 1);
+        let requests = card.open(&self.session, approve, &self.thread.answer_drafts);
+        self.push(card);
+        let mut effects = self.apply(requests);
         effects.extend(load.map(|load| load.to(self.focus_id())));
         effects
     }
@@ -509,15 +510,6 @@ impl App {
             ),
             None => AnswerFrom::Server(thread),
         }
-    }
-
-    /// Restores drafts into an answer card whose questions are known.
-    pub(super) fn restore_answers(&mut self, at: usize) -> Vec<Effect> {
-        let Some(Overlay::Answer(card)) = self.overlays.get_mut(at) else {
-            return Vec::new();
-        };
-        let requests: Requests = card.begin(&self.session, &self.thread.answer_drafts);
-        self.apply(requests)
     }
 }
 

@@ -104,6 +104,11 @@ impl App {
                 return self.apply_of(STREAM, requests);
             }
             Request::NoteCancelling(thread, run) => self.note_cancelling(&thread, run.as_deref()),
+            Request::NothingToDo(server, intent, why) => {
+                let why = self.where_to_end(&server, &intent).unwrap_or(why);
+                self.notify(false, why);
+            }
+            Request::Reread => return self.reread_page(),
             Request::LeaveStream(thread) => {
                 // Select the thread in the list that is shown again.
                 if let (Some(server), Some(thread)) = (&mut self.agent.server, thread) {

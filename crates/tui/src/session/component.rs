@@ -207,6 +207,11 @@ pub trait Component {
         None
     }
 
+    /// Loads its list again, because something in it was changed. `None` if it has none.
+    fn reread(&mut self, _session: &Session) -> Option<Requests> {
+        None
+    }
+
     /// Goes back one step inside the component. `None` closes it instead. `quit`: whether the key was the one that also quits.
     fn back(&mut self, _quit: bool) -> Option<Requests> {
         self.table_mut()?.clear().then(Requests::none)

@@ -9,12 +9,10 @@ mod subscription;
 mod table;
 mod view;
 
-pub use news::{News, PageStatus};
+pub use news::{News, PageStatus, told};
 pub use page::InboxPage;
 pub use state::{Counts, FailedDeployment, Inbox, Listing, ProfileServers, Row, Tally, Target};
-pub use table::{
-    columns as row_columns, lines as row_lines, place as place_name, thread as thread_name,
-};
+pub use table::{columns as row_columns, lines as row_lines};
 
 #[cfg(test)]
 mod tests;

@@ -185,7 +185,7 @@ impl Browse {
     }
 
     /// Requests the list again.
-    pub fn reread(&mut self, session: &Session) -> Effect {
+    pub fn load(&mut self, session: &Session) -> Effect {
         (self.number, self.loading) = (session.next_stream.take(), true);
         Effect::Browse(self.number, self.profile.clone(), self.of.clone())
     }
@@ -269,7 +269,7 @@ impl Browse {
         self.profile = next.clone();
         (self.rows, self.incomplete) = Default::default();
         self.table.deselect();
-        self.reread(cx.session).into()
+        self.load(cx.session).into()
     }
 }
 
@@ -305,6 +305,10 @@ fn change_service(
 }
 
 impl Component for Browse {
+    fn reread(&mut self, session: &Session) -> Option<Requests> {
+        Some(self.load(session).into())
+    }
+
     fn on_reply(&mut self, session: &mut Session, reply: &EffectResult) -> Option<Requests> {
         let EffectResult::Browsed(number, result) = reply else {
             return None;
@@ -336,7 +340,7 @@ impl Component for Browse {
             Action::NextProfile | Action::PrevProfile => {
                 return self.turn_profile(cx, action == Action::NextProfile);
             }
-            Action::Refresh => return self.reread(cx.session).into(),
+            Action::Refresh => return self.load(cx.session).into(),
             _ => {}
         }
         let (profile, of) = (self.profile.clone(), self.of.clone());

@@ -62,7 +62,7 @@ impl Records {
     }
 
     /// Requests everything again that the page shows.
-    pub fn reread(&mut self, session: &Session) -> Requests {
+    pub fn load(&mut self, session: &Session) -> Requests {
         self.waiting.clear();
         let mut queries = vec![match &self.of {
             RecordList::Versions { assistant, .. } => RecordQuery::Versions(assistant.clone()),
@@ -187,6 +187,10 @@ impl Records {
 }
 
 impl Component for Records {
+    fn reread(&mut self, session: &Session) -> Option<Requests> {
+        Some(self.load(session))
+    }
+
     fn on_reply(&mut self, session: &mut Session, reply: &EffectResult) -> Option<Requests> {
         let EffectResult::RecordsListed(number, query, result) = reply else {
             return None;
@@ -207,7 +211,7 @@ impl Component for Records {
 
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
         if action == Action::Refresh {
-            return self.reread(cx.session);
+            return self.load(cx.session);
         }
         self.act(cx, action)
     }

@@ -6,8 +6,8 @@ use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
 use crate::session::card::{FormCard, place};
 use crate::session::form::FormKeys;
-use crate::session::msg::ServerRef;
-use crate::session::{Cx, Requests};
+use crate::session::msg::{EffectResult, ServerRef};
+use crate::session::{Cx, Requests, Session};
 use crate::widgets::form::{FieldInput, FormScroll, turn_of, turned};
 use crate::widgets::form_lines::FormLines;
 use crate::widgets::text_input::TextInput;
@@ -224,6 +224,13 @@ impl FormKeys for AnswerCard {
 
 impl FormCard for AnswerCard {
     const CONTEXT: Context = Context::Answer;
+
+    fn take_reply(&mut self, session: &Session, reply: &EffectResult) -> Option<Requests> {
+        match reply {
+            EffectResult::ThreadLoaded(_, loaded) => Some(self.on_loaded(session, loaded.clone())),
+            _ => None,
+        }
+    }
 
     fn server(&self) -> &ServerRef {
         &self.thread.server
