@@ -188,7 +188,7 @@ impl App {
                 Requests::error(format!("{error}\n  Nothing was written."))
             }
             EffectResult::DemoStarted(Ok(config)) => return self.begin_demo(config),
-            EffectResult::HookFailed(why) => return self.on_hook_failed(why),
+            EffectResult::HookFailed(why) => self.inbox.on_hook_failed(why),
             EffectResult::Saved(result) => self.session.catalog.on_saved(result),
             EffectResult::TabsSaved(result) => {
                 self.on_tabs_saved(result);

@@ -5,14 +5,11 @@ use crate::features::deployments::list::{Row, ThreadCounts};
 use crate::features::inbox::{
     self, Counts, FailedDeployment, InboxPage, News, PageStatus, ProfileServers,
 };
-use crate::session::msg::{Effect, Hook, RevisionRef, ServerRef, SubscriptionId, ThreadRef};
+use crate::session::msg::{Effect, RevisionRef, ServerRef, SubscriptionId, ThreadRef};
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind, ServerInbox};
-use runtail_core::config::{NotifyWhen, SecretSource, is_loopback};
+use runtail_core::config::{NotifyWhen, is_loopback};
 use runtail_core::model::{FailedRevision, Phase, Revision, StatusRole};
-
-/// Maximum number of programs that one batch of events starts.
-const MAX_HOOKS: usize = 20;
 
 impl App {
     /// Returns what to return to from a thread that is about to be opened.
@@ -229,7 +226,7 @@ impl App {
             when: NotifyWhen::Rollout,
             ..self.inbox.revision_failed(&key, &failed)
         };
-        self.hooks(std::slice::from_ref(&news))
+        inbox::hooks(&mut self.session, std::slice::from_ref(&news))
     }
 
     /// Applies the answer of a server's inbox.
@@ -363,30 +360,10 @@ impl App {
         self.publish(news)
     }
 
-    /// Notifies about events, by the rules of the configuration: a notice, the bell or a desktop notification, and programs.
+    /// Notifies about events.
     pub(super) fn publish(&mut self, news: Vec<News>) -> Vec<Effect> {
-        if news.is_empty() {
-            return Vec::new();
-        }
-        let rules = &self.session.prefs.notify;
-        let is_wanted = |news: &&News| match rules.is_empty() {
-            true => news.when.is_default(),
-            false => rules
-                .iter()
-                .any(|rule| rule.applies(news.when, news.place())),
-        };
-        let told: Vec<&News> = news
-            .iter()
-            .filter(is_wanted)
-            .filter(|news| !self.is_in_view(news))
-            .collect();
-        let mut effects = Vec::new();
-        if let Some((role, said)) = inbox::told(&told) {
-            effects.push(Effect::Alert("Runtail".into(), said.clone()));
-            self.session.toast(role, said);
-        }
-        effects.extend(self.hooks(&news));
-        effects
+        let told: Vec<&News> = news.iter().filter(|news| !self.is_in_view(news)).collect();
+        inbox::publish(&mut self.session, &news, &told)
     }
 
     /// Returns whether the user is looking at the thread.
@@ -400,75 +377,6 @@ impl App {
             && !self.frozen;
         let shown = self.stream.tabs.shown();
         is_visible && self.focus == Pane::Stream && shown.is_some_and(|viewer| viewer.is_of(thread))
-    }
-
-    /// Returns the programs of the rules that apply to events.
-    fn hooks(&mut self, news: &[News]) -> Vec<Effect> {
-        let now = self.session.now;
-        let rules = self
-            .session
-            .prefs
-            .notify
-            .iter()
-            .filter(|rule| !rule.command.is_empty());
-        let wanted: Vec<(&News, &Vec<String>)> = rules
-            .flat_map(|rule| {
-                let applies = |news: &&News| rule.applies(news.when, news.place());
-                news.iter()
-                    .filter(applies)
-                    .map(|news| (news, &rule.command))
-            })
-            .collect();
-        let left_out = wanted.len().saturating_sub(MAX_HOOKS);
-        let hidden: Vec<String> = if wanted.is_empty() {
-            Vec::new()
-        } else {
-            self.key_variables()
-        };
-        let effects = wanted.iter().take(MAX_HOOKS).map(|(news, command)| {
-            let event = format!("{}\n", news.to_json(now));
-            Effect::Hook(Box::new(Hook {
-                command: command.to_vec(),
-                event,
-                hidden: hidden.clone(),
-            }))
-        });
-        let effects = effects.collect();
-        if left_out > 0 {
-            let text = format!(
-                "{left_out} more events at once: no notification program was started for them."
-            );
-            self.notify(false, text);
-        }
-        effects
-    }
-
-    /// Returns the environment variables that hold the keys of all profiles.
-    fn key_variables(&self) -> Vec<String> {
-        let known = self
-            .session
-            .catalog
-            .all
-            .iter()
-            .map(|known| &known.profile)
-            .chain(self.session.catalog.in_use());
-        let of_source = |source: &Option<SecretSource>| match source {
-            Some(SecretSource::Env(name)) => Some(name.clone()),
-            _ => None,
-        };
-        known
-            .flat_map(|profile| [of_source(&profile.key), of_source(&profile.bearer)])
-            .flatten()
-            .collect()
-    }
-
-    /// Reports that a notification program failed, once for the same reason.
-    pub(super) fn on_hook_failed(&mut self, why: String) -> Vec<Effect> {
-        if self.hook_failure.as_ref() != Some(&why) {
-            self.notify(true, why.clone());
-            self.hook_failure = Some(why);
-        }
-        Vec::new()
     }
 }
 

@@ -89,8 +89,6 @@ pub struct App {
     pub inbox: Inbox,
     /// When the dashboard started.
     started_at: Timestamp,
-    /// The last reported failure of a notification program.
-    hook_failure: Option<String>,
     /// The open overlays, bottom first.
     pub overlays: Vec<Overlay>,
     /// The top overlay, once a frame has shown it: the number of overlays, and its kind.
@@ -155,7 +153,6 @@ impl App {
             palette: PaletteState::default(),
             inbox: Inbox::default(),
             started_at: now,
-            hook_failure: None,
             overlays: Vec::new(),
             seen_overlay: None,
             is_selection_unseen: false,

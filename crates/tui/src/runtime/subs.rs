@@ -180,7 +180,7 @@ impl Runner {
                     polls::deletion(services, &profile, &id, params, &out).await
                 }
                 (SubscriptionId::Watch(of), _) => polls::watch(services, &of, params, &out).await,
-                (SubscriptionId::Log(..), SubscriptionKind::Log(profile, scope, filter)) => {
+                (_, SubscriptionKind::Log(profile, scope, filter)) => {
                     polls::log(services, (&profile, scope, filter), params, &out).await
                 }
                 (SubscriptionId::Threads(server), _) => {
@@ -198,48 +198,38 @@ impl Runner {
                 (SubscriptionId::Runs(server, thread), _) => {
                     polls::runs(services, &server, &thread, sub.limit, params, &out).await
                 }
-                (SubscriptionId::Stream(_), SubscriptionKind::Stream(server, target)) => {
+                (_, SubscriptionKind::Stream(server, target)) => {
                     streams::stream(services, server, target, max_event, params, &out).await
                 }
-                (SubscriptionId::Wait(_), SubscriptionKind::Wait(profile, auth_id)) => {
+                (_, SubscriptionKind::Wait(profile, auth_id)) => {
                     browse::wait(services, &profile, &auth_id, &out).await
                 }
-                (SubscriptionId::Doctor(_), SubscriptionKind::Profiles(all)) => {
+                (_, SubscriptionKind::Profiles(all)) => {
                     let profiles = all
                         .iter()
                         .filter_map(|name| services.profile(name).cloned())
                         .collect();
                     doctor(services.environment.check(), profiles, &out).await
                 }
-                (SubscriptionId::Doctor(_), SubscriptionKind::Profile(profile)) => {
+                (_, SubscriptionKind::Profile(profile)) => {
                     doctor(Vec::new(), vec![Profile::clone(&profile)], &out).await
                 }
-                (SubscriptionId::Job(_), SubscriptionKind::Job(task)) => work(task, &out).await,
-                (SubscriptionId::Bisect(_), SubscriptionKind::Bisect(thread, tip, query)) => {
+                (_, SubscriptionKind::Job(task)) => work(task, &out).await,
+                (_, SubscriptionKind::Bisect(thread, tip, query)) => {
                     super::checkpoints::bisect(services, &thread, tip.as_deref(), &query, &out)
                         .await
                 }
-                (SubscriptionId::Side(..), SubscriptionKind::Side(side)) => {
+                (_, SubscriptionKind::Side(side)) => {
                     super::compare::load(services, &side, &out).await
                 }
-                (SubscriptionId::Graph(_), SubscriptionKind::Graph(server, assistant)) => {
+                (_, SubscriptionKind::Graph(server, assistant)) => {
                     super::checkpoints::graph(services, &server, &assistant, &out).await
                 }
-                (SubscriptionId::History(_), SubscriptionKind::History(thread, request)) => {
+                (_, SubscriptionKind::History(thread, request)) => {
                     super::checkpoints::load(services, &thread, request, &out).await
                 }
-                (
-                    SubscriptionId::Log(..)
-                    | SubscriptionId::Stream(_)
-                    | SubscriptionId::Wait(_)
-                    | SubscriptionId::Doctor(_)
-                    | SubscriptionId::Job(_)
-                    | SubscriptionId::Bisect(_)
-                    | SubscriptionId::Side(..)
-                    | SubscriptionId::History(_)
-                    | SubscriptionId::Graph(_),
-                    _,
-                ) => {}
+                // The others need more than their id.
+                (_, SubscriptionKind::Name) => {}
             }
         })
     }

@@ -26,6 +26,7 @@ pub mod row_details;
 pub mod row_lines;
 pub mod run;
 pub mod saved_tabs;
+pub mod saving;
 pub mod subject;
 pub mod subscription;
 pub mod thread;

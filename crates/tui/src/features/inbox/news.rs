@@ -8,9 +8,8 @@ use jiff::Timestamp;
 use runtail_api::{ApiError, ServerInbox};
 use runtail_core::config::{NotifyPlace, NotifyWhen};
 use runtail_core::model::{
-    InboxCause, InboxItem, InboxRow, InboxThread, StatusRole, StuckSign, ThreadFacts, ThreadStatus,
+    InboxCause, InboxItem, InboxRow, InboxThread, StuckSign, ThreadFacts, ThreadStatus,
 };
-use runtail_core::text;
 use serde_json::{Value, json};
 use std::mem::{Discriminant, discriminant};
 
@@ -40,46 +39,6 @@ impl News {
         }
     }
 
-    /// Returns the role of its glyph.
-    fn role(&self) -> StatusRole {
-        match self.when {
-            NotifyWhen::Waiting => StatusRole::Waiting,
-            NotifyWhen::Failed => StatusRole::Failed,
-            NotifyWhen::Finished | NotifyWhen::Rollout => StatusRole::Good,
-            NotifyWhen::Stuck => StatusRole::Unknown,
-        }
-    }
-
-    /// Returns an event in one line: `eu › support-bot › approval 8c21 waits for you: Approve this payment?`
-    fn sentence(&self) -> String {
-        let row = &self.row;
-        let place = table::place(row);
-        let said = row.needs();
-        let with = |words: &str| match said.is_empty() {
-            true => words.to_string(),
-            false => format!("{words}: {said}"),
-        };
-        let name = match &row.item {
-            InboxItem::Thread(_) => format!("{place} › {}", table::thread(row)),
-            InboxItem::Revision(revision) => {
-                format!("{place} {}", text::short_id(&revision.revision_id))
-            }
-        };
-        let how = match (self.when, &row.item) {
-            (NotifyWhen::Waiting, _) if row.state() == "paused" => {
-                format!("paused at a breakpoint {said}").trim_end().into()
-            }
-            (NotifyWhen::Waiting, _) => with("waits for you"),
-            (NotifyWhen::Failed | NotifyWhen::Rollout, InboxItem::Revision(revision)) => {
-                format!("is {}", revision.status)
-            }
-            (NotifyWhen::Failed, _) => with("failed"),
-            (NotifyWhen::Stuck, _) => with("is stuck"),
-            (NotifyWhen::Finished | NotifyWhen::Rollout, _) => "finished".into(),
-        };
-        format!("{name} {how}")
-    }
-
     /// Returns the event as JSON for a program: the row without its questions, which may be large.
     pub fn to_json(&self, at: Timestamp) -> Value {
         let mut event = self.row.to_json();
@@ -92,39 +51,6 @@ impl News {
         event["at"] = json!(at.to_string());
         event
     }
-}
-
-/// Says what happened in one sentence, with the role of its glyph; `None` if nothing did.
-pub fn told(news: &[&News]) -> Option<(StatusRole, String)> {
-    Some(match news {
-        [] => return None,
-        [one] => (one.role(), one.sentence()),
-        several => (several[0].role(), summary(several)),
-    })
-}
-
-/// Counts several events: `3 threads wait for you, 1 failed`.
-fn summary(news: &[&News]) -> String {
-    let words: [(NotifyWhen, &str, &str); 4] = [
-        (NotifyWhen::Waiting, "waits for you", "wait for you"),
-        (NotifyWhen::Failed, "failed", "failed"),
-        (NotifyWhen::Stuck, "is stuck", "are stuck"),
-        (NotifyWhen::Finished, "finished", "finished"),
-    ];
-    let parts = words.iter().filter_map(|(when, one, more)| {
-        match news.iter().filter(|n| n.when == *when).count() {
-            0 => None,
-            1 => Some(format!("1 {one}")),
-            n => Some(format!("{n} {more}")),
-        }
-    });
-    let parts: Vec<String> = parts.collect();
-    let places: std::collections::BTreeSet<&str> = news
-        .iter()
-        .map(|news| news.row.deployment.as_str())
-        .collect();
-    let places: Vec<&str> = places.into_iter().take(3).collect();
-    format!("{}: {}", places.join(", "), parts.join(", "))
 }
 
 /// A thread or revision that was notified about, or that needed a person before the dashboard started.

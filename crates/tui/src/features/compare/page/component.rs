@@ -17,10 +17,7 @@ impl Component for ComparePage {
     }
 
     fn on_reply(&mut self, _session: &mut Session, reply: &EffectResult) -> Option<Requests> {
-        match reply {
-            EffectResult::FileStepped(number, result) => self.on_saved(*number, result),
-            _ => None,
-        }
+        self.saving.on_reply("the comparison", reply)
     }
 
     fn on_event(
