@@ -158,7 +158,13 @@ impl App {
             EffectResult::LinkNotOpened(link, why) => return self.on_link_not_opened(link, &why),
             EffectResult::Described(what, result) => return self.on_record(what, result),
             EffectResult::RowRead(of, result) => {
-                if let Some(page) = &mut self.inbox.closed_page {
+                // The page that asked was closed, and may be open again.
+                let mut overlays = self.overlays.iter_mut();
+                let open = overlays.find_map(|overlay| match overlay {
+                    Overlay::Inbox(page) => Some(&mut **page),
+                    _ => None,
+                });
+                if let Some(page) = open.or(self.inbox.closed_page.as_mut()) {
                     page.on_row_read(&of, result);
                 }
                 Requests::none()

@@ -1,11 +1,12 @@
 //! The effects that prepare, send and follow a change.
 
+use super::effects::on_server;
 use super::services::Services;
 use super::{actions, browse, local, plans};
 use crate::boxed;
 use crate::session::effect::DeploymentDocument;
 use crate::session::msg::{Effect, EffectResult, Sent};
-use runtail_api::{ApiError, PlanError};
+use runtail_api::{AgentServer, ApiError, PlanError};
 use runtail_core::model::{DeploymentSpec, SpecForm};
 
 /// Runs an effect and returns its result; `None` if it has none or if the loop runs it.
@@ -47,13 +48,15 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             let targets = actions::follow_cancel(services, &thread, targets).await;
             EffectResult::CancelFollowed(thread, targets)
         }
-        Effect::LoadThread(number, thread) => {
-            let loaded = actions::load(services, &thread, false).await;
-            EffectResult::ThreadLoaded(number, services.noted(&thread.server.profile, loaded))
+        Effect::LoadThread(number, of) => {
+            let load = async |it: AgentServer| it.load_thread(&of.id).await;
+            let loaded = on_server(services, &of.server, load).await;
+            EffectResult::ThreadLoaded(number, loaded.map(Box::new))
         }
-        Effect::LoadWaitingThread(number, thread) => {
-            let loaded = actions::load(services, &thread, true).await;
-            EffectResult::ThreadLoaded(number, services.noted(&thread.server.profile, loaded))
+        Effect::LoadWaitingThread(number, of) => {
+            let load = async |it: AgentServer| it.load_waiting_thread(&of.id).await;
+            let loaded = on_server(services, &of.server, load).await;
+            EffectResult::ThreadLoaded(number, loaded.map(Box::new))
         }
         Effect::Authenticate(number, profile, request) => {
             let answer = browse::authenticate(services, &profile, &request).await;

@@ -68,7 +68,7 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
 }
 
 /// Sends a request to an agent server.
-async fn on_server<T>(
+pub(super) async fn on_server<T>(
     services: &Services,
     server: &ServerRef,
     call: impl AsyncFnOnce(AgentServer) -> Result<T, ApiError>,

@@ -200,6 +200,13 @@ impl Session {
         self.profiles.iter().find(|profile| &*profile.name == name)
     }
 
+    /// Returns a profile in use by its name.
+    pub fn profile_mut(&mut self, name: &str) -> Option<&mut ProfileState> {
+        self.profiles
+            .iter_mut()
+            .find(|profile| &*profile.name == name)
+    }
+
     /// Returns the place of a server in titles: its region, or its profile without one, and its name: `us › support-bot`.
     pub fn place(&self, server: &ServerRef) -> String {
         let region = self
@@ -408,11 +415,7 @@ impl Session {
     /// shown.
     pub fn report_error(&mut self, error: &ApiError) {
         let now = self.now;
-        let Some(state) = self
-            .profiles
-            .iter_mut()
-            .find(|p| *p.name == *error.at.profile)
-        else {
+        let Some(state) = self.profile_mut(&error.at.profile) else {
             return;
         };
         if !error.quiet().is_zero() {
