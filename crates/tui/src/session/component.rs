@@ -24,18 +24,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Identifies what asked for a result, or declared a subscription.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ComponentId {
-    /// The application itself.
-    App,
-    Inbox,
-    /// A pane, by the context of its keys.
-    Pane(Context),
-    /// An overlay, by the number that it got when it was opened.
-    Overlay(u64),
-}
-
 /// The part of the state that a component may read.
 #[derive(Clone, Copy)]
 pub struct Cx<'a> {

@@ -1,6 +1,6 @@
 //! One-time effects and their results.
 
-use super::component::ComponentId;
+use super::component_id::ComponentId;
 use super::first_run::LocalServer;
 use super::proposal::{Proposal, Sent};
 use super::record_list::RecordQuery;

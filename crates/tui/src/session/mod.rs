@@ -6,6 +6,7 @@ pub mod catalog;
 pub mod checkpoints;
 pub mod compare;
 pub mod component;
+mod component_id;
 pub mod cure;
 pub mod destination;
 pub mod effect;
@@ -32,7 +33,8 @@ pub mod subscription;
 pub mod thread;
 pub mod threads_known;
 
-pub use component::{Component, ComponentId, Cx, Lookup};
+pub use component::{Component, Cx, Lookup};
+pub use component_id::ComponentId;
 pub use page::{Page, Paged};
 pub use request::{Request, Requests, Route};
 

@@ -2,7 +2,7 @@
 
 pub use super::{effect::*, proposal::*, refs::*, subscription::*};
 
-use super::component::ComponentId;
+use super::component_id::ComponentId;
 use crate::input::key::Key;
 use runtail_core::config::{Config, ConfigError};
 
