@@ -869,7 +869,10 @@ fn cancel_outcomes_are_reported() {
     assert!(dash.dialog().is_none());
     dash.says("No run is active. To end the thread, press e, then x.");
     // A paused run has ended for the server, but not for the thread.
-    let mut dash = page((140, 40), &after_run("interrupted", "breakpoint", "success"));
+    let mut dash = page(
+        (140, 40),
+        &after_run("interrupted", "breakpoint", "success"),
+    );
     let (number, _) = planned(&dash.keys("x")).expect("a plan");
     dash.done(EffectResult::Planned(
         number,

@@ -35,7 +35,7 @@ impl App {
             return Vec::new();
         };
         while matches!(self.overlays.last(), Some(Overlay::Help(_))) {
-            self.close();
+            self.close(self.focus_id());
         }
         let here = self.help_context();
         if row.context != here && row.context != Context::Global {

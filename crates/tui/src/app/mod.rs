@@ -89,8 +89,6 @@ pub struct App {
     pub inbox: Inbox,
     /// When the dashboard started.
     started_at: Timestamp,
-    /// The last reported failure of a notification program.
-    hook_failure: Option<String>,
     /// The open overlays, bottom first.
     pub overlays: Vec<Overlay>,
     /// The top overlay, once a frame has shown it: the number of overlays, and its kind.
@@ -117,6 +115,13 @@ pub struct App {
     pub quit: bool,
     /// The key that opened a preview and would also send it, and until when it doesn't.
     held_key: Option<(Key, Timestamp)>,
+}
+
+fn to_stream(effects: Vec<Effect>) -> Vec<Effect> {
+    effects
+        .into_iter()
+        .map(|effect| effect.to(requests::STREAM))
+        .collect()
 }
 
 impl App {
@@ -148,7 +153,6 @@ impl App {
             palette: PaletteState::default(),
             inbox: Inbox::default(),
             started_at: now,
-            hook_failure: None,
             overlays: Vec::new(),
             seen_overlay: None,
             is_selection_unseen: false,
@@ -229,12 +233,17 @@ impl App {
 
     /// Ends all recordings. Returns the effects that finish their files.
     pub fn end_recordings(&mut self) -> Vec<Effect> {
-        self.stream.end_recordings(self.session.now)
+        to_stream(self.stream.end_recordings(self.session.now))
     }
 
     /// Ends all recordings without the events that are not written yet. Returns the effects that finish their files.
     pub fn cut_recordings(&mut self) -> Vec<Effect> {
-        self.stream.cut_recordings(self.session.now)
+        to_stream(self.stream.cut_recordings(self.session.now))
+    }
+
+    /// Writes what was received since the last call. Returns the effects that do.
+    fn write_recordings(&mut self) -> Vec<Effect> {
+        to_stream(self.stream.write_recordings(self.session.now))
     }
 
     /// Returns the files of streams that are still being written.

@@ -25,7 +25,7 @@ use crate::session::msg::{Described, Effect, LogRef, ServerRef, StreamTarget, Th
 use crate::session::run::Origin;
 use crate::session::subject::Subject;
 use crate::session::thread::AnswerFrom;
-use crate::session::{Lookup, Paged, Requests, Route};
+use crate::session::{Lookup, Paged, Route};
 use jiff::Timestamp;
 use runtail_api::LogKind;
 use runtail_core::config::Profile;
@@ -73,7 +73,7 @@ impl App {
                 let mut page = Explained::new(of, name, address, has_build);
                 let effect = load_explanation(&self.deployments, &mut page, self.session.now);
                 self.push(Paged::new(page));
-                return vec![effect];
+                return vec![effect.to(self.focus_id())];
             }
             Route::DeploymentDocument(profile, id, name) => {
                 // Shown only if it is still awaited when it arrives, because it would cover the user's current work.
@@ -101,7 +101,7 @@ impl App {
             }
             Route::Journal => {
                 self.push(JournalView::default());
-                return vec![Effect::ReadJournal];
+                return vec![Effect::ReadJournal.to(self.focus_id())];
             }
             Route::Doctor(only) => self.open_doctor(only),
             Route::Keys => self.push(Paged::new(Keys)),
@@ -355,16 +355,16 @@ impl App {
         is_due: impl Fn(&Explained, Option<&Revision>) -> bool,
     ) -> Vec<Effect> {
         let (deployments, now) = (&self.deployments, self.session.now);
-        let pages = self
-            .overlays
-            .iter_mut()
-            .filter_map(|overlay| match overlay {
-                Overlay::Explain(explained) => Some(&mut explained.page),
+        let pages = self.overlays.iter_mut().filter_map(|overlay| {
+            let id = overlay.id();
+            match overlay {
+                Overlay::Explain(explained) => Some((id, &mut explained.page)),
                 _ => None,
-            });
+            }
+        });
         pages
-            .filter(|page| is_due(page, deployments.known_revision(&page.of)))
-            .map(|page| load_explanation(deployments, page, now))
+            .filter(|(_, page)| is_due(page, deployments.known_revision(&page.of)))
+            .map(|(id, page)| load_explanation(deployments, page, now).to(id))
             .collect()
     }
 
@@ -394,9 +394,9 @@ impl App {
 
     fn open_records(&mut self, source: RecordSource) -> Vec<Effect> {
         let mut page = RecordPage::new(source);
-        let effects = page.reread(&self.session);
+        let requests = page.load(&self.session);
         self.push(page);
-        effects
+        self.apply(requests)
     }
 
     /// Opens a document in the editor. An unfinished draft on the same subject is restored.
@@ -462,7 +462,7 @@ impl App {
             from => from,
         };
         let number = || self.session.next_change.take();
-        let (card, load): (_, Option<Load>) = match from {
+        let (mut card, load): (_, Option<Load>) = match from {
             AnswerFrom::Server(thread) => (
                 AnswerCard::loading(number(), thread),
                 Some(Effect::LoadThread),
@@ -487,9 +487,10 @@ impl App {
             return Vec::new();
         }
         let load = load.map(|load| load(card.number, card.thread.clone()));
-        self.push(card.shown(&self.session, approve));
-        let mut effects = self.restore_answers(self.overlays.len() - 1);
-        effects.extend(load);
+        let requests = card.open(&self.session, approve, &self.thread.answer_drafts);
+        self.push(card);
+        let mut effects = self.apply(requests);
+        effects.extend(load.map(|load| load.to(self.focus_id())));
         effects
     }
 
@@ -506,15 +507,6 @@ impl App {
             ),
             None => AnswerFrom::Server(thread),
         }
-    }
-
-    /// Restores drafts into an answer card whose questions are known.
-    pub(super) fn restore_answers(&mut self, at: usize) -> Vec<Effect> {
-        let Some(Overlay::Answer(card)) = self.overlays.get_mut(at) else {
-            return Vec::new();
-        };
-        let requests: Requests = card.begin(&self.session, &self.thread.answer_drafts);
-        self.apply(requests)
     }
 }
 

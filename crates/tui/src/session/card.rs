@@ -46,7 +46,7 @@ pub trait FormCard: FormKeys {
     fn act(&mut self, cx: &Cx<'_>, action: Option<Action>, key: Key) -> Requests;
 
     /// Applies the result of an effect, if the card asked for it.
-    fn take_reply(&mut self, _reply: &EffectResult) -> Option<Requests> {
+    fn take_reply(&mut self, _session: &Session, _reply: &EffectResult) -> Option<Requests> {
         None
     }
 
@@ -88,8 +88,8 @@ impl<F: FormCard> Component for F {
         self.is_editable()
     }
 
-    fn on_reply(&mut self, _session: &mut Session, reply: &EffectResult) -> Option<Requests> {
-        self.take_reply(reply)
+    fn on_reply(&mut self, session: &mut Session, reply: &EffectResult) -> Option<Requests> {
+        self.take_reply(session, reply)
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {

@@ -70,8 +70,8 @@ pub trait Page {
     fn on_event(
         &mut self,
         _session: &mut Session,
-        _from: &SubscriptionId,
-        _event: &SubscriptionEvent,
+        _from: SubscriptionId,
+        _event: SubscriptionEvent,
     ) -> Requests {
         Requests::none()
     }
@@ -215,8 +215,8 @@ impl<P: Page> Component for Paged<P> {
     fn on_event(
         &mut self,
         session: &mut Session,
-        from: &SubscriptionId,
-        event: &SubscriptionEvent,
+        from: SubscriptionId,
+        event: SubscriptionEvent,
     ) -> Requests {
         self.page.on_event(session, from, event)
     }

@@ -28,7 +28,8 @@ impl Dash {
 
     /// Sets the configuration, and what was chosen on the command line.
     pub fn configured(&mut self, config: &Config, origin: Origin) {
-        self.app.configured(config, origin);
+        let effects = self.app.configured(config, origin);
+        self.note_asked(effects);
     }
 
     /// Sets the file that edits of profiles are written to.

@@ -19,7 +19,6 @@ use crate::session::{Component, Cx, Requests, Route, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::table::Table;
-use jiff::Timestamp;
 use runtail_api::ThreadIntent;
 use runtail_core::model::ThreadStatus;
 use std::sync::Arc;
@@ -118,29 +117,6 @@ impl Agent {
         }
     }
 
-    /// Applies an event of a poll.
-    pub fn on_event(&mut self, at: Timestamp, from: SubscriptionId, event: SubscriptionEvent) {
-        if let (SubscriptionId::Health(server), SubscriptionEvent::Health(health)) = (from, &event)
-        {
-            let known = self.health.entry(server).or_default();
-            known.take(*health, at);
-        }
-        let Some(server) = &mut self.server else {
-            return;
-        };
-        match event {
-            SubscriptionEvent::Threads(read) => server.threads.take(read, at),
-            SubscriptionEvent::ThreadStatus {
-                of,
-                status: Ok(status),
-            } => {
-                server.threads.set_status(of.thread, of.facts, status);
-            }
-            SubscriptionEvent::Runs(result) => server.runs.apply_list(result, at),
-            _ => {}
-        }
-    }
-
     /// Fills in the parameters that change while the polls run.
     pub fn fill(&self, cx: &Cx<'_>, subscriptions: &mut [Subscription]) {
         for sub in subscriptions {
@@ -185,6 +161,35 @@ impl Component for Agent {
             _ => return None,
         }
         Some(Requests::none())
+    }
+
+    fn on_event(
+        &mut self,
+        session: &mut Session,
+        from: SubscriptionId,
+        event: SubscriptionEvent,
+    ) -> Requests {
+        let at = session.now;
+        if let (SubscriptionId::Health(server), SubscriptionEvent::Health(health)) = (from, &event)
+        {
+            let known = self.health.entry(server).or_default();
+            known.take(*health, at);
+        }
+        let Some(server) = &mut self.server else {
+            return Requests::none();
+        };
+        match event {
+            SubscriptionEvent::Threads(read) => server.threads.take(read, at),
+            SubscriptionEvent::ThreadStatus {
+                of,
+                status: Ok(status),
+            } => {
+                server.threads.set_status(of.thread, of.facts, status);
+            }
+            SubscriptionEvent::Runs(result) => server.runs.apply_list(result, at),
+            _ => {}
+        }
+        Requests::none()
     }
 
     fn context(&self) -> Context {

@@ -7,6 +7,7 @@ use super::view::{self, CompareLayout};
 use crate::session::compare::{ConfigurationRef, SideContents, SideLoaded, SideRef};
 use crate::session::msg::{Described, Effect, FileStep, RevisionRef};
 use crate::session::request::StreamCommand;
+use crate::session::saving::Saving;
 use crate::session::{Cx, Requests, Route, Session};
 use crate::widgets::diff_lines;
 use crate::widgets::line::Line;
@@ -55,7 +56,7 @@ pub struct ComparePage {
     pub(super) focus: usize,
     pub(super) shows_state: bool,
     /// The file that is being written.
-    saving: Option<(u64, PathBuf)>,
+    pub(super) saving: Saving,
 }
 
 impl ComparePage {
@@ -76,7 +77,7 @@ impl ComparePage {
             collapsed: false,
             focus: 0,
             shows_state: false,
-            saving: None,
+            saving: Saving::default(),
         }
     }
 
@@ -449,22 +450,8 @@ impl ComparePage {
         let Some(comparison) = whole.and_then(Aligned::steps).cloned() else {
             return Requests::error("Both sides must be loaded before the comparison is saved.");
         };
-        let number = session.next_change.take();
-        self.saving = Some((number, PathBuf::from(path)));
-        Effect::File(number, FileStep::Comparison(path.into(), comparison)).into()
-    }
-
-    /// Reports that the file was written, or why not. `None` if the file belongs to something else.
-    fn on_saved(&mut self, number: u64, result: &Result<u64, String>) -> Option<Requests> {
-        let (_, path) = self.saving.take_if(|(saving, _)| *saving == number)?;
-        let path = text::clean(&path.display().to_string()).into_owned();
-        Some(match result {
-            Ok(size) => Requests::info(format!(
-                "Saved the comparison, {}, to {path}",
-                text::bytes(*size)
-            )),
-            Err(why) => Requests::error(format!("Couldn't write {path}: {why}")),
-        })
+        let step = FileStep::Comparison(path.into(), comparison);
+        self.saving.begin(session, path, step)
     }
 
     /// Opens the commits between both revisions on GitHub.

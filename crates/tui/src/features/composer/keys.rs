@@ -9,7 +9,7 @@ use crate::session::card::FormCard;
 use crate::session::form::FormKeys;
 use crate::session::msg::EffectResult;
 use crate::session::run::Where;
-use crate::session::{Cx, Request, Requests};
+use crate::session::{Cx, Request, Requests, Session};
 use crate::widgets::form::{FieldDraft, FieldInput, FormDraft, FormScroll, Spot, turn_of, turned};
 use crate::widgets::form_lines::FormLines;
 use runtail_core::model::{Conflict, FormField, RunOption};
@@ -322,7 +322,7 @@ impl FormCard for Composer {
         Requests::none()
     }
 
-    fn take_reply(&mut self, reply: &EffectResult) -> Option<Requests> {
+    fn take_reply(&mut self, _session: &Session, reply: &EffectResult) -> Option<Requests> {
         match reply {
             EffectResult::Assistants(from, result)
                 if *from == self.server && self.assistant.all.is_empty() =>

@@ -5,7 +5,9 @@ use super::columns::{Order, Sort};
 use super::list::{Live, Row};
 use super::view::LIST_HEAD;
 use crate::input::action::{Action, Context};
-use crate::session::msg::{Described, Effect, LogRef, RevisionRef, no_build_log};
+use crate::session::msg::{
+    Described, Effect, LogRef, RevisionRef, SubscriptionEvent, SubscriptionId, no_build_log,
+};
 use crate::session::subject::Subject;
 use crate::session::{Component, Cx, Requests, Route, Session};
 use crate::widgets::area::Area;
@@ -440,6 +442,15 @@ fn no_address(cx: &Cx<'_>, row: &Row) -> String {
 }
 
 impl Component for ListPane<'_> {
+    fn on_event(
+        &mut self,
+        session: &mut Session,
+        from: SubscriptionId,
+        event: SubscriptionEvent,
+    ) -> Requests {
+        self.0.on_event(session, from, event)
+    }
+
     fn context(&self) -> Context {
         Context::Deployments
     }

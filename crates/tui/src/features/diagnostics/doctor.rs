@@ -75,24 +75,21 @@ impl Page for Doctor {
     fn on_event(
         &mut self,
         session: &mut Session,
-        from: &SubscriptionId,
-        event: &SubscriptionEvent,
+        _from: SubscriptionId,
+        event: SubscriptionEvent,
     ) -> Requests {
-        if *from != SubscriptionId::Doctor(self.number) {
-            return Requests::none();
-        }
         let SubscriptionEvent::Checked(Some(check)) = event else {
             // The last check is finished, or the task failed.
             self.done = true;
             return Requests::none();
         };
-        self.checks.push((**check).clone());
         if let Some(only) = &self.only
             && let Some(known) = session.catalog.known_mut(&only.name)
             && known.profile == **only
         {
-            known.on_check(check);
+            known.on_check(&check);
         }
+        self.checks.push(*check);
         Requests::none()
     }
 

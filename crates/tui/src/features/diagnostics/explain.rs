@@ -2,12 +2,11 @@
 
 use crate::input::action::{Action, Context};
 use crate::session::compare::{ConfigurationRef, SideRef};
+use crate::session::loaded::Loaded;
 use crate::session::msg::{Described, Effect, EffectResult, LogRef, RevisionRef, no_build_log};
 use crate::session::{Cx, GUTTER, Page, Request, Requests, Route, Session};
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::strip::time_bars;
-use jiff::Timestamp;
-use runtail_api::ApiError;
 use runtail_api::LogKind;
 use runtail_core::model::{
     CardLine, FailureCard, Intent, Part, Phase, Revision, StatusTime, StepKind,
@@ -26,46 +25,30 @@ pub struct Explained {
     address: String,
     /// Whether the revision was built. An external image wasn't.
     has_build: bool,
-    /// The explanation, or why it failed; `None` while it is first loading.
-    card: Option<Result<Box<FailureCard>, ApiError>>,
-    /// When the explanation was loaded.
-    loaded_at: Timestamp,
-    /// What is being done about it.
-    progress: Progress,
+    /// The explanation. An earlier one is shown while it is loaded again.
+    card: Loaded<Box<FailureCard>>,
+    is_loading: bool,
     /// The status that the polls last reported when it was requested.
     polled: Option<String>,
-}
-
-/// Whether the explanation of a revision is being loaded.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Progress {
-    Loading,
-    Loaded,
-    /// Loading it again failed. The earlier one is shown.
-    Failed,
 }
 
 impl Explained {
     /// Creates a page without its explanation.
     pub fn new(of: RevisionRef, name: String, address: String, has_build: bool) -> Explained {
-        let (progress, loaded_at) = (Progress::Loading, Timestamp::UNIX_EPOCH);
         Explained {
             of,
             name,
             address,
             has_build,
-            card: None,
-            loaded_at,
-            progress,
+            card: Loaded::default(),
+            is_loading: true,
             polled: None,
         }
     }
 
     /// Returns whether the polls report another status than the explanation has, since it was requested.
     pub fn is_outdated(&self, known: Option<&Revision>) -> bool {
-        let (Some(Ok(card)), Some(known), false) =
-            (&self.card, known, self.progress == Progress::Loading)
-        else {
+        let (Some(card), Some(known), false) = (&self.card.value, known, self.is_loading) else {
             return false;
         };
         // A poll may be older than the explanation: it is news only if it changed.
@@ -74,37 +57,30 @@ impl Explained {
 
     /// Loads the explanation. An earlier one is shown until then.
     pub fn load(&mut self, known: Option<&Revision>, times: Vec<StatusTime>) -> Effect {
-        self.progress = Progress::Loading;
+        self.is_loading = true;
+        if self.card.value.is_some() {
+            self.card.error = None;
+        }
         self.polled = known.map(|known| known.status.clone());
         Effect::Explain(self.of.clone(), self.address.clone(), times)
     }
 
-    /// Applies the loaded explanation. One that was loaded before is kept if it can't be loaded again.
-    fn on_card(&mut self, card: Result<Box<FailureCard>, ApiError>, now: Timestamp) {
-        self.progress = match (&card, &self.card) {
-            (Err(_), Some(Ok(_))) => Progress::Failed,
-            _ => Progress::Loaded,
-        };
-        if self.progress == Progress::Loaded {
-            (self.card, self.loaded_at) = (Some(card), now);
-        }
-    }
-
     /// Returns how long ago the explanation was loaded.
     fn age(&self, cx: &Cx<'_>) -> Duration {
-        Duration::try_from(cx.session.now.duration_since(self.loaded_at)).unwrap_or_default()
+        let loaded_at = self.card.at.unwrap_or(cx.session.now);
+        Duration::try_from(cx.session.now.duration_since(loaded_at)).unwrap_or_default()
     }
 
     /// Returns the lines of the page.
     fn card_lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
-        let card = match &self.card {
-            None => return vec![Line::dim("Loading its record, history and log…")],
-            Some(Err(error)) => return wrapped(Tone::Bad, &error.story(), width),
-            Some(Ok(card)) => card,
+        let card = match (&self.card.value, &self.card.error) {
+            (Some(card), _) => card,
+            (None, Some(error)) => return wrapped(Tone::Bad, &error.story(), width),
+            (None, None) => return vec![Line::dim("Loading its record, history and log…")],
         };
         let mut card = card.clone();
         let mut lines = Vec::new();
-        if self.progress == Progress::Failed {
+        if self.card.error.is_some() {
             let said = format!(
                 "Loaded {} ago. Loading it again failed.",
                 text::age(self.age(cx))
@@ -173,7 +149,7 @@ impl Explained {
 
     /// Returns the last good revision, else the serving one.
     fn earlier(&self) -> Option<RevisionRef> {
-        let Some(Ok(card)) = &self.card else {
+        let Some(card) = &self.card.value else {
             return None;
         };
         let good = card.last_good.as_ref().map(|good| &good.id);
@@ -237,7 +213,11 @@ impl Page for Explained {
     fn on_reply(&mut self, session: &mut Session, reply: &EffectResult) -> Option<Requests> {
         match reply {
             EffectResult::Card(of, card) if *of == self.of => {
-                self.on_card(card.clone(), session.now);
+                if let Err(error) = card {
+                    session.report_error(error);
+                }
+                self.is_loading = false;
+                self.card.take(card.clone(), session.now);
                 Some(Requests::none())
             }
             _ => None,
@@ -297,8 +277,9 @@ impl Page for Explained {
             Action::Rollback => {
                 let good = self
                     .card
+                    .value
                     .as_ref()
-                    .and_then(|card| card.as_ref().ok()?.last_good.as_ref());
+                    .and_then(|card| card.last_good.as_ref());
                 let Some(good) = good else {
                     return Requests::info(
                         "No earlier deployed revision to roll back to is known.",
@@ -316,7 +297,7 @@ impl Page for Explained {
 
     fn hints(&self) -> Option<&'static [&'static str]> {
         // Until the facts are known, only what fits every revision.
-        let Some(Ok(card)) = &self.card else {
+        let Some(card) = &self.card.value else {
             return Some(&[
                 "card.build_log",
                 "card.logs",
@@ -351,10 +332,10 @@ impl Page for Explained {
     }
 
     fn next_tick(&self, _cx: &Cx<'_>) -> Option<Duration> {
-        let Some(Ok(card)) = &self.card else {
+        let Some(card) = &self.card.value else {
             return None;
         };
-        let has_time = card.times.elapsed.is_some() || self.progress == Progress::Failed;
+        let has_time = card.times.elapsed.is_some() || self.card.error.is_some();
         has_time.then_some(Duration::from_secs(1))
     }
 }

@@ -3,6 +3,7 @@
 
 mod detail;
 mod news;
+mod notify;
 mod page;
 mod state;
 mod subscription;
@@ -10,11 +11,10 @@ mod table;
 mod view;
 
 pub use news::{News, PageStatus};
+pub use notify::{hooks, publish};
 pub use page::InboxPage;
 pub use state::{Counts, FailedDeployment, Inbox, Listing, ProfileServers, Row, Tally, Target};
-pub use table::{
-    columns as row_columns, lines as row_lines, place as place_name, thread as thread_name,
-};
+pub use table::{columns as row_columns, lines as row_lines};
 
 #[cfg(test)]
 mod tests;

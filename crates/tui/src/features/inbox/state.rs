@@ -133,6 +133,8 @@ pub struct Inbox {
     listing: Arc<Listing>,
     /// The page with its selection, kept while it is closed.
     pub closed_page: Option<InboxPage>,
+    /// The last reported failure of a notification program.
+    pub(super) hook_failure: Option<String>,
 }
 
 /// A profile for [`Inbox::set_servers`].

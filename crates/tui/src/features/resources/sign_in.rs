@@ -240,19 +240,17 @@ impl Page for SignIn {
     fn on_event(
         &mut self,
         session: &mut Session,
-        from: &SubscriptionId,
-        event: &SubscriptionEvent,
+        _from: SubscriptionId,
+        event: SubscriptionEvent,
     ) -> Requests {
-        if *from != SubscriptionId::Wait(self.number) {
-            return Requests::none();
-        }
-        if let SubscriptionEvent::WaitTrouble(error) | SubscriptionEvent::Waited(Err(error)) = event
+        if let SubscriptionEvent::WaitTrouble(error) | SubscriptionEvent::Waited(Err(error)) =
+            &event
         {
             session.report_error(error);
         }
         match event {
-            SubscriptionEvent::WaitTrouble(error) => self.trouble = Some(error.clone()),
-            SubscriptionEvent::Waited(result) => return self.on_waited(result.clone()),
+            SubscriptionEvent::WaitTrouble(error) => self.trouble = Some(error),
+            SubscriptionEvent::Waited(result) => return self.on_waited(result),
             _ => {}
         }
         Requests::none()

@@ -78,14 +78,11 @@ impl Page for BisectPage {
     fn on_event(
         &mut self,
         _session: &mut Session,
-        from: &SubscriptionId,
-        event: &SubscriptionEvent,
+        _from: SubscriptionId,
+        event: SubscriptionEvent,
     ) -> Requests {
-        if *from != SubscriptionId::Bisect(self.number) {
-            return Requests::none();
-        }
         match event {
-            SubscriptionEvent::Bisected(result) => self.on_result(result.clone()),
+            SubscriptionEvent::Bisected(result) => self.on_result(result),
             SubscriptionEvent::Panicked(why) => {
                 self.result = Some(Err(format!("Couldn't bisect: {why}. Press r to retry.")));
             }

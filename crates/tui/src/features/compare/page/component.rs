@@ -17,26 +17,22 @@ impl Component for ComparePage {
     }
 
     fn on_reply(&mut self, _session: &mut Session, reply: &EffectResult) -> Option<Requests> {
-        match reply {
-            EffectResult::FileStepped(number, result) => self.on_saved(*number, result),
-            _ => None,
-        }
+        self.saving.on_reply("the comparison", reply)
     }
 
     fn on_event(
         &mut self,
         _session: &mut Session,
-        from: &SubscriptionId,
-        event: &SubscriptionEvent,
+        from: SubscriptionId,
+        event: SubscriptionEvent,
     ) -> Requests {
-        let SubscriptionId::Side(number, which @ ..2) = from else {
+        let SubscriptionId::Side(_, which @ ..2) = from else {
             return Requests::none();
         };
         match event {
-            _ if *number != self.number => {}
-            SubscriptionEvent::Side(loaded) => self.on_side(*which, loaded.clone()),
+            SubscriptionEvent::Side(loaded) => self.on_side(which, loaded),
             SubscriptionEvent::Panicked(why) => {
-                self.on_side(*which, Err(format!("loading failed: {why}")));
+                self.on_side(which, Err(format!("loading failed: {why}")));
             }
             _ => {}
         }

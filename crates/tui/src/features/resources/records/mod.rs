@@ -10,7 +10,7 @@ use crate::input::action::{Action, Context};
 use crate::session::loaded::Loaded;
 use crate::session::msg::{Effect, EffectResult, ServerRef};
 use crate::session::record_list::{RecordList, RecordQuery};
-use crate::session::{Component, Cx, Request, Requests, Session};
+use crate::session::{Component, Cx, Requests, Session};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::table::{MAX_COLUMN, Table};
@@ -80,13 +80,13 @@ impl RecordPage {
     }
 
     /// Requests everything again that the page shows.
-    pub fn reread(&mut self, session: &Session) -> Vec<Effect> {
+    pub fn load(&mut self, session: &Session) -> Requests {
         self.waiting.clear();
         let query = match &self.source {
             RecordSource::Collection { profile, of, .. } => {
                 let number = session.next_stream.take();
                 self.waiting.push(number);
-                return vec![Effect::Browse(number, profile.clone(), of.clone())];
+                return Effect::Browse(number, profile.clone(), of.clone()).into();
             }
             RecordSource::Server(_, RecordList::Versions { assistant, .. }) => {
                 RecordQuery::Versions(assistant.clone())
@@ -96,19 +96,21 @@ impl RecordPage {
                 RecordQuery::Namespaces(prefix.clone())
             }
         };
-        let items = self.open.iter().cloned().map(RecordQuery::Items);
-        let queries: Vec<RecordQuery> = std::iter::once(query).chain(items).collect();
-        queries
-            .into_iter()
-            .filter_map(|query| self.request(session, query))
-            .collect()
+        let items: Vec<RecordQuery> = self.open.iter().cloned().map(RecordQuery::Items).collect();
+        let mut requests = Requests::none();
+        for query in std::iter::once(query).chain(items) {
+            requests.extend(self.request(session, query));
+        }
+        requests
     }
 
-    fn request(&mut self, session: &Session, query: RecordQuery) -> Option<Effect> {
-        let server = self.server()?.clone();
+    fn request(&mut self, session: &Session, query: RecordQuery) -> Requests {
+        let Some(server) = self.server().cloned() else {
+            return Requests::none();
+        };
         let number = session.next_stream.take();
         self.waiting.push(number);
-        Some(Effect::ListRecords(number, server, query))
+        Effect::ListRecords(number, server, query).into()
     }
 
     /// Opens or closes a namespace. Its items are requested when it is opened.
@@ -116,8 +118,7 @@ impl RecordPage {
         if !open {
             self.open.remove(&namespace);
         } else if self.open.insert(namespace.clone()) {
-            let effect = self.request(session, RecordQuery::Items(namespace));
-            return effect.map(Requests::from).unwrap_or_default();
+            return self.request(session, RecordQuery::Items(namespace));
         }
         Requests::none()
     }
@@ -243,6 +244,10 @@ impl RecordPage {
 }
 
 impl Component for RecordPage {
+    fn reread(&mut self, session: &Session) -> Option<Requests> {
+        Some(self.load(session))
+    }
+
     fn on_reply(&mut self, session: &mut Session, reply: &EffectResult) -> Option<Requests> {
         let (number, result) = match reply {
             EffectResult::Browsed(number, result) => (number, result),
@@ -286,11 +291,7 @@ impl Component for RecordPage {
 
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
         if action == Action::Refresh {
-            let mut out = Requests::none();
-            self.reread(cx.session)
-                .into_iter()
-                .for_each(|effect| out.push(Request::Effect(effect)));
-            return out;
+            return self.load(cx.session);
         }
         match self.server().cloned() {
             None => self.act_on_collection(cx, action),

@@ -195,25 +195,33 @@ impl Component for StreamState {
     fn on_event(
         &mut self,
         session: &mut Session,
-        from: &SubscriptionId,
-        event: &SubscriptionEvent,
+        from: SubscriptionId,
+        event: SubscriptionEvent,
     ) -> Requests {
         match (from, event) {
+            (SubscriptionId::Stream(id), SubscriptionEvent::Items(items)) => {
+                if let Some(viewer) = self.tabs.get_mut(id) {
+                    viewer.take(items);
+                    if let Some(why) = viewer.modes.refusal() {
+                        return Requests::error(format!("The modes are unchanged: {why}."));
+                    }
+                }
+            }
             (SubscriptionId::Stream(id), SubscriptionEvent::Panicked(text)) => {
-                if let Some(viewer) = self.tabs.get_mut(*id) {
-                    viewer.fail(text);
+                if let Some(viewer) = self.tabs.get_mut(id) {
+                    viewer.fail(&text);
                 }
             }
             (SubscriptionId::Job(number), SubscriptionEvent::Worked(part)) => {
                 let viewers = self.tabs.all_mut().iter_mut();
-                viewers.for_each(|viewer| viewer.views.on_job_part(*number, part));
+                viewers.for_each(|viewer| viewer.views.on_job_part(number, &part));
             }
             (SubscriptionId::History(number), SubscriptionEvent::Panicked(why)) => {
                 let viewers = self.tabs.all_mut().iter_mut();
-                viewers.for_each(|viewer| viewer.views.history.on_panic(*number, why));
+                viewers.for_each(|viewer| viewer.views.history.on_panic(number, &why));
             }
-            (SubscriptionId::History(number), event) => return self.on_history(*number, event),
-            (SubscriptionId::Graph(number), event) => self.on_graph(session, *number, event),
+            (SubscriptionId::History(number), event) => return self.on_history(number, &event),
+            (SubscriptionId::Graph(number), event) => self.on_graph(session, number, &event),
             _ => {}
         }
         Requests::none()

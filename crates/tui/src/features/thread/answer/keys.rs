@@ -6,7 +6,8 @@ use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
 use crate::session::card::FormCard;
 use crate::session::form::FormKeys;
-use crate::session::{Cx, Requests};
+use crate::session::msg::EffectResult;
+use crate::session::{Cx, Requests, Session};
 use crate::widgets::form::{FieldInput, FormScroll, turn_of, turned};
 use crate::widgets::form_lines::FormLines;
 use runtail_core::model::{AnswerPart, DecisionKind, Problem};
@@ -208,6 +209,13 @@ impl FormCard for AnswerCard {
 
     fn of_profile(&self) -> &str {
         &self.thread.server.profile
+    }
+
+    fn take_reply(&mut self, session: &Session, reply: &EffectResult) -> Option<Requests> {
+        match reply {
+            EffectResult::ThreadLoaded(_, loaded) => Some(self.on_loaded(session, loaded.clone())),
+            _ => None,
+        }
     }
 
     fn title(&self, cx: &Cx<'_>) -> String {
