@@ -100,6 +100,12 @@ impl Context {
             .unwrap_or(place)
     }
 
+    /// Returns whether letters are typed there.
+    pub(crate) fn is_typed_in(self) -> bool {
+        use Context::*;
+        matches!(self, Composer | Editor | Answer | Confirm | Command)
+    }
+
     /// Returns what its actions act on, if they act on the object under the cursor.
     pub fn object(self) -> Option<&'static str> {
         Some(match self {

@@ -55,10 +55,6 @@ pub trait FormCard: FormKeys {
 }
 
 impl<F: FormCard> Component for F {
-    fn framed_keys(&self, cx: &Cx<'_>) -> Vec<&'static str> {
-        framed_keys(cx, &self.keys(), self.scroll().has_pages)
-    }
-
     fn context(&self) -> Context {
         F::CONTEXT
     }
@@ -166,8 +162,8 @@ pub fn place(cx: &Cx<'_>, server: &super::msg::ServerRef) -> String {
     cx.session.place(server)
 }
 
-/// Returns the keys that fit beside the number of lines outside of the frame, each with its id and its text.
-fn fitting(
+/// Returns the keys in the lower edge of a frame that fit beside the number of lines outside of it, each with its id and its text.
+pub fn in_edge(
     cx: &Cx<'_>,
     keys: &[(&'static str, String)],
     hidden: &str,
@@ -201,12 +197,6 @@ fn fitting(
     parts
 }
 
-/// Returns the keys that fit into the lower edge of a frame: their ids, and the text.
-pub fn keys_in_edge(cx: &Cx<'_>, keys: &[(&'static str, String)]) -> (Vec<&'static str>, String) {
-    let (ids, said): (Vec<&str>, Vec<String>) = fitting(cx, keys, "").into_iter().unzip();
-    (ids, said.join("   "))
-}
-
 /// Says how many lines are above and below the frame, and which keys show them. Without such keys, only what is below counts.
 fn hidden(cx: &Cx<'_>, card: &Card<'_>, below: usize) -> String {
     let above = if card.has_pages { card.top } else { 0 };
@@ -235,26 +225,9 @@ fn hidden(cx: &Cx<'_>, card: &Card<'_>, below: usize) -> String {
 
 /// Returns the keys in the frame, after the lines outside of it.
 fn keys(cx: &Cx<'_>, card: &Card<'_>, hidden: &str) -> String {
-    fitting(cx, &card.keys, hidden)
+    in_edge(cx, &card.keys, hidden)
         .into_iter()
         .map(|(_, said)| said)
         .collect::<Vec<_>>()
         .join("   ")
-}
-
-/// Returns the ids of the keys that the frame of a card shows, however long the card is. `has_pages`: as in [`Card`].
-pub fn framed_keys(
-    cx: &Cx<'_>,
-    keys: &[(&'static str, String)],
-    has_pages: bool,
-) -> Vec<&'static str> {
-    let hidden = if has_pages {
-        "↑ 99 ↓ 99 more PageUp PageDown"
-    } else {
-        "↓ 99 more"
-    };
-    fitting(cx, keys, hidden)
-        .into_iter()
-        .map(|(id, _)| id)
-        .collect()
 }

@@ -217,11 +217,7 @@ pub fn push_fields(lines: &mut Vec<Line>, question: &Question, width: usize) {
 pub fn keys_line(ids: &[(&str, &str)], session: &Session, width: usize) -> Line {
     let mut line = Line::new();
     for (id, label) in ids {
-        let key = session
-            .keymap
-            .hints_of([id], session.settings.ascii)
-            .pop()
-            .map(|(key, _)| key);
+        let key = session.keymap.key(id, session.settings.ascii);
         let Some(key) = key else { continue };
         let gap = if line.left.is_empty() { "" } else { "   " };
         if line.width() + text::width(&format!("{gap}{key} {label}")) > width {

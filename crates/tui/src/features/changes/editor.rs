@@ -3,6 +3,7 @@
 use super::deployment_form::DeploymentForm;
 use super::{Changes, resource_documents, view};
 use crate::input::action::{Action, Context};
+use crate::input::commands::Commands;
 use crate::input::key::Key;
 use crate::session::card;
 use crate::session::form::FormKeys;
@@ -482,25 +483,19 @@ impl Component for Editor {
         self.check();
     }
 
-    fn framed_keys(&self, cx: &Cx<'_>) -> Vec<&'static str> {
-        let of_form = self
-            .form
-            .as_deref()
-            .filter(|form| form.is_shown)
-            .map(DeploymentForm::keys);
-        of_form
-            .map(|keys| card::framed_keys(cx, &keys, false))
-            .unwrap_or_default()
-    }
-
-    fn hints(&self) -> Option<&'static [&'static str]> {
-        self.form.is_some().then_some(&[
-            "editor.preview",
-            "editor.form",
-            "editor.outside",
-            "editor.start_over",
-            "editor.back",
-        ])
+    fn commands(&self, cx: &Cx<'_>) -> Commands {
+        let form = self.form.as_deref().filter(|form| form.is_shown);
+        let framed = form.map(|form| card::in_edge(cx, &form.keys(), "↓ 99 more"));
+        Commands::of(Context::Editor)
+            .enable_if(self.form.is_some(), &["editor.form"])
+            .footer(&[
+                "editor.preview",
+                "editor.form",
+                "editor.outside",
+                "editor.start_over",
+                "editor.back",
+            ])
+            .framed(&framed.unwrap_or_default())
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {

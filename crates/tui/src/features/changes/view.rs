@@ -139,7 +139,9 @@ fn frame_of_one(confirm: &Confirm, cx: &Cx<'_>, canvas: &mut Canvas<'_>, lines: 
         &title_line(word, &about(cx, &subject, &confirm.profile)),
         true,
     );
-    canvas.frame_keys(edges, &confirm.framed(cx).1);
+    let keys = confirm.framed(cx);
+    let keys: Vec<String> = keys.into_iter().map(|(_, key)| key).collect();
+    canvas.frame_keys(edges, &keys.join("   "));
 }
 
 /// Draws the prompt for a text that confirms. Returns the position of the text cursor.

@@ -2,6 +2,7 @@
 
 use super::{sign_in, view};
 use crate::input::action::{Action, Context};
+use crate::input::commands::Commands;
 use crate::session::loaded::Loaded;
 use crate::session::msg::{Effect, EffectResult};
 use crate::session::subject::Subject;
@@ -76,17 +77,10 @@ impl Browse {
                 "browse.filter",
                 "browse.profile",
                 "app.back",
-                "app.command",
-                "app.help",
             ],
-            Collection::Repositories(..) | Collection::InstallationRepositories(_) => &[
-                "browse.open",
-                "browse.filter",
-                "app.copy",
-                "app.back",
-                "app.command",
-                "app.help",
-            ],
+            Collection::Repositories(..) | Collection::InstallationRepositories(_) => {
+                &["browse.open", "browse.filter", "app.copy", "app.back"]
+            }
             Collection::Listeners => &[
                 "browse.open",
                 "browse.create",
@@ -94,7 +88,6 @@ impl Browse {
                 "browse.delete",
                 "browse.profile",
                 "app.back",
-                "app.help",
             ],
             Collection::Providers => &[
                 "browse.sign_in",
@@ -103,7 +96,6 @@ impl Browse {
                 "browse.update",
                 "browse.delete",
                 "app.back",
-                "app.help",
             ],
             Collection::Tokens(_) => &[
                 "browse.sign_in",
@@ -111,7 +103,6 @@ impl Browse {
                 "app.copy",
                 "browse.profile",
                 "app.back",
-                "app.help",
             ],
         }
     }
@@ -207,6 +198,13 @@ impl Browse {
             (Action::DeleteAll, Collection::Providers, Some(slug)) => Service::DeleteTokensOf(slug),
             _ => return None,
         })
+    }
+
+    /// Returns whether an action is no change of a record, or one that the list has. `id`: of the selected row.
+    fn may_change(&self, action: Action, id: Option<String>) -> bool {
+        use Action::*;
+        !matches!(action, Create | Discover | Update | Delete | DeleteAll)
+            || self.service(action, id).is_some()
     }
 
     /// Handles the actions that start a change or an authentication. `row`: the selected row.
@@ -362,33 +360,18 @@ impl Component for Browse {
         }
     }
 
-    fn offers(&self, action: Action) -> bool {
-        match action {
-            Action::Create
-            | Action::Discover
-            | Action::Update
-            | Action::Delete
-            | Action::DeleteAll => self.service(action, Some(String::new())).is_some(),
-            Action::SignIn => matches!(self.of, Collection::Providers | Collection::Tokens(_)),
-            Action::TokensOf => self.of == Collection::Providers,
-            _ => true,
-        }
-    }
-
-    fn can(&self, _cx: &Cx<'_>, action: Action) -> bool {
-        match action {
-            Action::Open | Action::Describe | Action::Copy | Action::TokensOf => {
-                self.selected().is_some()
-            }
-            Action::Create
-            | Action::Discover
-            | Action::Update
-            | Action::Delete
-            | Action::DeleteAll => self
-                .service(action, self.selected().map(|(id, _)| id))
-                .is_some(),
-            _ => true,
-        }
+    fn commands(&self, _cx: &Cx<'_>) -> Commands {
+        let id = self.selected().map(|(id, _)| id);
+        let of_row = ["browse.open", "browse.details", "browse.tokens", "app.copy"];
+        let has_sign_in = matches!(self.of, Collection::Providers | Collection::Tokens(_));
+        Commands::of(Context::Browse)
+            .exist_if(has_sign_in, &["browse.sign_in"])
+            .exist_if(self.of == Collection::Providers, &["browse.tokens"])
+            .retain(|row| self.may_change(row.action, Some(String::new())))
+            .enable_if(id.is_some(), &of_row)
+            .enable(|row| self.may_change(row.action, id.clone()))
+            .own(&["app.refresh"])
+            .footer(self.useful_actions())
     }
 
     fn table(&self) -> Option<&Table> {
@@ -401,10 +384,6 @@ impl Component for Browse {
 
     fn copied(&mut self) -> Option<String> {
         self.copy_text()
-    }
-
-    fn hints(&self) -> Option<&'static [&'static str]> {
-        Some(self.useful_actions())
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {

@@ -3,6 +3,7 @@
 
 use super::view;
 use crate::input::action::{Action, Context};
+use crate::input::commands::Commands;
 use crate::session::msg::{
     Effect, EffectResult, Epoch, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
 };
@@ -356,6 +357,16 @@ impl Component for SignIn {
         } else {
             Context::SignIn
         }
+    }
+
+    fn commands(&self, _cx: &Cx<'_>) -> Commands {
+        Commands::of(self.context()).footer(&[
+            "signin.send",
+            "signin.link",
+            "app.copy",
+            "signin.wait",
+            "app.back",
+        ])
     }
 
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {

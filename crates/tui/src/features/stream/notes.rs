@@ -158,9 +158,7 @@ fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
 
 /// Returns the key of an action as the footer shows it, if it has one.
 fn key(cx: &Cx<'_>, id: &str) -> Option<String> {
-    let keymap = &cx.session.keymap;
-    let hint = keymap.hints_of([&id], cx.session.settings.ascii).pop();
-    hint.map(|(key, _)| key)
+    cx.session.keymap.key(id, cx.session.settings.ascii)
 }
 
 /// Returns whether the stream ended for a reason that neither the thread's status nor its banner shows. A truncated or

@@ -8,6 +8,7 @@ use rows::RowOf;
 
 use super::view;
 use crate::input::action::{Action, Context};
+use crate::input::commands::Commands;
 use crate::session::loaded::Loaded;
 use crate::session::msg::{Effect, EffectResult, ServerRef};
 use crate::session::record_list::{RecordList, RecordQuery};
@@ -145,14 +146,10 @@ impl Records {
             .is_some_and(|error| error.kind == Kind::NotOffered);
         let is_empty = self.rows.value.as_ref().is_some_and(Vec::is_empty);
         match self.of {
-            _ if is_missing => &["app.back", "app.command", "app.help"],
-            RecordList::Crons | RecordList::Store(_) if is_empty => &[
-                "records.create",
-                "app.refresh",
-                "app.back",
-                "app.command",
-                "app.help",
-            ],
+            _ if is_missing => &["app.back"],
+            RecordList::Crons | RecordList::Store(_) if is_empty => {
+                &["records.create", "app.refresh", "app.back"]
+            }
             RecordList::Versions { .. } => &[
                 "records.open",
                 "records.mark",
@@ -161,7 +158,6 @@ impl Records {
                 "records.schemas",
                 "app.back",
                 "records.graph",
-                "app.help",
             ],
             RecordList::Crons => &[
                 "records.open",
@@ -170,7 +166,6 @@ impl Records {
                 "records.pause",
                 "records.delete",
                 "app.back",
-                "app.help",
             ],
             RecordList::Store(_) => &[
                 "records.open",
@@ -179,7 +174,6 @@ impl Records {
                 "records.delete",
                 "records.filter",
                 "app.back",
-                "app.help",
             ],
         }
     }
@@ -215,35 +209,43 @@ impl Component for Records {
         self.act(cx, action)
     }
 
-    fn offers(&self, action: Action) -> bool {
-        let (is_versions, is_crons) = (
-            matches!(self.of, RecordList::Versions { .. }),
-            matches!(self.of, RecordList::Crons),
-        );
-        match action {
-            Action::Mark | Action::Compare | Action::Rollback | Action::Schemas | Action::View9 => {
-                is_versions
-            }
-            Action::Create | Action::Update | Action::Delete => !is_versions,
-            Action::Pause => is_crons,
-            Action::Left => matches!(self.of, RecordList::Store(_)),
-            _ => true,
-        }
-    }
-
-    fn can(&self, cx: &Cx<'_>, action: Action) -> bool {
+    fn commands(&self, cx: &Cx<'_>) -> Commands {
+        let is_versions = matches!(self.of, RecordList::Versions { .. });
         let row = self.selected(cx.session.now).map(|row| row.is);
-        match (action, row) {
-            (Action::Compare, Some(RowOf::Version(row))) => self.other_version(row).is_some(),
-            (Action::Update | Action::Delete, row) => {
-                matches!(row, Some(RowOf::Cron(_) | RowOf::Item(_)))
-            }
-            (
-                Action::Open | Action::Mark | Action::Compare | Action::Rollback | Action::Pause,
-                row,
-            ) => row.is_some_and(|row| !matches!(row, RowOf::Note)),
-            _ => true,
-        }
+        let is_row = row.as_ref().is_some_and(|row| !matches!(row, RowOf::Note));
+        let is_record = matches!(row, Some(RowOf::Cron(_) | RowOf::Item(_)));
+        let has_other =
+            matches!(row, Some(RowOf::Version(row)) if self.other_version(row).is_some());
+        Commands::of(Context::Records)
+            .exist_if(
+                is_versions,
+                &[
+                    "records.mark",
+                    "records.compare",
+                    "records.restore",
+                    "records.schemas",
+                    "records.graph",
+                ],
+            )
+            .exist_if(
+                !is_versions,
+                &["records.create", "records.update", "records.delete"],
+            )
+            .exist_if(matches!(self.of, RecordList::Crons), &["records.pause"])
+            .exist_if(matches!(self.of, RecordList::Store(_)), &["move.left"])
+            .enable_if(
+                is_row,
+                &[
+                    "records.open",
+                    "records.mark",
+                    "records.restore",
+                    "records.pause",
+                ],
+            )
+            .enable_if(is_record, &["records.update", "records.delete"])
+            .enable_if(has_other, &["records.compare"])
+            .own(&["app.refresh"])
+            .footer(self.useful_actions())
     }
 
     fn table(&self) -> Option<&Table> {
@@ -256,10 +258,6 @@ impl Component for Records {
 
     fn copied(&mut self) -> Option<String> {
         self.selected(Timestamp::UNIX_EPOCH)?.copied()
-    }
-
-    fn hints(&self) -> Option<&'static [&'static str]> {
-        Some(self.useful_actions())
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {

@@ -20,7 +20,6 @@ use super::views::messages::blocks::Blocks;
 use super::views::state::ShownState;
 use super::views::timeline::rows::TimelineRows;
 use super::views::{VIEWS, View, delivery::Row as DeliveryRow, delivery::pulse};
-use crate::input::action::Action;
 use crate::session::msg::{ServerRef, StreamTarget};
 use crate::widgets::jobs::{JobProgress, PendingJob};
 use crate::widgets::line::Line;
@@ -533,16 +532,6 @@ impl Viewer {
     /// Returns the text to copy: the text of a message, or else the event's data.
     pub fn copy_text(&self) -> Option<String> {
         self.view().of().copied(self)
-    }
-
-    /// Returns whether an action does something at an entry that is an event.
-    pub fn can_in_entry(&self, action: Action) -> bool {
-        match action {
-            Action::Open | Action::Right => self.inspect().is_some(),
-            Action::AsReceived => self.event_log.first_seq().is_some(),
-            Action::Compare => self.side_under_cursor().is_some(),
-            _ => true,
-        }
     }
 
     /// Returns the background work of the views.

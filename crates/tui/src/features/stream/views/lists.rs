@@ -1,11 +1,13 @@
 //! The views that are lists: one adapter for all of them.
 
 use super::raw::RawEvent;
-use super::stream_view::{Around, FooterSubject, Hint, StreamView, ViewLayout, ViewRows};
+use super::stream_view::{Around, StreamView, ViewLayout, ViewRows};
 use super::{UNKNOWN, View, clock, custom, extent, namespace, raw, row_at, runs, updates};
+use crate::features::stream::commands::for_thread;
 use crate::features::stream::formats::{Format, Part};
 use crate::features::stream::viewer::{RunsRow, Viewer};
 use crate::input::action::Action;
+use crate::input::commands::Commands;
 use crate::session::msg::Chunk;
 use crate::session::{Request, Requests, Session};
 use crate::widgets::line::{Line, Piece};
@@ -142,21 +144,39 @@ impl StreamView for ListTab {
         }
     }
 
-    fn can(&self, viewer: &Viewer, _session: &Session, action: Action) -> bool {
-        let is_delivery = self.0 == View::Delivery;
-        match action {
-            Action::Open if is_delivery => viewer.delivered_under_cursor().is_some(),
-            Action::NextMatch | Action::PrevMatch
-                if is_delivery && viewer.searched().is_empty() =>
-            {
-                viewer
-                    .delivery_problem(action == Action::NextMatch)
-                    .is_some()
-            }
-            Action::Copy if is_delivery => viewer.has_delivery(),
-            _ if is_delivery => true,
-            _ => viewer.can_in_entry(action),
+    fn commands(&self, viewer: &Viewer, on: &Session, all: Commands) -> Commands {
+        if self.0 == View::Delivery {
+            let has_problem =
+                !viewer.searched().is_empty() || viewer.delivery_problem(true).is_some();
+            let all = match viewer.has_delivery() {
+                true => all,
+                false => for_thread(viewer, on, all),
+            };
+            return all
+                .enable_if(viewer.delivered_under_cursor().is_some(), &["stream.open"])
+                .enable_if(has_problem, &["stream.next_problem"])
+                .enable_if(viewer.has_delivery(), &["app.copy"])
+                .show([
+                    ("stream.open", Some("go there")),
+                    ("stream.next_problem", Some("next problem")),
+                    ("app.copy", Some("copy as text")),
+                ]);
         }
+        let as_received = match viewer.as_received {
+            true => "summary",
+            false => "as received",
+        };
+        // Other views don't have the second.
+        for_thread(viewer, on, all)
+            .enable_if(viewer.inspect().is_some(), &["stream.open"])
+            .enable_if(
+                viewer.event_log.first_seq().is_some(),
+                &["stream.as_received"],
+            )
+            .show([
+                ("stream.open", None),
+                ("stream.as_received", Some(as_received)),
+            ])
     }
 
     fn action(&self, viewer: &mut Viewer, _on: &Session, action: Action) -> Option<Requests> {
@@ -164,32 +184,6 @@ impl StreamView for ListTab {
             View::Runs => act_on_run(viewer, action),
             View::Delivery => act_on_delivery(viewer, action),
             _ => None,
-        }
-    }
-
-    fn footer_subject(&self, viewer: &Viewer) -> FooterSubject {
-        match self.0 == View::Delivery && viewer.has_delivery() {
-            true => FooterSubject::View,
-            false => FooterSubject::Thread,
-        }
-    }
-
-    fn hints(&self, viewer: &Viewer) -> Vec<Hint> {
-        let as_received = match viewer.as_received {
-            true => "summary",
-            false => "as received",
-        };
-        match self.0 {
-            View::Raw | View::Custom => vec![
-                ("stream.open", None),
-                ("stream.as_received", Some(as_received)),
-            ],
-            View::Delivery => vec![
-                ("stream.open", Some("go there")),
-                ("stream.next_problem", Some("next problem")),
-                ("app.copy", Some("copy as text")),
-            ],
-            _ => vec![("stream.open", None)],
         }
     }
 

@@ -1,10 +1,12 @@
 //! The State view: one state of the event log as a tree, or its changes. Its position among the events is that of the shown state.
 
-use super::stream_view::{Hint, StreamView, ViewRows};
+use super::stream_view::{StreamView, ViewRows};
 use super::{View, clock, extent, namespace, row_at};
+use crate::features::stream::commands::for_thread;
 use crate::features::stream::formats::{Format, Part};
 use crate::features::stream::viewer::Viewer;
 use crate::input::action::Action;
+use crate::input::commands::Commands;
 use crate::session::msg::Chunk;
 use crate::session::{Requests, Session};
 use crate::widgets::diff_lines::tail;
@@ -313,18 +315,21 @@ impl StreamView for StateTab {
         }
     }
 
-    fn can(&self, viewer: &Viewer, _session: &Session, action: Action) -> bool {
+    fn commands(&self, viewer: &Viewer, on: &Session, all: Commands) -> Commands {
         let state = &viewer.state;
-        match action {
-            Action::Open if state.comparison.shown => {
-                state.comparison.node_under_cursor().is_some()
-            }
-            Action::Open => state.tree.as_ref().is_some_and(|tree| tree.can_toggle()),
-            Action::Compare | Action::Mark | Action::FoldAll | Action::UnfoldAll => {
-                state.on_screen().is_some()
-            }
-            _ => true,
-        }
+        let is_compared = state.comparison.shown;
+        let can_open = match is_compared {
+            true => state.comparison.node_under_cursor().is_some(),
+            false => state.tree.as_ref().is_some_and(|tree| tree.can_toggle()),
+        };
+        let labels = match is_compared {
+            true => (Some("go there"), Some("whole state")),
+            false => (Some("fold"), None),
+        };
+        for_thread(viewer, on, all)
+            .enable_if(can_open, &["stream.open"])
+            .enable_if(state.on_screen().is_some(), &["stream.compare"])
+            .show([("stream.open", labels.0), ("stream.compare", labels.1)])
     }
 
     fn action(&self, viewer: &mut Viewer, _on: &Session, action: Action) -> Option<Requests> {
@@ -393,14 +398,6 @@ impl StreamView for StateTab {
             }
         }
         Some(Requests::none())
-    }
-
-    fn hints(&self, viewer: &Viewer) -> Vec<Hint> {
-        let labels = match viewer.state.comparison.shown {
-            true => (Some("go there"), Some("whole state")),
-            false => (Some("fold"), None),
-        };
-        vec![("stream.open", labels.0), ("stream.compare", labels.1)]
     }
 
     fn copied(&self, viewer: &Viewer) -> Option<String> {

@@ -4,6 +4,7 @@ mod cause;
 mod evidence;
 
 use crate::input::action::{Action, Context};
+use crate::input::commands::Commands;
 use crate::input::keymap::{Keymap, binding};
 use crate::session::msg::ThreadRef;
 use crate::session::thread::ThreadView;
@@ -34,6 +35,16 @@ pub struct WhyPage(pub Timestamp);
 impl Page for WhyPage {
     fn context(&self) -> Context {
         Context::Why
+    }
+
+    fn commands(&self, cx: &Cx<'_>) -> Commands {
+        let can_do = cx.lookup.shown_thread().is_some_and(|view| {
+            can_act(&view, cx.session) && !why(&view, cx.session).actions.is_empty()
+        });
+        // The card itself lists the keys of its actions.
+        Commands::of(Context::Why)
+            .enable_if(can_do, &["why.do"])
+            .footer(&["why.do", "app.refresh", "app.back"])
     }
 
     fn title(&self, cx: &Cx<'_>) -> (&'static str, String) {
@@ -116,15 +127,6 @@ impl Page for WhyPage {
 
     fn next_tick(&self, _cx: &Cx<'_>) -> Option<Duration> {
         Some(Duration::from_secs(1))
-    }
-}
-
-impl WhyPage {
-    /// Returns whether the first listed action can be done.
-    pub fn has_action(&self, cx: &Cx<'_>) -> bool {
-        cx.lookup.shown_thread().is_some_and(|view| {
-            can_act(&view, cx.session) && !why(&view, cx.session).actions.is_empty()
-        })
     }
 }
 
@@ -219,11 +221,7 @@ fn action_lines(view: &ThreadView<'_>, why: &Why, session: &Session, width: usiz
 }
 
 fn key_line(keymap: &Keymap, id: &str, label: &str, ascii: bool) -> Line {
-    let key = keymap
-        .hints_of([&id], ascii)
-        .pop()
-        .map(|(key, _)| key)
-        .unwrap_or_default();
+    let key = keymap.key(id, ascii).unwrap_or_default();
     Line::accent(&key).with_plain(&format!(" {label}"))
 }
 
