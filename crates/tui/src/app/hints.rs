@@ -20,26 +20,20 @@ impl App {
     pub(super) fn commands_of(&self, page: Option<&Overlay>) -> Commands {
         // The layout asks for the footer, so the areas of panes must not be asked for here.
         let cx = self.overlay_cx(true);
-        let (commands, profile) = match (page, self.pane_context()) {
-            (Some(page), _) => (page.commands(&cx), page.profile()),
-            (None, Context::Logs) => {
-                let logs = self.logs.as_ref().map(|logs| logs.commands(&cx));
-                (logs.unwrap_or_else(|| Commands::of(Context::Logs)), None)
-            }
-            (None, Context::Stream) => {
-                let viewer = self.viewer().filter(|viewer| !viewer.is_recording());
-                let profile = viewer.map(|viewer| &*viewer.server.profile);
-                (self.stream.commands(&cx), profile)
-            }
-            (None, Context::Server) => {
-                let server = self.agent.server.as_ref();
-                let profile = server.map(|open| &*open.server.profile);
-                (self.agent.commands(&cx), profile)
-            }
-            (None, context) => {
-                let profile = self.deployments.list.selected();
-                let profile = profile.map(|row| &*row.profile_name);
-                (self.deployments.commands(context), profile)
+        let pane: Option<&dyn Component> = match self.pane_context() {
+            Context::Stream => Some(&self.stream),
+            Context::Server => Some(&self.agent),
+            Context::Logs => self.logs.as_ref().map(|logs| logs as _),
+            _ => None,
+        };
+        let (commands, profile) = match page.map_or(pane, |page| Some(&**page)) {
+            Some(component) => (component.commands(&cx), component.profile()),
+            None => {
+                let selected = self.deployments.list.selected();
+                (
+                    self.deployments.commands(self.pane_context()),
+                    selected.map(|row| &*row.profile_name),
+                )
             }
         };
         let is_sealed = profile.is_some_and(|profile| self.is_read_only(profile));

@@ -261,21 +261,6 @@ pub enum Action {
 }
 
 impl Action {
-    /// Returns whether the action belongs to a confirmation dialog, rather than scrolling in it.
-    pub(crate) fn belongs_to_confirm(self) -> bool {
-        matches!(
-            self,
-            Action::Send
-                | Action::Back
-                | Action::Quit
-                | Action::Option
-                | Action::Curl
-                | Action::Update
-                | Action::View9
-                | Action::Collapse
-        )
-    }
-
     /// Returns whether the action is about a list rather than the object under the cursor.
     pub(crate) fn is_of_list(self) -> bool {
         use Action::*;

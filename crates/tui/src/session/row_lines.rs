@@ -217,8 +217,9 @@ pub fn push_fields(lines: &mut Vec<Line>, question: &Question, width: usize) {
 pub fn keys_line(ids: &[(&str, &str)], session: &Session, width: usize) -> Line {
     let mut line = Line::new();
     for (id, label) in ids {
-        let key = session.keymap.key(id, session.settings.ascii);
-        let Some(key) = key else { continue };
+        let Some(key) = session.hint_key(id) else {
+            continue;
+        };
         let gap = if line.left.is_empty() { "" } else { "   " };
         if line.width() + text::width(&format!("{gap}{key} {label}")) > width {
             continue;

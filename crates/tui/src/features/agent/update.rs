@@ -411,6 +411,10 @@ impl Component for Agent {
         })
     }
 
+    fn profile(&self) -> Option<&str> {
+        Some(&self.server.as_ref()?.server.profile)
+    }
+
     fn relayout(&mut self, cx: &Cx<'_>) {
         let Some(server) = &mut self.server else {
             return;

@@ -494,7 +494,9 @@ impl Component for Confirm {
             return Some(Requests::none());
         }
         match cx.session.keymap.action(Context::Confirm, key) {
-            Some(action) if action.belongs_to_confirm() => Some(self.decide(cx, action)),
+            Some(action) if action == Action::Quit || self.commands(cx).is_own(action) => {
+                Some(self.decide(cx, action))
+            }
             Some(_) => None,
             None if key.code == Code::Enter => Some(self.change_limit(cx)),
             None => {

@@ -472,7 +472,7 @@ fn keys(cx: &Cx<'_>, row: &Row, revision: &Revision, width: usize) -> Line {
     let mut line = Line::new();
     let has_log = |id: &str| id != "revisions.build_log" || row.has_builds();
     for (id, label) in ids.iter().filter(|(id, _)| has_log(id)) {
-        let key = cx.session.keymap.key(id, cx.session.settings.ascii);
+        let key = cx.session.hint_key(id);
         // Enter also explains; beside the list it opens the threads.
         let Some(key) = key.map(|key| {
             if *id == "revisions.explain" {

@@ -113,7 +113,7 @@ impl Candidate {
             .and_then(|view| row.own_name_in(view))
             .unwrap_or_else(|| row.name());
         let mut offer = Completion::of(row.id.to_string(), name.to_string(), note, group);
-        (offer.key, offer.is_action) = (key(cx, row), true);
+        (offer.key, offer.is_action) = (cx.session.hint_key(row.id).unwrap_or_default(), true);
         Candidate {
             offer,
             aliases: ["", row.id, words(row)],
@@ -146,8 +146,12 @@ impl Candidate {
         };
         let (mut id, mut more) = ("", "");
         if let Some(row) = row.or_else(|| command.row()) {
-            (offer.shown, offer.key, id, more) =
-                (row.name().to_string(), key(cx, row), row.id, words(row));
+            (offer.shown, offer.key, id, more) = (
+                row.name().to_string(),
+                cx.session.hint_key(row.id).unwrap_or_default(),
+                row.id,
+                words(row),
+            );
         }
         Candidate {
             offer,
@@ -232,11 +236,6 @@ fn with_scope(note: &str, scope: &str) -> String {
         " · "
     };
     format!("{note}{gap}{scope}")
-}
-
-fn key(cx: &Cx<'_>, row: &Binding) -> String {
-    let key = cx.session.keymap.key(row.id, cx.session.settings.ascii);
-    key.unwrap_or_default()
 }
 
 /// Returns what the sentence of an action says beyond its name.

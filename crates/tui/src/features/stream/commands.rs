@@ -7,8 +7,8 @@ use crate::input::action::{Action, Context};
 use crate::input::commands::{Commands, Hint, MAX_HINTS};
 use crate::input::keymap::Binding;
 use crate::session::Session;
-use crate::session::thread::Offers;
-use runtail_core::model::{Question, ThreadStatus};
+use crate::session::thread::{Offers, approve_label};
+use runtail_core::model::ThreadStatus;
 
 /// Returns the commands of the shown stream. The footer has those of the thread's status first.
 pub(super) fn commands(viewer: &Viewer, on: &Session) -> Commands {
@@ -112,15 +112,8 @@ fn status_hints(viewer: &Viewer, on: &Session) -> Vec<Hint> {
             None => vec![explain, ("stream.new_run", None)],
         },
         ThreadStatus::Waiting { questions, .. } if can_act => {
-            let all = if questions.len() > 1 {
-                "approve all"
-            } else {
-                "approve"
-            };
-            let approve = questions
-                .iter()
-                .all(Question::can_be_approved)
-                .then_some(("stream.approve", Some(all)));
+            let approve = approve_label(questions);
+            let approve = approve.map(|label| ("stream.approve", Some(label)));
             [("stream.answer", None)]
                 .into_iter()
                 .chain(approve)

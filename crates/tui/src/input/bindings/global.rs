@@ -3,47 +3,50 @@
 use super::super::action::{Action::*, Context};
 use super::{Rows, bind};
 
-const WITH_PANES: &[Context] = &[Context::Deployments, Context::Revisions, Context::Stream];
-const WITH_TABS: &[Context] = &[
-    Context::Deployments,
-    Context::Revisions,
-    Context::Server,
-    Context::Stream,
-    Context::Logs,
-];
-const WITH_TEXT: &[Context] = &[
-    Context::Deployments,
-    Context::Revisions,
-    Context::Server,
-    Context::Stream,
-    Context::Logs,
-    Context::Inspector,
-    Context::Compare,
-    Context::Browse,
-    Context::Records,
-    Context::SignIn,
-    Context::Inbox,
-    Context::Graph,
-];
-const WITH_LEFT: &[Context] = &[
-    Context::Stream,
-    Context::Inspector,
-    Context::Records,
-    Context::Help,
-    Context::Graph,
-];
-const WITH_RIGHT: &[Context] = &[
-    Context::Stream,
-    Context::Inspector,
-    Context::Records,
-    Context::Help,
-    Context::Graph,
-    Context::Logs,
-    Context::Journal,
-    Context::Browse,
-    Context::Inbox,
-    Context::Deployments,
-];
+const WITH_PANES: &[Context] = {
+    use Context::*;
+    &[Deployments, Revisions, Stream]
+};
+const WITH_TABS: &[Context] = {
+    use Context::*;
+    &[Deployments, Revisions, Server, Stream, Logs]
+};
+const WITH_TEXT: &[Context] = {
+    use Context::*;
+    &[
+        Deployments,
+        Revisions,
+        Server,
+        Stream,
+        Logs,
+        Inspector,
+        Compare,
+        Browse,
+        Records,
+        SignIn,
+        Inbox,
+        Graph,
+    ]
+};
+const WITH_LEFT: &[Context] = {
+    use Context::*;
+    &[Stream, Inspector, Records, Help, Graph]
+};
+const WITH_RIGHT: &[Context] = {
+    use Context::*;
+    &[
+        Stream,
+        Inspector,
+        Records,
+        Help,
+        Graph,
+        Logs,
+        Journal,
+        Browse,
+        Inbox,
+        Deployments,
+    ]
+};
 
 pub(super) const ROWS: Rows = &[(
     Context::Global,

@@ -226,6 +226,11 @@ impl Component for StreamState {
         Requests::none()
     }
 
+    fn profile(&self) -> Option<&str> {
+        let viewer = self.tabs.shown().filter(|viewer| !viewer.is_recording());
+        viewer.map(|viewer| &*viewer.server.profile)
+    }
+
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
         view::pane(self, cx, canvas);
         None

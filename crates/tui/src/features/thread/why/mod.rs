@@ -5,7 +5,7 @@ mod evidence;
 
 use crate::input::action::{Action, Context};
 use crate::input::commands::Commands;
-use crate::input::keymap::{Keymap, binding};
+use crate::input::keymap::binding;
 use crate::session::msg::ThreadRef;
 use crate::session::thread::ThreadView;
 use crate::session::{Cx, GUTTER, Page, Request, Requests, Route, Session};
@@ -205,9 +205,8 @@ fn action_lines(view: &ThreadView<'_>, why: &Why, session: &Session, width: usiz
         };
         lines.push(Line::dim(reason));
     }
-    let (keymap, ascii) = (&session.keymap, session.settings.ascii);
     for (number, (id, label)) in why.actions.iter().filter(|_| can_act).enumerate() {
-        lines.push(key_line(keymap, id, label, ascii));
+        lines.push(key_line(session, id, label));
         if number == 0 && !why.consequence.is_empty() {
             let rows = wrap(why.consequence, width.saturating_sub(2).max(1));
             lines.extend(rows.iter().map(|row| Line::plain(&format!("  {row}"))));
@@ -215,13 +214,13 @@ fn action_lines(view: &ThreadView<'_>, why: &Why, session: &Session, width: usiz
     }
     if !view.is_recording && view.offers.has_records {
         let details = "details: the server's state and record";
-        lines.push(key_line(keymap, "stream.details", details, ascii));
+        lines.push(key_line(session, "stream.details", details));
     }
     lines
 }
 
-fn key_line(keymap: &Keymap, id: &str, label: &str, ascii: bool) -> Line {
-    let key = keymap.key(id, ascii).unwrap_or_default();
+fn key_line(session: &Session, id: &str, label: &str) -> Line {
+    let key = session.hint_key(id).unwrap_or_default();
     Line::accent(&key).with_plain(&format!(" {label}"))
 }
 
