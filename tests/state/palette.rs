@@ -109,6 +109,18 @@ fn actions_are_found_by_name_description_key_id_and_place() {
 }
 
 #[test]
+fn an_action_that_does_nothing_on_a_screen_is_listed_elsewhere() {
+    let mut dash = demo();
+    let has_copy = |dash: &Dash| {
+        let rows = rows(dash, "copy", Group::Here);
+        rows.iter().any(|(_, line)| line == "app.copy")
+    };
+    assert!(has_copy(&dash));
+    dash.keys("p");
+    assert!(!has_copy(&dash));
+}
+
+#[test]
 fn an_action_of_another_screen_says_where_it_works() {
     let mut dash = demo_thread((140, 40));
     // The key that sends is that of every form and preview.

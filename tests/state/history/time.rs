@@ -189,6 +189,9 @@ fn keys_act_on_the_shown_checkpoint() {
         for hint in ["R run again from here", "u edit state and run", "d details"] {
             assert!(footer.contains(hint), "{view}: {footer}");
         }
+        let (_, help) = dash.help();
+        let is_listed = help.iter().any(|item| item.id == Some("stream.edit_state"));
+        assert!(is_listed, "{view}");
         let effects = dash.keys("R");
         let planned = effects.first().and_then(thread_plan);
         let Some((_, _, runtail_api::ThreadIntent::Fork { checkpoint, .. })) = planned else {

@@ -57,32 +57,10 @@ impl App {
             Action::HalfDown => self.step(context, (page / 2).max(1), true),
             Action::Top => self.jump_to_edge(context, true),
             Action::Bottom | Action::Follow => self.jump_to_edge(context, false),
-            Action::Refresh
-                if !matches!(
-                    context,
-                    Context::Journal
-                        | Context::Browse
-                        | Context::Records
-                        | Context::Bisect
-                        | Context::Graph
-                ) =>
-            {
+            Action::Refresh if !self.commands_of(self.overlays.last()).is_own(action) => {
                 return self.refresh();
             }
-            Action::Filter
-                if self.overlays.is_empty()
-                    || matches!(
-                        context,
-                        Context::Inspector
-                            | Context::Browse
-                            | Context::Records
-                            | Context::Inbox
-                            | Context::Help
-                            | Context::Graph
-                    ) =>
-            {
-                self.begin_typing()
-            }
+            Action::Filter => self.begin_typing(),
             _ if self.is_selection_unseen && action.concerns_selection(context) => {
                 self.explain_unseen_selection()
             }

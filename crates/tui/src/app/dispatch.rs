@@ -75,7 +75,7 @@ impl App {
         if self
             .overlays
             .last()
-            .is_none_or(|top| top.can(&self.overlay_cx(true), action))
+            .is_none_or(|top| top.commands(&self.overlay_cx(true)).can(action))
         {
             let what = if context == Context::Save {
                 "write"

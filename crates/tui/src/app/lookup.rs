@@ -8,8 +8,8 @@ use crate::features::stream::formats::Format;
 use crate::features::stream::tab_bar;
 use crate::features::stream::viewer::Viewer;
 use crate::features::stream::views::VIEWS;
-use crate::input::action::{Action, Context};
-use crate::input::keymap::Binding;
+use crate::input::action::Context;
+use crate::input::commands::Commands;
 use crate::session::Lookup;
 use crate::session::compare::SideRef;
 use crate::session::destination::ArgumentKind;
@@ -454,26 +454,9 @@ impl Lookup for App {
         viewer.map(|viewer| viewer.view().title())
     }
 
-    fn works(&self, row: &Binding) -> bool {
-        let here = self.page_context();
+    fn commands(&self, context: Context) -> Commands {
         let page = self.page_under_help();
-        let is_sealed = || {
-            self.profile_of(here)
-                .is_some_and(|profile| self.is_read_only(profile))
-        };
-        if row.writes && is_sealed() {
-            return false;
-        }
-        match row.action {
-            // Their pages are open already.
-            Action::Inbox => !matches!(page, Some(Overlay::Inbox(_))),
-            Action::Profiles => !matches!(page, Some(Overlay::Profiles(_))),
-            Action::Notices => !matches!(page, Some(Overlay::Messages(_))),
-            Action::NextStream | Action::PrevStream => self.tabs().len() > 1,
-            Action::Zoom if here != Context::Stream => self.has_panes(),
-            action if here == Context::Stream => self.stream.offers_action(action),
-            action => page.is_none_or(|page| page.offers(action)),
-        }
+        self.commands_of(page.filter(|page| page.context() == context))
     }
 
     fn page_context(&self) -> Context {

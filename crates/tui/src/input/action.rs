@@ -100,6 +100,12 @@ impl Context {
             .unwrap_or(place)
     }
 
+    /// Returns whether letters are typed there.
+    pub(crate) fn is_typed_in(self) -> bool {
+        use Context::*;
+        matches!(self, Composer | Editor | Answer | Confirm | Command)
+    }
+
     /// Returns what its actions act on, if they act on the object under the cursor.
     pub fn object(self) -> Option<&'static str> {
         Some(match self {
@@ -255,21 +261,6 @@ pub enum Action {
 }
 
 impl Action {
-    /// Returns whether the action belongs to a confirmation dialog, rather than scrolling in it.
-    pub(crate) fn belongs_to_confirm(self) -> bool {
-        matches!(
-            self,
-            Action::Send
-                | Action::Back
-                | Action::Quit
-                | Action::Option
-                | Action::Curl
-                | Action::Update
-                | Action::View9
-                | Action::Collapse
-        )
-    }
-
     /// Returns whether the action is about a list rather than the object under the cursor.
     pub(crate) fn is_of_list(self) -> bool {
         use Action::*;

@@ -1,7 +1,8 @@
 //! The help screen and the `:keys` page, both generated from the current keymap.
 
-use super::action::{Action, Context};
+use super::action::Context;
 use super::bindings::{BINDINGS, Binding};
+use super::commands::Commands;
 use super::key::Key;
 use super::keymap::{Keymap, key_glyph};
 use crate::widgets::line::{Line, Tone, wrap};
@@ -98,8 +99,8 @@ pub struct HelpPlace<'p> {
     pub context: Context,
     /// The shown view of a stream.
     pub view: Option<&'static str>,
-    /// Returns whether an action does something there.
-    pub works: &'p dyn Fn(&Binding) -> bool,
+    /// Its commands.
+    pub commands: &'p Commands,
 }
 
 /// Returns the help on a screen: its keys, and those that work everywhere. Each key is listed once, with what it does there.
@@ -134,7 +135,7 @@ pub fn help_groups(keymap: &Keymap, place: HelpPlace<'_>, ascii: bool) -> Vec<He
                     .extend(item(keymap, &rows, place, &mut listed, ascii));
             }
         }
-        if is_typed_in(context) {
+        if context.is_typed_in() {
             let item = |(keys, help): &(&str, &str)| HelpItem {
                 id: None,
                 keys: keys.to_string(),
@@ -159,14 +160,6 @@ pub fn help_groups(keymap: &Keymap, place: HelpPlace<'_>, ascii: bool) -> Vec<He
     groups
 }
 
-/// Returns whether a context has text fields.
-fn is_typed_in(context: Context) -> bool {
-    matches!(
-        context,
-        Context::Composer | Context::Editor | Context::Answer | Context::Confirm
-    )
-}
-
 /// Returns the rows of a context. A row without a sentence belongs to the row before it.
 fn rows(context: Context) -> Vec<Vec<&'static Binding>> {
     let mut rows: Vec<Vec<&Binding>> = Vec::new();
@@ -184,62 +177,12 @@ fn own_name(rows: &[&'static Binding], view: Option<&str>) -> Option<&'static st
     rows.first()?.own_name_in(view?)
 }
 
-/// Returns whether an action that works on every screen does something in a context.
-fn is_useful(action: Action, context: Context) -> bool {
-    use Context::*;
-    match action {
-        Action::NextPane | Action::PrevPane | Action::Zoom => {
-            matches!(context, Deployments | Revisions | Stream)
-        }
-        Action::NextStream | Action::PrevStream => {
-            matches!(context, Deployments | Revisions | Server | Stream | Logs)
-        }
-        Action::Copy => matches!(
-            context,
-            Deployments
-                | Revisions
-                | Server
-                | Stream
-                | Logs
-                | Inspector
-                | Compare
-                | Browse
-                | Records
-                | SignIn
-                | Inbox
-                | Graph
-        ),
-        Action::Left => matches!(context, Stream | Inspector | Records | Help | Graph),
-        Action::Right => matches!(
-            context,
-            Stream
-                | Inspector
-                | Records
-                | Help
-                | Graph
-                | Logs
-                | Journal
-                | Browse
-                | Inbox
-                | Deployments
-        ),
-        _ => true,
-    }
-}
-
 impl HelpPlace<'_> {
-    /// Returns whether a row of the table does something here.
-    fn has(&self, row: &Binding) -> bool {
-        let is_of_view = self.view.is_none_or(|view| row.works_in(view));
-        let is_useful = row.context != Context::Global || is_useful(row.action, self.context);
-        is_of_view && is_useful && (self.works)(row)
-    }
-
     /// Returns the keys of a row that have its action here. A key of the screen hides the same key of every screen, and where
     /// text is typed, characters are text.
     fn keys(&self, keymap: &Keymap, row: &Binding) -> Vec<Key> {
         let is_text = |key: &Key| {
-            row.context == Context::Global && is_typed_in(self.context) && key.text().is_some()
+            row.context == Context::Global && self.context.is_typed_in() && key.text().is_some()
         };
         let has_action = |key: &Key| keymap.action(self.context, *key) == Some(row.action);
         keymap
@@ -260,7 +203,7 @@ fn item(
     ascii: bool,
 ) -> Option<HelpItem> {
     let mut bound: Vec<(&'static Binding, Vec<String>)> = Vec::new();
-    for row in rows.iter().filter(|row| place.has(row)) {
+    for row in rows.iter().filter(|row| place.commands.has(row)) {
         let keys = place
             .keys(keymap, row)
             .into_iter()
@@ -388,6 +331,10 @@ mod tests {
         "History",
     ];
 
+    fn commands_in(context: Context, view: Option<&str>) -> Commands {
+        Commands::of(context).retain(|row| view.is_none_or(|view| row.works_in(view)))
+    }
+
     /// Returns the help of every context, and of the stream in every view.
     fn all_helps(keymap: &Keymap) -> Vec<(Context, Option<&'static str>, Vec<HelpItem>)> {
         let views = VIEWS.iter().map(|view| (Context::Stream, Some(*view)));
@@ -400,7 +347,7 @@ mod tests {
                 HelpPlace {
                     context,
                     view,
-                    works: &|_| true,
+                    commands: &commands_in(context, view),
                 },
                 false,
             );
@@ -455,14 +402,11 @@ mod tests {
     fn help_lists_every_key_of_its_context_and_everywhere() {
         let keymap = Keymap::default();
         for (context, view, items) in all_helps(&keymap) {
-            let works = |row: &&Binding| {
-                view.is_none_or(|view| row.works_in(view))
-                    && (row.context == context
-                        || row.context == Context::Global && is_useful(row.action, context))
-            };
+            let works =
+                |row: &&Binding| view.is_none_or(|view| row.works_in(view)) && row.is_in(context);
             for row in BINDINGS.iter().filter(works) {
                 let typed = |key: &&Key| {
-                    is_typed_in(context) && row.context == Context::Global && key.text().is_some()
+                    context.is_typed_in() && row.context == Context::Global && key.text().is_some()
                 };
                 let own = keymap.keys_of(row.id).iter().filter(|key| !typed(key));
                 for key in own.filter(|key| keymap.action(context, **key) == Some(row.action)) {
@@ -496,7 +440,7 @@ mod tests {
                 HelpPlace {
                     context: Context::Stream,
                     view: Some(view),
-                    works: &|_| true,
+                    commands: &commands_in(Context::Stream, Some(view)),
                 },
                 false,
             );
@@ -602,7 +546,7 @@ mod tests {
             HelpPlace {
                 context: Context::Stream,
                 view: None,
-                works: &|_| true,
+                commands: &commands_in(Context::Stream, None),
             },
             false,
         );

@@ -122,119 +122,9 @@ impl Keymap {
         self.shown.get(id).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the rows that the footer shows in a context, most useful first.
-    pub fn hints(&self, context: Context, ascii: bool) -> Vec<(String, &'static str)> {
-        self.hints_of(&Keymap::hint_ids(context), ascii)
-    }
-
-    /// Returns the ids of these rows.
-    pub fn hint_ids(context: Context) -> Vec<&'static str> {
-        let ids: &[&str] = match context {
-            Context::Deployments => &[
-                "deployments.open",
-                "deployments.explain",
-                "app.inbox",
-                "deployments.filter",
-            ],
-            Context::Revisions => &[
-                "revisions.explain",
-                "revisions.build_log",
-                "revisions.redeploy",
-                "revisions.compare",
-            ],
-            Context::Logs => &["logs.follow", "logs.filter", "logs.level", "logs.window"],
-            Context::Card => &[
-                "card.build_log",
-                "card.rollback",
-                "card.redeploy",
-                "card.compare",
-                "app.back",
-            ],
-            // Depends on the view and the thread's status (`app/hints.rs`).
-            Context::Stream => &[],
-            Context::Server => &[
-                "server.open",
-                "server.new_run",
-                "server.runs",
-                "server.filter",
-            ],
-            Context::Modes => &["modes.toggle", "modes.apply", "app.back"],
-            // The card itself lists the keys of its actions.
-            Context::Why => &["why.do", "app.refresh", "app.back"],
-            Context::Bisect => &["bisect.go", "bisect.retry", "app.back"],
-            Context::Inspector => &["json.toggle", "json.search", "json.unfold_all", "app.copy"],
-            Context::Editor => &[
-                "editor.preview",
-                "editor.outside",
-                "editor.start_over",
-                "editor.back",
-            ],
-            Context::Journal => &["journal.open", "journal.curl", "app.refresh", "app.back"],
-            Context::Entry => &["entry.curl", "app.back"],
-            Context::Browse => &["browse.open", "browse.details", "browse.filter", "app.back"],
-            // Depends on the page (`Component::hints`).
-            Context::Records => &[],
-            Context::Request => &["signin.send", "app.back"],
-            Context::SignIn => &["signin.link", "app.copy", "signin.wait", "app.back"],
-            // The frame has them.
-            Context::Help => &[],
-            Context::Page => &["move.page_down", "move.page_up", "app.back"],
-            Context::Profiles => &["profiles.edit", "profiles.use", "profiles.test"],
-            Context::Graph => &[
-                "graph.search",
-                "graph.next",
-                "graph.fold",
-                "graph.save",
-                "graph.details",
-                "app.back",
-            ],
-            Context::Compare => &[
-                "compare.next",
-                "compare.collapse",
-                "compare.open",
-                "compare.side",
-            ],
-            Context::Inbox => &[
-                "inbox.answer",
-                "inbox.open",
-                "inbox.explain",
-                "inbox.filter",
-            ],
-            Context::Save => &["save.write", "save.mark", "move.page_down", "app.back"],
-            Context::FirstRun => &[
-                "first_run.anyway",
-                "first_run.save",
-                "first_run.choose",
-                "first_run.demo",
-                "app.quit",
-            ],
-            // Depends on the state of the dialog (`Component::hints`).
-            Context::Confirm
-            | Context::Answer
-            | Context::Composer
-            | Context::Command
-            | Context::Global => &[],
-        };
-        let help: &[&str] = match context {
-            Context::Composer | Context::Editor | Context::Confirm | Context::Answer => &[],
-            Context::Command | Context::Help => &[],
-            _ => &["app.command", "app.help"],
-        };
-        ids.iter().chain(help).copied().collect()
-    }
-
-    /// Returns the rows with these ids, for the footer.
-    pub fn hints_of<'i>(
-        &self,
-        ids: impl IntoIterator<Item = &'i &'i str>,
-        ascii: bool,
-    ) -> Vec<(String, &'static str)> {
-        let row = |id: &&str| {
-            let binding = binding(id)?;
-            let key = self.keys_of(id).first()?;
-            Some((key_glyph(*key, ascii), binding.label))
-        };
-        ids.into_iter().filter_map(row).collect()
+    /// Formats the first key of a row of the table, if it has one.
+    pub fn key(&self, id: &str, ascii: bool) -> Option<String> {
+        self.keys_of(id).first().map(|key| key_glyph(*key, ascii))
     }
 }
 
@@ -284,6 +174,7 @@ pub fn key_glyph(key: Key, ascii: bool) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::commands::Commands;
     use super::*;
 
     #[test]
@@ -335,7 +226,8 @@ mod tests {
             SignIn,
             Page,
         ] {
-            assert!(map.hints(context, false).len() >= 3, "{context:?}");
+            let hints = Commands::of(context).hints(&map, false);
+            assert!(hints.len() >= 3, "{context:?}");
         }
     }
 

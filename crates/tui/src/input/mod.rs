@@ -2,6 +2,7 @@
 
 pub mod action;
 mod bindings;
+pub mod commands;
 pub mod help;
 pub mod key;
 pub mod keymap;

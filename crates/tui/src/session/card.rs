@@ -55,15 +55,6 @@ pub trait FormCard: FormKeys {
 }
 
 impl<F: FormCard> Component for F {
-    fn framed_keys(&self, cx: &Cx<'_>) -> Vec<&'static str> {
-        // However long the card is.
-        let hidden = match self.scroll().has_pages {
-            true => "↑ 99 ↓ 99 more PageUp PageDown",
-            false => "↓ 99 more",
-        };
-        keys_in_edge(cx, &self.keys(), hidden).0
-    }
-
     fn context(&self) -> Context {
         F::CONTEXT
     }
@@ -118,7 +109,7 @@ impl<F: FormCard> Component for F {
             h: (visible.len() as u16 + 2).min(h.saturating_sub(2)),
         };
         let hidden = hidden(cx, top, below, self.scroll().has_pages);
-        let keys = keys_in_edge(cx, &self.keys(), &hidden).1;
+        let keys = said_in_edge(&keys_in_edge(cx, &self.keys(), &hidden));
         canvas.frame(frame, &self.title(cx), &label, &keys);
         for (i, line) in visible.enumerate() {
             canvas.line(inner.x, inner.y + i as u16, inner.w, line);
@@ -138,12 +129,12 @@ pub fn profile_label(cx: &Cx<'_>, profile: &str) -> Option<String> {
     Some(format!("‹{label}›"))
 }
 
-/// Returns the keys that fit into the lower edge of a frame, beside the number of lines outside of it: their ids, and the text.
+/// Returns the keys that fit into the lower edge of a frame, beside the number of lines outside of it: each with its id and its text.
 pub fn keys_in_edge(
     cx: &Cx<'_>,
     keys: &[(&'static str, String)],
     hidden: &str,
-) -> (Vec<&'static str>, String) {
+) -> Vec<(&'static str, String)> {
     let named = keys.iter().filter_map(|(id, label)| match *id {
         "" => Some(("", label.clone())),
         id => Some((
@@ -152,7 +143,7 @@ pub fn keys_in_edge(
         )),
     });
     let head = (!hidden.is_empty()).then(|| ("", hidden.to_string()));
-    let mut parts: Vec<(&str, String)> = head.into_iter().chain(named).collect();
+    let mut parts: Vec<(&'static str, String)> = head.into_iter().chain(named).collect();
     let width = |said: &str| text::width(said) + 3;
     let room = usize::from(cx.session.page_size().0).saturating_sub(2);
     if parts.iter().map(|(_, said)| width(said)).sum::<usize>() > room
@@ -168,8 +159,13 @@ pub fn keys_in_edge(
         });
         parts.push(last);
     }
-    let (ids, said): (Vec<&str>, Vec<String>) = parts.into_iter().unzip();
-    (ids, said.join("   "))
+    parts
+}
+
+/// Returns the text of the keys in the lower edge of a frame.
+pub fn said_in_edge(keys: &[(&'static str, String)]) -> String {
+    let said: Vec<&str> = keys.iter().map(|(_, said)| &**said).collect();
+    said.join("   ")
 }
 
 /// Says how many lines are above and below the frame, and which keys show them. Without such keys, only what is below counts.

@@ -11,8 +11,8 @@ use super::request::Requests;
 use super::thread::{ModesView, ThreadView};
 use super::threads_known::ThreadsKnown;
 use crate::input::action::{Action, Context};
+use crate::input::commands::Commands;
 use crate::input::key::Key;
-use crate::input::keymap::Binding;
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::jobs::PendingJob;
@@ -102,8 +102,8 @@ pub trait Lookup {
     fn selected_objects(&self) -> Vec<(&'static str, String)>;
     /// Returns the title of the stream's view, if one has the focus.
     fn shown_view(&self) -> Option<&'static str>;
-    /// Returns whether an action of the table does something on the screen that the help is about.
-    fn works(&self, row: &Binding) -> bool;
+    /// Returns what the keys of a context do on the screen that the help is about.
+    fn commands(&self, context: Context) -> Commands;
     /// Returns the context of the page that the help is about.
     fn page_context(&self) -> Context;
     /// Returns the context whose actions work here. Those of a pane also work below a page of text.
@@ -134,15 +134,9 @@ pub trait Component {
     /// Applies the text that was edited in the user's editor.
     fn on_edited(&mut self, _text: &str) {}
 
-    /// Returns whether the component has an action at all, because not all pages of a context have the same. The help leaves out
-    /// the others.
-    fn offers(&self, _action: Action) -> bool {
-        true
-    }
-
-    /// Returns whether an action does something now. The footer leaves out the others.
-    fn can(&self, _cx: &Cx<'_>, _action: Action) -> bool {
-        true
+    /// Returns what its keys do now: the rows of its context, without those that it doesn't have, and what the footer shows.
+    fn commands(&self, _cx: &Cx<'_>) -> Commands {
+        Commands::of(self.context())
     }
 
     /// Returns its table, if its keys act on rows.
@@ -229,16 +223,6 @@ pub trait Component {
 
     /// Called when the prompt closes; `keep` is false if the text was discarded.
     fn end_typing(&mut self, _keep: bool) {}
-
-    /// Returns the ids of the actions that the footer shows; `None` for those of the context.
-    fn hints(&self) -> Option<&'static [&'static str]> {
-        None
-    }
-
-    /// Returns the ids of the keys that its frame shows. The footer leaves them out.
-    fn framed_keys(&self, _cx: &Cx<'_>) -> Vec<&'static str> {
-        Vec::new()
-    }
 
     /// Adjusts the scroll position to the contents and the screen size.
     fn relayout(&mut self, _cx: &Cx<'_>) {}

@@ -272,6 +272,11 @@ impl Session {
             .unwrap_or_default()
     }
 
+    /// Formats the first key of an action as the footer shows it, if it has one.
+    pub fn hint_key(&self, id: &str) -> Option<String> {
+        self.keymap.key(id, self.settings.ascii)
+    }
+
     /// Formats a time of day in the user's time zone.
     pub fn clock(&self, at: Timestamp) -> String {
         at.to_zoned(self.settings.tz.clone())

@@ -4,6 +4,7 @@ use super::component::{Component, Cx};
 use super::msg::Subscription;
 use super::request::Requests;
 use crate::input::action::{Action, Context};
+use crate::input::commands::Commands;
 use crate::session::Session;
 use crate::session::msg::{EffectResult, SubscriptionEvent, SubscriptionId};
 use crate::widgets::area::Area;
@@ -28,9 +29,9 @@ pub trait Page {
     /// Returns the lines for a width.
     fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line>;
 
-    /// See [`Component::offers`].
-    fn offers(&self, _action: Action) -> bool {
-        true
+    /// See [`Component::commands`].
+    fn commands(&self, _cx: &Cx<'_>) -> Commands {
+        Commands::of(self.context())
     }
 
     /// Moves the cursor within the page. Returns false if it has none, or it can't move, so that the window scrolls.
@@ -50,11 +51,6 @@ pub trait Page {
 
     /// See [`Component::copied`].
     fn copied(&self) -> Option<String> {
-        None
-    }
-
-    /// See [`Component::hints`].
-    fn hints(&self) -> Option<&'static [&'static str]> {
         None
     }
 
@@ -153,28 +149,20 @@ impl<P: Page> Component for Paged<P> {
         self.page.context()
     }
 
-    fn offers(&self, action: Action) -> bool {
-        self.page.offers(action)
-    }
-
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
         // Where nothing can be marked, the key turns pages as everywhere else.
-        if action == Action::Mark && !self.page.offers(action) {
+        if action == Action::Mark && !self.page.commands(cx).can(action) {
             self.step(cx, cx.area.h as isize, false);
             return Requests::none();
         }
         self.page.action(cx, action)
     }
 
-    fn can(&self, cx: &Cx<'_>, action: Action) -> bool {
+    fn commands(&self, cx: &Cx<'_>) -> Commands {
         let (first, end) = (self.place.top.key, self.rows().end);
-        match action {
-            Action::PageDown | Action::HalfDown | Action::Down | Action::Bottom => {
-                first + u64::from(cx.area.h) < end
-            }
-            Action::PageUp | Action::HalfUp | Action::Up | Action::Top => first > 0,
-            action => self.page.offers(action),
-        }
+        let all = self.page.commands(cx);
+        all.enable_if(first + u64::from(cx.area.h) < end, &["move.page_down"])
+            .enable_if(first > 0, &["move.page_up"])
     }
 
     fn copied(&mut self) -> Option<String> {
@@ -219,10 +207,6 @@ impl<P: Page> Component for Paged<P> {
         event: SubscriptionEvent,
     ) -> Requests {
         self.page.on_event(session, from, event)
-    }
-
-    fn hints(&self) -> Option<&'static [&'static str]> {
-        self.page.hints()
     }
 
     fn profile(&self) -> Option<&str> {

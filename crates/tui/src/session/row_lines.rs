@@ -192,8 +192,7 @@ fn push_values(lines: &mut Vec<Line>, value: &Value, except: Option<&str>, width
 pub fn keys_line(ids: &[(&str, &str)], session: &Session, width: usize) -> Line {
     let mut line = Line::new();
     for (id, label) in ids {
-        let mut hints = session.keymap.hints_of([id], session.settings.ascii);
-        let Some((key, _)) = hints.pop() else {
+        let Some(key) = session.hint_key(id) else {
             continue;
         };
         let gap = if line.left.is_empty() { "" } else { "   " };

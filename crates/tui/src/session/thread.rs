@@ -83,6 +83,16 @@ impl Offers {
     }
 }
 
+/// Returns the label of the key that approves everything, if all questions can be approved.
+pub fn approve_label(questions: &[Question]) -> Option<&'static str> {
+    let label = match questions.len() {
+        ..=1 => "approve",
+        _ => "approve all",
+    };
+    let can_be_approved = questions.iter().all(Question::can_be_approved);
+    can_be_approved.then_some(label)
+}
+
 /// An open stream and its modes.
 pub struct ModesView {
     /// The target of the stream.

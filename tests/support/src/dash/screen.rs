@@ -118,7 +118,7 @@ impl Dash {
         let place = HelpPlace {
             context,
             view: self.app.shown_view(),
-            works: &|row| self.app.works(row),
+            commands: &self.app.commands(context),
         };
         let groups = help_groups(&self.app.session.keymap, place, false);
         let items = groups.into_iter().flat_map(|group| group.items);

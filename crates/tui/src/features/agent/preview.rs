@@ -7,13 +7,14 @@ use crate::session::Cx;
 use crate::session::msg::{InboxTarget, ThreadRef};
 use crate::session::row_details::{DetailedRow, KnownDetail, RowState};
 use crate::session::row_lines::{heading, keys_line, push_fields, push_known};
+use crate::session::thread::approve_label;
 use crate::widgets::area::{Area, inside};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::status::{STUCK, badge, run_duration};
 use jiff::Timestamp;
 use runtail_api::ServerKind;
-use runtail_core::model::{Question, StatusRole, Thread, ThreadStatus};
+use runtail_core::model::{StatusRole, Thread, ThreadStatus};
 use runtail_core::text;
 
 /// Minimum size of a list that has details below it.
@@ -259,16 +260,7 @@ fn keys(
     let mut ids = Vec::new();
     match status {
         ThreadStatus::Waiting { questions, .. } if can_act => {
-            if questions.iter().all(Question::can_be_approved) {
-                ids.push((
-                    "server.approve",
-                    if questions.len() > 1 {
-                        "approve all"
-                    } else {
-                        "approve"
-                    },
-                ));
-            }
+            ids.extend(approve_label(questions).map(|label| ("server.approve", label)));
             ids.push(("server.answer", "answer"));
         }
         ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. } => {

@@ -9,6 +9,7 @@ use super::state::{MAX_RUNS, Server, Tab};
 use super::threads::PAGE;
 use super::{Agent, view};
 use crate::input::action::{Action, Context};
+use crate::input::commands::Commands;
 use crate::session::compare::SideRef;
 use crate::session::msg::{
     Effect, EffectResult, InboxTarget, ServerRef, Subscription, SubscriptionEvent, SubscriptionId,
@@ -325,67 +326,57 @@ impl Component for Agent {
         }
     }
 
-    fn hints(&self) -> Option<&'static [&'static str]> {
-        let server = self.server.as_ref()?;
-        if server.table().is_empty() {
-            return Some(match server.tab {
-                Tab::Threads => &[
-                    "server.new_run",
-                    "server.assistants",
-                    "app.refresh",
-                    "app.back",
-                    "app.command",
-                    "app.help",
-                ],
-                Tab::Runs => &[
-                    "server.new_run",
-                    "server.threads",
-                    "app.refresh",
-                    "app.back",
-                    "app.command",
-                    "app.help",
-                ],
-                Tab::Assistants => &[
-                    "server.threads",
-                    "app.refresh",
-                    "app.back",
-                    "app.command",
-                    "app.help",
-                ],
-            });
-        }
-        match server.tab {
-            Tab::Assistants => Some(&[
+    fn commands(&self, _cx: &Cx<'_>) -> Commands {
+        let server = self.server.as_ref();
+        let is_marked = server.is_some_and(|server| !server.threads.table.marked.is_empty());
+        let tab = server.map_or(Tab::Threads, |server| server.tab);
+        let is_empty = server.is_some_and(|server| server.table().is_empty());
+        Commands::of(Context::Server).footer(match (tab, is_empty) {
+            (Tab::Threads, true) => &[
+                "server.new_run",
+                "server.assistants",
+                "app.refresh",
+                "app.back",
+            ],
+            (Tab::Runs, true) => &[
+                "server.new_run",
+                "server.threads",
+                "app.refresh",
+                "app.back",
+            ],
+            (Tab::Assistants, true) => &["server.threads", "app.refresh", "app.back"],
+            (Tab::Assistants, false) => &[
                 "server.open",
                 "server.details",
                 "server.graph",
                 "server.threads",
-                "server.filter",
-                "app.back",
-                "app.command",
-                "app.help",
-            ]),
-            Tab::Runs => Some(&[
+            ],
+            (Tab::Runs, false) => &[
                 "server.open",
                 "server.new_run",
                 "server.details",
                 "server.threads",
                 "app.back",
-                "app.command",
-                "app.help",
-            ]),
-            Tab::Threads if !server.threads.table.marked.is_empty() => Some(&[
+            ],
+            (Tab::Threads, false) if is_marked => &[
                 "server.mark",
                 "server.compare",
                 "server.cancel",
                 "server.delete",
                 "server.retry",
                 "app.back",
-                "app.command",
-                "app.help",
-            ]),
-            Tab::Threads => None,
-        }
+            ],
+            (Tab::Threads, false) => &[
+                "server.open",
+                "server.new_run",
+                "server.runs",
+                "server.filter",
+            ],
+        })
+    }
+
+    fn profile(&self) -> Option<&str> {
+        Some(&self.server.as_ref()?.server.profile)
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {

@@ -2,12 +2,12 @@
 //! together, and after one confirmation each is checked again and gets its requests once. The targets are fixed when the dialog
 //! opens, so updates of the lists can't redirect it.
 
-use super::keys::{ACTIONS, is_of_one_preview};
 use super::send_key::SendKey;
 use super::several::Several;
 use super::target_check::TargetCheck;
 use super::view;
 use crate::input::action::{Action, Context};
+use crate::input::commands::Commands;
 use crate::input::key::{Code, Key};
 use crate::session::msg::{Effect, EffectResult, Proposal, Sent, ServerRef};
 use crate::session::{Component, Cx, Request, Requests, Session};
@@ -530,7 +530,9 @@ impl Component for Confirm {
             return Some(Requests::none());
         }
         match cx.session.keymap.action(Context::Confirm, key) {
-            Some(action) if action.belongs_to_confirm() => Some(self.decide(cx, action)),
+            Some(action) if action == Action::Quit || self.commands(cx).is_own(action) => {
+                Some(self.decide(cx, action))
+            }
             Some(_) => None,
             None if key.code == Code::Enter => Some(self.change_limit(cx)),
             None => {
@@ -561,27 +563,36 @@ impl Component for Confirm {
         }
     }
 
-    fn hints(&self) -> Option<&'static [&'static str]> {
-        Some(match &self.several {
-            None => ACTIONS,
-            Some(_) if self.is_ready() => &["confirm.send", "confirm.back"],
-            Some(_) => &["confirm.back"],
-        })
-    }
-
-    fn offers(&self, action: Action) -> bool {
-        self.several.is_none() || !is_of_one_preview(action)
-    }
-
-    fn can(&self, cx: &Cx<'_>, action: Action) -> bool {
-        self.several.is_some() || self.is_possible(cx, action)
-    }
-
-    fn framed_keys(&self, cx: &Cx<'_>) -> Vec<&'static str> {
-        match &self.several {
-            None => self.framed(cx).0,
-            Some(_) => Vec::new(),
+    fn commands(&self, cx: &Cx<'_>) -> Commands {
+        let all = Commands::of(Context::Confirm);
+        let (is_open, is_stopping) = (self.is_open(), self.is_active());
+        if self.is_of_several() {
+            let back = match (is_open, is_stopping) {
+                (true, _) => None,
+                (false, true) => Some("stop before the next one"),
+                (false, false) => Some("back"),
+            };
+            return all
+                .without(&[
+                    "confirm.edit",
+                    "confirm.graph",
+                    "confirm.fold",
+                    "confirm.curl",
+                ])
+                .enable_if(self.is_ready(), &["confirm.send"])
+                .show([("confirm.send", None), ("confirm.back", back)]);
         }
+        all.enable(|row| self.is_possible(cx, row.action))
+            .footer(&[
+                "confirm.send",
+                "confirm.edit",
+                "confirm.graph",
+                "confirm.option",
+                "confirm.curl",
+                "confirm.fold",
+            ])
+            .show([("confirm.back", (!is_open).then_some("back"))])
+            .framed(&self.framed(cx))
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {

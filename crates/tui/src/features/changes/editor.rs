@@ -3,8 +3,9 @@
 use super::deployment_form::DeploymentForm;
 use super::{Changes, resource_documents, view};
 use crate::input::action::{Action, Context};
+use crate::input::commands::Commands;
 use crate::input::key::Key;
-use crate::session::card::FormCard;
+use crate::session::card::{FormCard, keys_in_edge};
 use crate::session::form::FormKeys;
 use crate::session::msg::{Effect, EffectResult};
 use crate::session::subject::Subject;
@@ -483,19 +484,19 @@ impl Component for Editor {
         self.check();
     }
 
-    fn framed_keys(&self, cx: &Cx<'_>) -> Vec<&'static str> {
+    fn commands(&self, cx: &Cx<'_>) -> Commands {
         let form = self.twin.shown().and_then(Option::as_ref);
-        form.map(|form| form.framed_keys(cx)).unwrap_or_default()
-    }
-
-    fn hints(&self) -> Option<&'static [&'static str]> {
-        self.twin.form.is_some().then_some(&[
-            "editor.preview",
-            "editor.form",
-            "editor.outside",
-            "editor.start_over",
-            "editor.back",
-        ])
+        let framed = form.map(|form| keys_in_edge(cx, &form.keys(), "↓ 99 more"));
+        Commands::of(Context::Editor)
+            .enable_if(self.twin.form.is_some(), &["editor.form"])
+            .footer(&[
+                "editor.preview",
+                "editor.form",
+                "editor.outside",
+                "editor.start_over",
+                "editor.back",
+            ])
+            .framed(&framed.unwrap_or_default())
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {

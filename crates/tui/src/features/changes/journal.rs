@@ -3,6 +3,7 @@
 use super::confirm::copy_command;
 use super::view;
 use crate::input::action::{Action, Context};
+use crate::input::commands::Commands;
 use crate::session::msg::{Effect, EffectResult};
 use crate::session::{Component, Cx, GUTTER, Page, Requests, Route, Session};
 use crate::widgets::canvas::Canvas;
@@ -81,8 +82,12 @@ impl Component for JournalView {
         }
     }
 
-    fn can(&self, _cx: &Cx<'_>, action: Action) -> bool {
-        !matches!(action, Action::Open | Action::Right | Action::Curl) || self.selected().is_some()
+    fn commands(&self, _cx: &Cx<'_>) -> Commands {
+        let ids = ["journal.open", "journal.curl", "app.refresh", "app.back"];
+        Commands::of(Context::Journal)
+            .enable_if(self.selected().is_some(), &ids[..2])
+            .own(&["app.refresh"])
+            .footer(&ids)
     }
 
     fn table(&self) -> Option<&Table> {

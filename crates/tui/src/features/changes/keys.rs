@@ -10,25 +10,6 @@ use crate::session::{Cx, Request, Requests};
 use runtail_api::{ForkChange, ThreadIntent};
 use runtail_core::text;
 
-/// The actions of the dialog, most useful first.
-pub(super) const ACTIONS: &[&str] = &[
-    "confirm.send",
-    "confirm.edit",
-    "confirm.graph",
-    "confirm.option",
-    "confirm.curl",
-    "confirm.fold",
-    "confirm.back",
-];
-
-/// Returns whether an action is of the dialog only, and not of changes of several threads.
-pub(super) fn is_of_one_preview(action: Action) -> bool {
-    matches!(
-        action,
-        Action::Update | Action::View9 | Action::Collapse | Action::Curl
-    )
-}
-
 impl Confirm {
     /// Returns the thread of an action.
     pub(super) fn thread(&self) -> Option<ThreadRef> {
@@ -161,8 +142,8 @@ impl Confirm {
         keys.into_iter().flatten().collect()
     }
 
-    /// Returns the keys in the lower edge of the frame: their ids, and the text.
-    pub(super) fn framed(&self, cx: &Cx<'_>) -> (Vec<&'static str>, String) {
+    /// Returns the keys in the lower edge of the frame, each with its id and its text.
+    pub(super) fn framed(&self, cx: &Cx<'_>) -> Vec<(&'static str, String)> {
         keys_in_edge(cx, &self.keys(cx), "")
     }
 }

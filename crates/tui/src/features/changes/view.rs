@@ -5,6 +5,7 @@ use super::editor::Editor;
 use super::journal::{JournalView, outcome};
 use crate::session::Cx;
 use crate::session::card::profile_label;
+use crate::session::card::said_in_edge;
 use crate::session::page::{draw_lines, overlay_frame, title_line};
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
@@ -139,7 +140,7 @@ fn frame_of_one(confirm: &Confirm, cx: &Cx<'_>, canvas: &mut Canvas<'_>, lines: 
         &title_line(word, &about(cx, &subject, &confirm.profile)),
         true,
     );
-    canvas.frame_keys(edges, &confirm.framed(cx).1);
+    canvas.frame_keys(edges, &said_in_edge(&confirm.framed(cx)));
 }
 
 /// Draws the prompt for a text that confirms. Returns the position of the text cursor.

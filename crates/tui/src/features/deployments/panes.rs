@@ -5,6 +5,7 @@ use super::columns::{Order, Sort};
 use super::list::{Live, Row};
 use super::view::LIST_HEAD;
 use crate::input::action::{Action, Context};
+use crate::input::commands::Commands;
 use crate::session::msg::{
     Described, Effect, LogRef, RevisionRef, SubscriptionEvent, SubscriptionId, no_build_log,
 };
@@ -72,62 +73,55 @@ impl Deployments {
         own.or_else(|| profiles.next()).map(|p| p.name.clone())
     }
 
-    /// Returns the actions that work where there is nothing to select, or no deployment; `None` where the usual ones work.
-    pub fn hints(&self, context: Context) -> Option<&'static [&'static str]> {
-        match (self.list.selected(), context) {
+    /// Returns what the keys of the list or of the revisions do now.
+    pub fn commands(&self, context: Context) -> Commands {
+        let row = self.list.selected();
+        let ids: &[&str] = match (row, context) {
             (_, Context::Revisions) if self.revision_table.is_empty() => {
-                Some(&["app.back", "app.refresh", "app.command", "app.help"])
+                &["app.back", "app.refresh"]
             }
-            (_, Context::Revisions) => {
-                let (_, revision) = self.chosen_revision(true)?;
-                let is_moving = revision.is_some_and(|revision| !revision.phase().is_final());
-                is_moving.then_some(
-                    &[
-                        "revisions.explain",
-                        "revisions.build_log",
-                        "revisions.watch",
-                        "revisions.interrupt",
-                        "app.command",
-                        "app.help",
-                    ][..],
-                )
+            (_, Context::Revisions) if self.is_revision_moving() => &[
+                "revisions.explain",
+                "revisions.build_log",
+                "revisions.watch",
+                "revisions.interrupt",
+            ],
+            (_, Context::Revisions) => &[
+                "revisions.explain",
+                "revisions.build_log",
+                "revisions.redeploy",
+                "revisions.compare",
+            ],
+            (None, _) if self.list.filter().is_empty() => {
+                &["deployments.create", "app.profiles", "app.refresh"]
             }
-            (None, _) if self.list.filter().is_empty() => Some(&[
-                "deployments.create",
-                "app.profiles",
-                "app.refresh",
-                "app.command",
-                "app.help",
-            ]),
-            (None, _) => Some(&[
-                "deployments.filter",
-                "app.profiles",
-                "app.refresh",
-                "app.command",
-                "app.help",
-            ]),
-            (Some(row), _) if row.deployment.is_none() => Some(&[
+            (None, _) => &["deployments.filter", "app.profiles", "app.refresh"],
+            (Some(row), _) if row.deployment.is_none() => &[
                 "deployments.open",
                 "deployments.new_run",
                 "deployments.filter",
                 "deployments.sort",
-                "app.command",
-                "app.help",
-            ]),
-            _ => None,
-        }
+            ],
+            _ => &[
+                "deployments.open",
+                "deployments.explain",
+                "app.inbox",
+                "deployments.filter",
+            ],
+        };
+        let has_server = row.is_none_or(|row| row.url.is_some());
+        let has_builds = row.is_none_or(Row::has_builds);
+        Commands::of(context)
+            .enable_if(has_server, &["deployments.open", "deployments.new_run"])
+            .enable_if(has_builds, &["revisions.build_log"])
+            .footer(ids)
     }
 
-    /// Returns whether an action does something with the selected deployment.
-    pub fn can(&self, context: Context, action: Action) -> bool {
-        let Some(row) = self.list.selected() else {
-            return true;
-        };
-        match (context, action) {
-            (Context::Deployments, Action::Open | Action::NewRun) => row.url.is_some(),
-            (_, Action::BuildLog) => row.has_builds(),
-            _ => true,
-        }
+    /// Returns whether the selected revision is being deployed.
+    fn is_revision_moving(&self) -> bool {
+        let chosen = self.chosen_revision(true);
+        let revision = chosen.and_then(|(_, revision)| revision);
+        revision.is_some_and(|revision| !revision.phase().is_final())
     }
 
     pub(super) fn revision_ref(row: &Row, revision: &str) -> Option<RevisionRef> {

@@ -1,6 +1,7 @@
 //! The page that explains a revision.
 
 use crate::input::action::{Action, Context};
+use crate::input::commands::Commands;
 use crate::session::compare::{ConfigurationRef, SideRef};
 use crate::session::loaded::Loaded;
 use crate::session::msg::{Described, Effect, EffectResult, LogRef, RevisionRef, no_build_log};
@@ -228,8 +229,25 @@ impl Page for Explained {
         Context::Card
     }
 
-    fn offers(&self, action: Action) -> bool {
-        action != Action::BuildLog || self.has_build
+    fn commands(&self, _cx: &Cx<'_>) -> Commands {
+        let all = Commands::of(Context::Card).exist_if(self.has_build, &["card.build_log"]);
+        // Until the facts are known, only what fits every revision.
+        let Some(card) = &self.card.value else {
+            return all.footer(&["card.build_log", "card.logs", "app.back"]);
+        };
+        all.footer(match Phase::of(&card.status) {
+            Phase::Waiting | Phase::Moving | Phase::Unknown => {
+                &["card.build_log", "card.watch", "card.interrupt", "app.back"]
+            }
+            Phase::Deployed => &["card.logs", "card.redeploy", "card.compare", "app.back"],
+            Phase::Failed | Phase::Skipped | Phase::Interrupted => &[
+                "card.build_log",
+                "card.rollback",
+                "card.redeploy",
+                "card.compare",
+                "app.back",
+            ],
+        })
     }
 
     fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
@@ -293,38 +311,6 @@ impl Page for Explained {
             _ => return Requests::none(),
         };
         Route::Logs(kind, vec![LogRef::of_revision(&self.of, &self.name)]).into()
-    }
-
-    fn hints(&self) -> Option<&'static [&'static str]> {
-        // Until the facts are known, only what fits every revision.
-        let Some(card) = &self.card.value else {
-            return Some(&[
-                "card.build_log",
-                "card.logs",
-                "app.back",
-                "app.command",
-                "app.help",
-            ]);
-        };
-        match Phase::of(&card.status) {
-            Phase::Waiting | Phase::Moving | Phase::Unknown => Some(&[
-                "card.build_log",
-                "card.watch",
-                "card.interrupt",
-                "app.back",
-                "app.command",
-                "app.help",
-            ]),
-            Phase::Deployed => Some(&[
-                "card.logs",
-                "card.redeploy",
-                "card.compare",
-                "app.back",
-                "app.command",
-                "app.help",
-            ]),
-            Phase::Failed | Phase::Skipped | Phase::Interrupted => None,
-        }
     }
 
     fn profile(&self) -> Option<&str> {

@@ -4,6 +4,7 @@ mod page;
 
 pub use page::HelpPage;
 
+use crate::input::commands::Commands;
 use crate::input::help::table_lines;
 use crate::session::{Cx, GUTTER, Page};
 use crate::widgets::line::{Line, Tone, wrap};
@@ -29,6 +30,10 @@ impl Page for Keys {
 impl Page for Messages {
     fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
         ("Notices", String::new())
+    }
+
+    fn commands(&self, _cx: &Cx<'_>) -> Commands {
+        Commands::of(self.context()).without(&["app.notices"])
     }
 
     /// Newest first.

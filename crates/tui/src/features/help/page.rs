@@ -1,8 +1,8 @@
 //! The help: the keys of a context and those that work everywhere, in columns.
 
 use crate::input::action::{Action, Context};
+use crate::input::commands::Commands;
 use crate::input::help::{HelpGroup, HelpItem, HelpPlace, contexts, help_groups};
-use crate::input::keymap::Binding;
 use crate::session::{Component, Cx, Request, Requests};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
@@ -107,11 +107,15 @@ impl HelpPage {
     /// Returns the groups with the lines that match the filter.
     fn groups(&self, cx: &Cx<'_>) -> Vec<HelpGroup> {
         let view = cx.lookup.shown_view().filter(|_| self.turned == 0);
-        let works = |row: &Binding| self.turned > 0 || cx.lookup.works(row);
+        let context = self.context(cx);
+        let commands = match self.turned {
+            0 => cx.lookup.commands(context),
+            _ => Commands::of(context),
+        };
         let place = HelpPlace {
-            context: self.context(cx),
+            context,
             view,
-            works: &works,
+            commands: &commands,
         };
         let mut groups = help_groups(&cx.session.keymap, place, cx.session.settings.ascii);
         let words: Vec<String> = self

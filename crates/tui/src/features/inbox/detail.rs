@@ -5,9 +5,10 @@ use super::table;
 use crate::session::Cx;
 use crate::session::row_details::KnownDetail;
 use crate::session::row_lines::{heading, keys_line, push_fields, push_known};
+use crate::session::thread::approve_label;
 use crate::widgets::line::{Line, Tone, wrap};
 use runtail_api::ServerKind;
-use runtail_core::model::{InboxCause, InboxGroup, InboxItem, InboxThread, Question};
+use runtail_core::model::{InboxCause, InboxGroup, InboxItem, InboxThread};
 use runtail_core::text;
 
 /// Returns the title: server, graph and id.
@@ -156,14 +157,8 @@ fn keys(row: &Row, cx: &Cx<'_>, width: usize) -> Line {
         InboxItem::Thread(thread) => {
             if can_answer(row, cx) {
                 ids.push(("inbox.answer", "answer"));
-                if thread.questions.iter().all(Question::can_be_approved) {
-                    let all = if thread.questions.len() > 1 {
-                        "approve all"
-                    } else {
-                        "approve"
-                    };
-                    ids.push(("inbox.approve", all));
-                }
+                let approve = approve_label(&thread.questions);
+                ids.extend(approve.map(|label| ("inbox.approve", label)));
             }
             ids.extend([
                 ("inbox.open", "open the thread"),

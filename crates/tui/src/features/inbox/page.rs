@@ -3,6 +3,7 @@
 use super::state::{Listing, Row, Target};
 use super::{detail, view};
 use crate::input::action::{Action, Context};
+use crate::input::commands::Commands;
 use crate::session::msg::{Described, Effect, EffectResult, RowDetail};
 use crate::session::row_details::RowDetails;
 use crate::session::thread::AnswerFrom;
@@ -250,28 +251,23 @@ impl Component for InboxPage {
         }
     }
 
-    fn hints(&self) -> Option<&'static [&'static str]> {
-        match (self.selected().is_some(), self.can_answer) {
-            (_, true) => Some(&[
+    fn commands(&self, _cx: &Cx<'_>) -> Commands {
+        let all = Commands::of(Context::Inbox).without(&["app.inbox"]);
+        all.footer(match (self.selected().is_some(), self.can_answer) {
+            (_, true) => &[
                 "inbox.answer",
                 "inbox.open",
                 "inbox.explain",
                 "inbox.filter",
-                "app.back",
-                "app.command",
-                "app.help",
-            ]),
-            (true, false) => Some(&[
+            ],
+            (true, false) => &[
                 "inbox.open",
                 "inbox.explain",
                 "inbox.details",
                 "inbox.filter",
-                "app.back",
-                "app.command",
-                "app.help",
-            ]),
-            (false, _) => Some(&["app.refresh", "app.back", "app.command", "app.help"]),
-        }
+            ],
+            (false, _) => &["app.refresh", "app.back"],
+        })
     }
 
     /// Reads the details of a row.

@@ -1,6 +1,7 @@
 //! The overlay that shows a JSON document.
 
 use crate::input::action::{Action, Context};
+use crate::input::commands::Commands;
 use crate::session::msg::{SubscriptionEvent, SubscriptionId};
 use crate::session::page::overlay_frame;
 use crate::session::{Component, Cx, GUTTER, Requests, Session};
@@ -49,12 +50,11 @@ impl Component for Document {
         Requests::none()
     }
 
-    fn can(&self, _cx: &Cx<'_>, action: Action) -> bool {
-        match action {
-            Action::Open => self.tree.can_toggle(),
-            Action::UnfoldAll => self.tree.has_folds(),
-            _ => true,
-        }
+    fn commands(&self, _cx: &Cx<'_>) -> Commands {
+        Commands::of(Context::Inspector)
+            .enable_if(self.tree.can_toggle(), &["json.toggle"])
+            .enable_if(self.tree.has_folds(), &["json.unfold_all"])
+            .footer(&["json.toggle", "json.search", "json.unfold_all", "app.copy"])
     }
 
     fn step(&mut self, cx: &Cx<'_>, lines: isize, whole_window: bool) {

@@ -3,6 +3,7 @@
 use super::state::{LogView, Source};
 use super::view;
 use crate::input::action::{Action, Context};
+use crate::input::commands::Commands;
 use crate::session::msg::{
     Epoch, LogRef, Pace, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
 };
@@ -130,12 +131,10 @@ impl Component for LogView {
         Requests::none()
     }
 
-    fn can(&self, _cx: &Cx<'_>, action: Action) -> bool {
-        match action {
-            Action::Follow => !self.place.follow,
-            Action::Open | Action::Right => self.under_cursor().is_some(),
-            _ => true,
-        }
+    fn commands(&self, _cx: &Cx<'_>) -> Commands {
+        Commands::of(Context::Logs)
+            .enable_if(!self.place.follow, &["logs.follow"])
+            .footer(&["logs.follow", "logs.filter", "logs.level", "logs.window"])
     }
 
     fn step(&mut self, cx: &Cx<'_>, lines: isize, whole_window: bool) {

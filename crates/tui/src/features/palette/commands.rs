@@ -115,8 +115,9 @@ impl Command {
     /// Returns the context of the screen that it needs, if it doesn't work everywhere.
     pub(super) fn needs(&self) -> Option<Context> {
         match self.name {
-            "name" | "view" | "state" | "bisect" | "record" | "reopen" | "export" | "split"
-            | "stream" => Some(Context::Stream),
+            "name" | "view" | "state" | "bisect" | "record" | "reopen" | "export" | "stream" => {
+                Some(Context::Stream)
+            }
             "graph" | "search" | "run" | "assistant" => Some(Context::Server),
             _ => None,
         }
@@ -128,7 +129,6 @@ impl Command {
             "name" | "view" | "state" | "bisect" | "record" | "reopen" | "export" => {
                 ("works on: a thread", cx.lookup.shown_thread().is_some())
             }
-            "split" => ("works on: a thread", cx.lookup.shown_thread().is_some()),
             "stream" => (
                 "works in: a thread",
                 !cx.lookup.known(ArgumentKind::Stream).is_empty(),

@@ -114,18 +114,19 @@ pub fn offers(cx: &Cx<'_>, text: &str) -> Vec<Completion> {
 
 /// Returns the number of actions and commands that the palette lists.
 pub(super) fn count(cx: &Cx<'_>) -> usize {
-    candidates(cx).count()
+    candidates(cx).len()
 }
 
 /// Returns all actions and commands.
-fn candidates<'c>(cx: &'c Cx<'_>) -> impl Iterator<Item = Candidate> + 'c {
+fn candidates(cx: &Cx<'_>) -> Vec<Candidate> {
     let here = cx.lookup.help_context();
+    let available = cx.lookup.commands(here);
     let command_of = move |row: &Binding| COMMANDS.iter().find(|command| command.is_of(row, here));
     let is_here = move |context: Context| context == here || context == Context::Global;
     // An action that is also a command works everywhere, and is listed once.
-    let action = move |row: &'static Binding| match command_of(row) {
+    let action = |row: &'static Binding| match command_of(row) {
         Some(command) => Candidate::command(cx, command, Some(row)),
-        None => Candidate::action(cx, row, here),
+        None => Candidate::action(cx, row, &available),
     };
     let rows = BINDINGS.iter().filter(|row| is_listed(row));
     let of_context = rows
@@ -158,6 +159,7 @@ fn candidates<'c>(cx: &'c Cx<'_>) -> impl Iterator<Item = Candidate> + 'c {
         .chain(commands)
         .chain(screens)
         .chain(others)
+        .collect()
 }
 
 /// Returns whether the palette lists an action: not what only moves or types, and not the palette itself.
@@ -172,7 +174,7 @@ fn is_listed(row: &Binding) -> bool {
 
 /// Returns the actions that were used last, then all others.
 fn overview(cx: &Cx<'_>) -> Vec<Completion> {
-    let all: Vec<Candidate> = candidates(cx).collect();
+    let all = candidates(cx);
     let recent = cx.session.prefs.said.iter().rev().filter_map(|line| {
         let mut offer = match all.iter().find(|candidate| candidate.line() == line) {
             Some(candidate) => candidate.offer().clone(),
@@ -198,6 +200,7 @@ fn overview(cx: &Cx<'_>) -> Vec<Completion> {
 /// Returns what matches a text: what works here, best first, then what works elsewhere.
 fn search(cx: &Cx<'_>, word: &str) -> Vec<Completion> {
     let mut found: Vec<(u32, Completion)> = candidates(cx)
+        .into_iter()
         .filter_map(|candidate| candidate.fit(word))
         .collect();
     if !word.contains(char::is_whitespace) && word.chars().count() > 1 {

@@ -4,7 +4,8 @@ use super::commands::{Command, EVERYWHERE};
 use super::matching::{LineFit, Texts, WEAK, fit};
 use super::parse_target::Address;
 use crate::input::action::Context;
-use crate::input::keymap::{BINDINGS, Binding, key_glyph};
+use crate::input::commands::Commands;
+use crate::input::keymap::{BINDINGS, Binding};
 use crate::session::Cx;
 use crate::session::destination::ArgumentKind;
 use std::ops::Range;
@@ -91,15 +92,12 @@ pub(super) struct Candidate {
 
 impl Candidate {
     /// Creates the candidate of an action. `note`: its sentence about what is selected here.
-    pub fn action(cx: &Cx<'_>, row: &'static Binding, here: Context) -> Candidate {
-        let is_here = row.context == here || row.context == Context::Global;
-        // Some actions of a stream work only in some of its views.
+    pub fn action(cx: &Cx<'_>, row: &'static Binding, commands: &Commands) -> Candidate {
+        let works_here = commands.has(row);
         let view = cx.lookup.shown_view();
-        let works_here =
-            is_here && view.is_none_or(|view| row.works_in(view)) && cx.lookup.works(row);
         let sentence = concrete(cx, beyond_name(row), works_here);
         // The heading of the group says where the actions of this screen work.
-        let scope = if works_here && row.context == here {
+        let scope = if works_here && row.context != Context::Global {
             String::new()
         } else {
             distinct_scope(row)
@@ -115,7 +113,7 @@ impl Candidate {
             .and_then(|view| row.own_name_in(view))
             .unwrap_or_else(|| row.name());
         let mut offer = Completion::of(row.id.to_string(), name.to_string(), note, group);
-        (offer.key, offer.is_action) = (key(cx, row), true);
+        (offer.key, offer.is_action) = (cx.session.hint_key(row.id).unwrap_or_default(), true);
         Candidate {
             offer,
             aliases: ["", row.id, words(row)],
@@ -148,8 +146,12 @@ impl Candidate {
         };
         let (mut id, mut more) = ("", "");
         if let Some(row) = row.or_else(|| command.row()) {
-            (offer.shown, offer.key, id, more) =
-                (row.name().to_string(), key(cx, row), row.id, words(row));
+            (offer.shown, offer.key, id, more) = (
+                row.name().to_string(),
+                cx.session.hint_key(row.id).unwrap_or_default(),
+                row.id,
+                words(row),
+            );
         }
         Candidate {
             offer,
@@ -234,12 +236,6 @@ fn with_scope(note: &str, scope: &str) -> String {
         " · "
     };
     format!("{note}{gap}{scope}")
-}
-
-fn key(cx: &Cx<'_>, row: &Binding) -> String {
-    let key = cx.session.keymap.keys_of(row.id).first();
-    key.map(|key| key_glyph(*key, cx.session.settings.ascii))
-        .unwrap_or_default()
 }
 
 /// Returns what the sentence of an action says beyond its name.

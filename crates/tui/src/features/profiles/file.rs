@@ -1,6 +1,7 @@
 //! The diff of the configuration file, always shown before it is written.
 
 use crate::input::action::{Action, Context};
+use crate::input::commands::Commands;
 use crate::session::msg::Effect;
 use crate::session::{Cx, GUTTER, Page, Request, Requests};
 use crate::widgets::line::{Line, Tone, wrap, wrapped};
@@ -92,8 +93,10 @@ impl Page for Save {
         lines
     }
 
-    fn offers(&self, action: Action) -> bool {
-        action != Action::Mark || self.import.is_some()
+    fn commands(&self, _cx: &Cx<'_>) -> Commands {
+        Commands::of(Context::Save)
+            .exist_if(self.import.is_some(), &["save.mark"])
+            .footer(&["save.write", "save.mark", "move.page_down", "app.back"])
     }
 
     fn move_cursor(&mut self, lines: isize) -> bool {

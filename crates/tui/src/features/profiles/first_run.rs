@@ -2,6 +2,7 @@
 
 use super::first_run_view;
 use crate::input::action::{Action, Context};
+use crate::input::commands::Commands;
 use crate::input::key::{Code, Key};
 use crate::session::first_run::LocalServer;
 use crate::session::msg::{Effect, EffectResult};
@@ -120,14 +121,6 @@ impl FirstRun {
     /// Shows why the demo could not be started.
     pub fn on_demo_failed(&mut self, why: String) {
         (self.is_demo_starting, self.problem) = (false, Some(why));
-    }
-
-    /// Returns the numbers of the choices, as the footer shows them.
-    pub fn numbers(&self) -> (&'static str, &'static str) {
-        match self.importable {
-            Some(_) => ("first_run.demo", "first_run.import"),
-            None => ("first_run.demo", "first_run.other"),
-        }
     }
 
     fn choose(&mut self, at: usize) -> Requests {
@@ -327,15 +320,21 @@ impl Component for FirstRun {
         })
     }
 
-    fn can(&self, cx: &Cx<'_>, action: Action) -> bool {
+    fn commands(&self, cx: &Cx<'_>) -> Commands {
         let typed = cx.session.catalog.first_typed();
-        let failure = || typed.and_then(|known| known.failure());
-        !matches!(action, Action::Anyway | Action::Save) || failure().is_some()
-    }
-
-    fn hints(&self) -> Option<&'static [&'static str]> {
-        let is_typing = self.typing.is_some();
-        is_typing.then_some(&["first_run.choose", "app.back"])
+        let is_failed = typed.is_some_and(|known| known.failure().is_some());
+        let all = Commands::of(Context::FirstRun)
+            .enable_if(is_failed, &["first_run.anyway", "first_run.save"]);
+        if self.typing.is_some() {
+            return all.footer(&["first_run.choose", "app.back"]).while_typing();
+        }
+        let last = match self.importable {
+            Some(_) => "first_run.import",
+            None => "first_run.other",
+        };
+        all.footer(&["first_run.anyway", "first_run.save", "first_run.choose"])
+            .show_range(("first_run.demo", last), "choose")
+            .show([("app.quit", None)])
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {

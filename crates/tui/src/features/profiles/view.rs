@@ -2,6 +2,7 @@
 
 use super::details::details;
 use crate::input::action::{Action, Context};
+use crate::input::commands::Commands;
 use crate::session::catalog::{AfterTest, ProfileEntry};
 use crate::session::page::overlay_frame;
 use crate::session::request::ProfileRequest;
@@ -37,6 +38,12 @@ impl ProfilesPage {
 impl Component for ProfilesPage {
     fn context(&self) -> Context {
         Context::Profiles
+    }
+
+    fn commands(&self, _cx: &Cx<'_>) -> Commands {
+        Commands::of(Context::Profiles)
+            .without(&["app.profiles"])
+            .footer(&["profiles.edit", "profiles.use", "profiles.test"])
     }
 
     fn tab_name(&self) -> Option<String> {

@@ -2,6 +2,7 @@
 //! reaches this page.
 
 use crate::input::action::{Action, Context};
+use crate::input::commands::Commands;
 use crate::session::msg::{
     Effect, EffectResult, Epoch, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
 };
@@ -291,6 +292,16 @@ impl Page for SignIn {
                 lines
             }
         }
+    }
+
+    fn commands(&self, _cx: &Cx<'_>) -> Commands {
+        Commands::of(self.context()).footer(&[
+            "signin.send",
+            "signin.link",
+            "app.copy",
+            "signin.wait",
+            "app.back",
+        ])
     }
 
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {

@@ -1,12 +1,12 @@
 //! The streams that are open: their tabs, views, search, time travel, recordings and exports.
 
 pub mod bisect;
+mod commands;
 pub mod export;
 pub mod find;
 pub mod formats;
 pub mod graph;
 pub mod history;
-mod keys;
 mod layout;
 pub mod modes_dialog;
 mod mouse;

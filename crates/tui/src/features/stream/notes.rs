@@ -65,7 +65,7 @@ fn banner(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
     keys.retain(|(id, _)| !viewer.is_recording() || *id != "stream.details");
     let hints = keys
         .iter()
-        .filter_map(|(id, label)| Some(format!("{} {label}", key(cx, id)?)));
+        .filter_map(|(id, label)| Some(format!("{} {label}", cx.session.hint_key(id)?)));
     let hints: Vec<String> = hints.collect();
     let width = usize::from(width);
     // The text gets up to two thirds of the width; the rest is for the keys that fit.
@@ -112,7 +112,9 @@ fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
     match &viewer.connection {
         ConnectionState::Retrying { why, .. } => Some(Line::dim(why)),
         _ if viewer.leaves_events() => {
-            let hint = key(cx, "stream.take_events")
+            let hint = cx
+                .session
+                .hint_key("stream.take_events")
                 .map(|key| format!(" {key} reads them, but the other reader then misses them."));
             let why = "One reader only: this run's events aren't read here.";
             Some(Line::dim(&format!("{why}{}", hint.unwrap_or_default())))
@@ -120,7 +122,8 @@ fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
         ConnectionState::Failed(error) => Some(Line::bad(&error.story().replace('\n', " · "))),
         _ if viewer.state_failure().is_some() => {
             let why = viewer.state_failure().unwrap_or_default();
-            let retry = key(cx, "app.refresh").map(|key| format!(" Press {key} to retry."));
+            let retry = cx.session.hint_key("app.refresh");
+            let retry = retry.map(|key| format!(" Press {key} to retry."));
             Some(Line::dim(&format!(
                 "Couldn't load the state ({why}). Showing the stream only.{}",
                 retry.unwrap_or_default()
@@ -146,21 +149,10 @@ fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
             Some(Line::of(tone, end.detail.as_deref().unwrap_or_default()))
         }
         _ if viewer.is_open() && is_serverless => {
-            let hint = key(cx, "stream.close").map(|key| format!(" {key} closes it."));
-            Some(Line::dim(&format!(
-                "This page keeps a serverless deployment awake.{}",
-                hint.unwrap_or_default()
-            )))
+            Some(Line::dim("This page keeps a serverless deployment awake."))
         }
         _ => None,
     }
-}
-
-/// Returns the key of an action as the footer shows it, if it has one.
-fn key(cx: &Cx<'_>, id: &str) -> Option<String> {
-    let keymap = &cx.session.keymap;
-    let hint = keymap.hints_of([&id], cx.session.settings.ascii).pop();
-    hint.map(|(key, _)| key)
 }
 
 /// Returns whether the stream ended for a reason that neither the thread's status nor its banner shows. A truncated or

@@ -512,24 +512,6 @@ fn next_timestamps(session: &Session) -> Requests {
     out
 }
 
-/// Returns whether an action needs the stream's server.
-pub(super) fn acts_on_server(action: Action) -> bool {
-    use Action::*;
-    matches!(
-        action,
-        Modes
-            | NewRun
-            | OpenLink
-            | Answer
-            | Approve
-            | CancelRun
-            | RollbackRun
-            | Again
-            | Describe
-            | Delete
-    )
-}
-
 /// Returns whether an action in a view only moves or shows something.
 fn only_looks(action: Action) -> bool {
     use Action::*;

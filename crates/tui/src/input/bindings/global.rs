@@ -3,6 +3,51 @@
 use super::super::action::{Action::*, Context};
 use super::{Rows, bind};
 
+const WITH_PANES: &[Context] = {
+    use Context::*;
+    &[Deployments, Revisions, Stream]
+};
+const WITH_TABS: &[Context] = {
+    use Context::*;
+    &[Deployments, Revisions, Server, Stream, Logs]
+};
+const WITH_TEXT: &[Context] = {
+    use Context::*;
+    &[
+        Deployments,
+        Revisions,
+        Server,
+        Stream,
+        Logs,
+        Inspector,
+        Compare,
+        Browse,
+        Records,
+        SignIn,
+        Inbox,
+        Graph,
+    ]
+};
+const WITH_LEFT: &[Context] = {
+    use Context::*;
+    &[Stream, Inspector, Records, Help, Graph]
+};
+const WITH_RIGHT: &[Context] = {
+    use Context::*;
+    &[
+        Stream,
+        Inspector,
+        Records,
+        Help,
+        Graph,
+        Logs,
+        Journal,
+        Browse,
+        Inbox,
+        Deployments,
+    ]
+};
+
 pub(super) const ROWS: Rows = &[(
     Context::Global,
     &[
@@ -53,7 +98,8 @@ pub(super) const ROWS: Rows = &[(
             "next pane",
             "Go to the next pane",
             "Next or previous pane or half",
-        ),
+        )
+        .only_on(WITH_PANES),
         bind(
             "app.prev_pane",
             "BackTab",
@@ -61,7 +107,8 @@ pub(super) const ROWS: Rows = &[(
             "Previous pane",
             "Go to the previous pane",
             "",
-        ),
+        )
+        .only_on(WITH_PANES),
         bind(
             "app.zoom",
             "f",
@@ -69,7 +116,8 @@ pub(super) const ROWS: Rows = &[(
             "full screen",
             "Toggle full screen",
             "Toggle full screen for the pane",
-        ),
+        )
+        .only_on(WITH_PANES),
         bind(
             "app.freeze",
             "F",
@@ -110,6 +158,7 @@ pub(super) const ROWS: Rows = &[(
             "Copy the id, text or value",
             "Copy the id, text or value under the cursor",
         )
+        .only_on(WITH_TEXT)
         .in_view(&[
             ("Delivery", "Copy the report as text"),
             ("Graph", "Copy the name of the node"),
@@ -138,7 +187,8 @@ pub(super) const ROWS: Rows = &[(
             "next tab",
             "Go to the next tab",
             "Next or previous tab",
-        ),
+        )
+        .only_on(WITH_TABS),
         bind(
             "app.prev_stream",
             "{",
@@ -146,7 +196,8 @@ pub(super) const ROWS: Rows = &[(
             "Previous tab",
             "Go to the previous tab",
             "",
-        ),
+        )
+        .only_on(WITH_TABS),
         bind(
             "app.profiles",
             "p",
@@ -220,6 +271,7 @@ pub(super) const ROWS: Rows = &[(
             "Fold, or go left",
             "Fold, or go left",
         )
+        .only_on(WITH_LEFT)
         .in_view(&[
             ("State", "Fold"),
             ("Timeline", "Fold"),
@@ -234,6 +286,7 @@ pub(super) const ROWS: Rows = &[(
             "Unfold, or go right",
             "Unfold, or go right",
         )
+        .only_on(WITH_RIGHT)
         .in_view(&[
             ("State", "Unfold"),
             ("Timeline", "Unfold"),

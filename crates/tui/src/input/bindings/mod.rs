@@ -31,6 +31,8 @@ pub struct Binding {
     pub writes: bool,
     /// What it needs besides its screen, as in "with 1 or more marked"; empty for nothing.
     pub needs: &'static str,
+    /// The contexts in which an action of every screen does something; empty for all.
+    contexts: &'static [Context],
     /// The titles of the views of a stream in which it works; empty for all.
     pub views: &'static [&'static str],
     /// The views in which it does something of its own, with its name there.
@@ -52,6 +54,17 @@ impl Binding {
     /// Returns the default keys.
     pub fn keys(&self) -> impl Iterator<Item = &'static str> {
         self.keys.split_whitespace()
+    }
+
+    /// Limits an action of every screen to some contexts.
+    const fn only_on(self, contexts: &'static [Context]) -> Binding {
+        Binding { contexts, ..self }
+    }
+
+    /// Returns whether the action does something in a context.
+    pub fn is_in(&self, context: Context) -> bool {
+        let is_everywhere = self.contexts.is_empty() || self.contexts.contains(&context);
+        self.context == context || self.context == Context::Global && is_everywhere
     }
 
     /// Limits the action to some views of a stream.
@@ -165,6 +178,7 @@ const fn bind(
         name,
         label,
         help,
+        contexts: &[],
         views: &[],
         in_view: &[],
         writes: false,

@@ -4,6 +4,7 @@ use super::ComparePage;
 use crate::features::compare::aligned::Aligned;
 use crate::features::compare::{detail, view};
 use crate::input::action::{Action, Context};
+use crate::input::commands::Commands;
 use crate::session::msg::{
     EffectResult, Epoch, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
 };
@@ -47,56 +48,36 @@ impl Component for ComparePage {
         Some("Compare".into())
     }
 
-    fn offers(&self, action: Action) -> bool {
-        match action {
-            Action::Describe | Action::Export => !self.is_of_keys(),
-            Action::OpenLink => self.is_of_keys() && !self.is_of_versions(),
-            _ => true,
-        }
-    }
-
-    fn hints(&self) -> Option<&'static [&'static str]> {
-        if !self.is_of_keys() {
-            // Without rows there is no step to open.
-            let ids: &[&str] = &[
-                "compare.side",
-                "compare.state",
-                "app.back",
-                "app.command",
-                "app.help",
-            ];
-            return self.shown.is_empty().then_some(ids);
-        }
+    fn commands(&self, _cx: &Cx<'_>) -> Commands {
+        let (is_of_keys, is_empty) = (self.is_of_keys(), self.shown.is_empty());
         let keys = self.aligned.as_ref().and_then(Aligned::keys);
-        Some(
-            match keys.is_some_and(|keys| keys.table.commits().is_ok()) {
-                true => &[
+        let has_commits = keys.is_some_and(|keys| keys.table.commits().is_ok());
+        let moves = ["compare.next", "compare.prev", "compare.collapse"];
+        Commands::of(Context::Compare)
+            .exist_if(!is_of_keys, &["compare.state", "compare.save"])
+            .exist_if(is_of_keys && !self.is_of_versions(), &["compare.commits"])
+            .enable_if(!is_empty && self.is_whole(), &moves)
+            .enable_if(
+                self.aligned.is_some() && self.is_whole(),
+                &["compare.state"],
+            )
+            .enable_if(has_commits, &["compare.commits"])
+            .footer(match (is_of_keys, is_empty) {
+                (true, _) => &[
                     "compare.next",
                     "compare.collapse",
                     "compare.commits",
                     "compare.side",
-                    "app.command",
-                    "app.help",
                 ],
-                false => &[
+                // Without rows there is no step to open.
+                (false, true) => &["compare.side", "compare.state", "app.back"],
+                (false, false) => &[
                     "compare.next",
                     "compare.collapse",
                     "compare.side",
-                    "app.command",
-                    "app.help",
+                    "compare.open",
                 ],
-            },
-        )
-    }
-
-    fn can(&self, _cx: &Cx<'_>, action: Action) -> bool {
-        match action {
-            Action::NextMatch | Action::PrevMatch | Action::Collapse => {
-                !self.shown.is_empty() && self.is_whole()
-            }
-            Action::Describe => self.aligned.is_some() && self.is_whole(),
-            _ => true,
-        }
+            })
     }
 
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
@@ -112,14 +93,14 @@ impl Component for ComparePage {
                 self.focus = 1 - self.focus;
                 Requests::none()
             }
-            Action::OpenLink if self.offers(action) => self.open_commits(),
-            Action::Describe if self.offers(action) => {
+            Action::OpenLink if self.is_of_keys() && !self.is_of_versions() => self.open_commits(),
+            Action::Describe if !self.is_of_keys() => {
                 self.shows_state = !self.shows_state;
                 self.load_state();
                 Requests::none()
             }
             Action::Open => return self.open(),
-            Action::Export if self.offers(action) => return self.propose_export(cx.session),
+            Action::Export if !self.is_of_keys() => return self.propose_export(cx.session),
             _ => Requests::none(),
         };
         self.relayout(cx);

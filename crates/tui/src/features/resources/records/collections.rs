@@ -4,6 +4,7 @@ use super::rows::RowOf;
 use super::{RecordPage, RecordSource};
 use crate::features::resources::sign_in;
 use crate::input::action::Action;
+use crate::input::commands::Commands;
 use crate::session::subject::Subject;
 use crate::session::{Component, Cx, Requests, Route, Session};
 use runtail_core::model::{Collection, Intent, Service, ServiceChange};
@@ -29,26 +30,28 @@ pub(super) fn service(of: &Collection, action: Action, id: Option<String>) -> Op
     })
 }
 
-/// Returns whether an action changes records.
-pub(super) fn is_change(action: Action) -> bool {
-    matches!(
-        action,
-        Action::Create | Action::Discover | Action::Update | Action::Delete | Action::DeleteAll
-    )
+/// Returns whether an action is no change of a record, or one that the list has. `id`: the selected row.
+fn may_change(of: &Collection, action: Action, id: Option<String>) -> bool {
+    use Action::*;
+    !matches!(action, Create | Discover | Update | Delete | DeleteAll)
+        || service(of, action, id).is_some()
 }
 
-/// Returns whether a list has an action at all.
-pub(super) fn offers(of: &Collection, action: Action) -> bool {
-    match action {
-        action if is_change(action) => service(of, action, Some(String::new())).is_some(),
-        Action::SignIn => matches!(of, Collection::Providers | Collection::Tokens(_)),
-        Action::TokensOf => *of == Collection::Providers,
-        _ => true,
-    }
+/// Returns what the keys do in a list. `id`: the selected row.
+pub(super) fn commands(of: &Collection, id: Option<String>, all: Commands) -> Commands {
+    let of_row = ["browse.open", "browse.details", "browse.tokens", "app.copy"];
+    let has_sign_in = matches!(of, Collection::Providers | Collection::Tokens(_));
+    all.exist_if(has_sign_in, &["browse.sign_in"])
+        .exist_if(*of == Collection::Providers, &["browse.tokens"])
+        .retain(|row| may_change(of, row.action, Some(String::new())))
+        .enable_if(id.is_some(), &of_row)
+        .enable(|row| may_change(of, row.action, id.clone()))
+        .own(&["app.refresh"])
+        .footer(useful_actions(of))
 }
 
 /// Returns the actions for the footer, most useful first.
-pub(super) fn hints(of: &Collection) -> &'static [&'static str] {
+fn useful_actions(of: &Collection) -> &'static [&'static str] {
     match of {
         Collection::Integrations(_) | Collection::ForgeInstallations => &[
             "browse.open",
@@ -56,17 +59,10 @@ pub(super) fn hints(of: &Collection) -> &'static [&'static str] {
             "browse.filter",
             "browse.profile",
             "app.back",
-            "app.command",
-            "app.help",
         ],
-        Collection::Repositories(..) | Collection::InstallationRepositories(_) => &[
-            "browse.open",
-            "browse.filter",
-            "app.copy",
-            "app.back",
-            "app.command",
-            "app.help",
-        ],
+        Collection::Repositories(..) | Collection::InstallationRepositories(_) => {
+            &["browse.open", "browse.filter", "app.copy", "app.back"]
+        }
         Collection::Listeners => &[
             "browse.open",
             "browse.create",
@@ -74,7 +70,6 @@ pub(super) fn hints(of: &Collection) -> &'static [&'static str] {
             "browse.delete",
             "browse.profile",
             "app.back",
-            "app.help",
         ],
         Collection::Providers => &[
             "browse.sign_in",
@@ -83,7 +78,6 @@ pub(super) fn hints(of: &Collection) -> &'static [&'static str] {
             "browse.update",
             "browse.delete",
             "app.back",
-            "app.help",
         ],
         Collection::Tokens(_) => &[
             "browse.sign_in",
@@ -91,7 +85,6 @@ pub(super) fn hints(of: &Collection) -> &'static [&'static str] {
             "app.copy",
             "browse.profile",
             "app.back",
-            "app.help",
         ],
     }
 }

@@ -7,6 +7,7 @@ mod rows;
 
 use super::view;
 use crate::input::action::{Action, Context};
+use crate::input::commands::Commands;
 use crate::session::loaded::Loaded;
 use crate::session::msg::{Effect, EffectResult, ServerRef};
 use crate::session::record_list::{RecordList, RecordQuery};
@@ -241,6 +242,42 @@ impl RecordPage {
     fn now(&self, session: &Session) -> Timestamp {
         session.server_time(self.profile_name())
     }
+
+    /// Returns what the footer shows of the records of an agent server, most useful first.
+    fn useful_actions(&self, of: &RecordList) -> &'static [&'static str] {
+        let is_empty = self.rows.value.as_ref().is_some_and(Vec::is_empty);
+        match of {
+            _ if self.is_missing() => &["app.back"],
+            RecordList::Crons | RecordList::Store(_) if is_empty => {
+                &["records.create", "app.refresh", "app.back"]
+            }
+            RecordList::Versions { .. } => &[
+                "records.open",
+                "records.mark",
+                "records.compare",
+                "records.restore",
+                "records.schemas",
+                "app.back",
+                "records.graph",
+            ],
+            RecordList::Crons => &[
+                "records.open",
+                "records.create",
+                "records.update",
+                "records.pause",
+                "records.delete",
+                "app.back",
+            ],
+            RecordList::Store(_) => &[
+                "records.open",
+                "records.create",
+                "records.update",
+                "records.delete",
+                "records.filter",
+                "app.back",
+            ],
+        }
+    }
 }
 
 impl Component for RecordPage {
@@ -299,50 +336,43 @@ impl Component for RecordPage {
         }
     }
 
-    fn offers(&self, action: Action) -> bool {
+    fn commands(&self, cx: &Cx<'_>) -> Commands {
+        let (row, all) = (self.selected(cx.session.now), Commands::of(self.context()));
         let of = match &self.source {
-            RecordSource::Collection { of, .. } => return collections::offers(of, action),
+            RecordSource::Collection { of, .. } => {
+                return collections::commands(of, row.map(|row| row.id), all);
+            }
             RecordSource::Server(_, of) => of,
         };
-        let (is_versions, is_crons) = (
-            matches!(of, RecordList::Versions { .. }),
-            matches!(of, RecordList::Crons),
-        );
-        match action {
-            Action::Mark | Action::Compare | Action::Rollback | Action::Schemas | Action::View9 => {
-                is_versions
-            }
-            Action::Create | Action::Update | Action::Delete => !is_versions,
-            Action::Pause => is_crons,
-            Action::Left => matches!(of, RecordList::Store(_)),
-            _ => true,
-        }
-    }
-
-    fn can(&self, cx: &Cx<'_>, action: Action) -> bool {
-        let row = self.selected(cx.session.now);
-        let id = row.as_ref().map(|row| row.id.clone());
         let row = row.map(|row| row.is);
-        if let RecordSource::Collection { of, .. } = &self.source {
-            return match action {
-                Action::Open | Action::Describe | Action::Copy | Action::TokensOf => id.is_some(),
-                action if collections::is_change(action) => {
-                    collections::service(of, action, id).is_some()
-                }
-                _ => true,
-            };
-        }
-        match (action, row) {
-            (Action::Compare, Some(RowOf::Version(row))) => self.other_version(row).is_some(),
-            (Action::Update | Action::Delete, row) => {
-                matches!(row, Some(RowOf::Cron(_) | RowOf::Item(_)))
-            }
-            (
-                Action::Open | Action::Mark | Action::Compare | Action::Rollback | Action::Pause,
-                row,
-            ) => row.is_some_and(|row| !matches!(row, RowOf::Note)),
-            _ => true,
-        }
+        let is_versions = matches!(of, RecordList::Versions { .. });
+        let is_row = row.as_ref().is_some_and(|row| !matches!(row, RowOf::Note));
+        let is_record = matches!(row, Some(RowOf::Cron(_) | RowOf::Item(_)));
+        let has_other =
+            matches!(row, Some(RowOf::Version(row)) if self.other_version(row).is_some());
+        let changes = ["records.create", "records.update", "records.delete"];
+        let of_versions = [
+            "records.mark",
+            "records.compare",
+            "records.restore",
+            "records.schemas",
+            "records.graph",
+        ];
+        let of_row = [
+            "records.open",
+            "records.mark",
+            "records.restore",
+            "records.pause",
+        ];
+        all.exist_if(is_versions, &of_versions)
+            .exist_if(!is_versions, &changes)
+            .exist_if(matches!(of, RecordList::Crons), &["records.pause"])
+            .exist_if(matches!(of, RecordList::Store(_)), &["move.left"])
+            .enable_if(is_row, &of_row)
+            .enable_if(is_record, &["records.update", "records.delete"])
+            .enable_if(has_other, &["records.compare"])
+            .own(&["app.refresh"])
+            .footer(self.useful_actions(of))
     }
 
     fn table(&self) -> Option<&Table> {
@@ -368,52 +398,6 @@ impl Component for RecordPage {
             _ => None,
         };
         url.map(str::to_string).or_else(|| row.copied())
-    }
-
-    fn hints(&self) -> Option<&'static [&'static str]> {
-        let of = match &self.source {
-            RecordSource::Collection { of, .. } => return Some(collections::hints(of)),
-            RecordSource::Server(_, of) => of,
-        };
-        let is_empty = self.rows.value.as_ref().is_some_and(Vec::is_empty);
-        Some(match of {
-            _ if self.is_missing() => &["app.back", "app.command", "app.help"],
-            RecordList::Crons | RecordList::Store(_) if is_empty => &[
-                "records.create",
-                "app.refresh",
-                "app.back",
-                "app.command",
-                "app.help",
-            ],
-            RecordList::Versions { .. } => &[
-                "records.open",
-                "records.mark",
-                "records.compare",
-                "records.restore",
-                "records.schemas",
-                "app.back",
-                "records.graph",
-                "app.help",
-            ],
-            RecordList::Crons => &[
-                "records.open",
-                "records.create",
-                "records.update",
-                "records.pause",
-                "records.delete",
-                "app.back",
-                "app.help",
-            ],
-            RecordList::Store(_) => &[
-                "records.open",
-                "records.create",
-                "records.update",
-                "records.delete",
-                "records.filter",
-                "app.back",
-                "app.help",
-            ],
-        })
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {

@@ -6,10 +6,11 @@ use crate::features::stream::find::{Found, next_where};
 use crate::features::stream::formats::{Format, Part};
 use crate::features::stream::viewer::Viewer;
 use crate::features::stream::views::stream_view::{
-    DrawnAs, ExportedAs, FooterSubject, Hint, PICTURE, StreamView, ViewFacts,
+    DrawnAs, ExportedAs, PICTURE, StreamView, ViewFacts,
 };
 use crate::features::stream::views::{View, extent};
 use crate::input::action::Action;
+use crate::input::commands::Commands;
 use crate::session::{Requests, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
@@ -247,9 +248,20 @@ impl StreamView for GraphTab {
         true
     }
 
-    fn can(&self, viewer: &Viewer, session: &Session, action: Action) -> bool {
-        let is_sealed = session.is_read_only(&viewer.server.profile);
-        viewer.views.graph.can(action) && !(action == Action::Play && is_sealed)
+    fn commands(&self, viewer: &Viewer, on: &Session, all: Commands) -> Commands {
+        let graph = &viewer.views.graph;
+        let is_sealed = on.is_read_only(&viewer.server.profile);
+        let follow = (!graph.follows()).then_some(("stream.follow", None));
+        all.enable(|row| graph.can(row.action))
+            .enable_if(!is_sealed, &["stream.play"])
+            .show([
+                ("stream.open", Some("go to last visit")),
+                ("move.left", Some("fold")),
+                ("stream.collapse", Some("collapse idle")),
+                ("stream.split", Some("split")),
+                ("stream.play", Some("breakpoint")),
+            ])
+            .show(follow)
     }
 
     fn action(&self, viewer: &mut Viewer, on: &Session, action: Action) -> Option<Requests> {
@@ -300,24 +312,6 @@ impl StreamView for GraphTab {
             None => viewer.split = false,
         }
         true
-    }
-
-    fn footer_subject(&self, _viewer: &Viewer) -> FooterSubject {
-        FooterSubject::View
-    }
-
-    fn hints(&self, viewer: &Viewer) -> Vec<Hint> {
-        let mut hints = vec![
-            ("stream.open", Some("go to last visit")),
-            ("move.left", Some("fold")),
-            ("stream.collapse", Some("collapse idle")),
-            ("stream.split", Some("split")),
-            ("stream.play", Some("breakpoint")),
-        ];
-        if !viewer.views.graph.follows() {
-            hints.push(("stream.follow", None));
-        }
-        hints
     }
 
     fn copied(&self, viewer: &Viewer) -> Option<String> {

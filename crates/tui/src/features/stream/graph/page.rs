@@ -7,6 +7,7 @@ use crate::features::stream::StreamState;
 use crate::features::stream::export::{parse_export, timed_name};
 use crate::features::stream::formats::{Format, Part};
 use crate::input::action::{Action, Context};
+use crate::input::commands::Commands;
 use crate::session::msg::{
     Described, EffectResult, FileStep, ServerRef, Subscription, SubscriptionEvent, SubscriptionId,
 };
@@ -241,15 +242,25 @@ impl Component for GraphPage {
         Requests::none()
     }
 
-    fn can(&self, _cx: &Cx<'_>, action: Action) -> bool {
-        match action {
-            Action::Open => self.graph.can(Action::Left),
-            Action::NextMatch | Action::PrevMatch => self.graph.search.is_active(),
-            Action::Export | Action::Copy | Action::Filter | Action::Describe => {
-                !self.graph.whole.is_empty()
-            }
-            action => self.graph.can(action),
-        }
+    fn commands(&self, _cx: &Cx<'_>) -> Commands {
+        let has_graph = !self.graph.whole.is_empty();
+        let of_graph = ["graph.search", "graph.save", "graph.details", "app.copy"];
+        Commands::of(Context::Graph)
+            .enable_if(self.graph.can(Action::Left), &["graph.fold"])
+            .enable_if(self.graph.search.is_active(), &["graph.next", "graph.prev"])
+            .enable_if(has_graph, &of_graph)
+            .own(&["app.refresh"])
+            .footer(match has_graph {
+                true => &[
+                    "graph.search",
+                    "graph.next",
+                    "graph.fold",
+                    "graph.save",
+                    "graph.details",
+                    "app.back",
+                ],
+                false => &["app.refresh", "app.back"],
+            })
     }
 
     fn step(&mut self, _cx: &Cx<'_>, lines: isize, _whole_window: bool) {
@@ -288,11 +299,6 @@ impl Component for GraphPage {
             }
             false => self.graph.search_near(&self.pattern),
         }
-    }
-
-    fn hints(&self) -> Option<&'static [&'static str]> {
-        let is_empty = self.graph.whole.is_empty();
-        is_empty.then_some(&["app.refresh", "app.back", "app.command", "app.help"])
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {

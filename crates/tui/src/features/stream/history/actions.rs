@@ -3,12 +3,14 @@
 use super::load::{Arrived, Known, failure_text};
 use super::{History, Purpose};
 use crate::features::stream::StreamState;
+use crate::features::stream::commands::for_checkpoint;
 use crate::features::stream::viewer::{OfHistory, Viewer};
 use crate::features::stream::views::View;
 use crate::features::stream::views::stream_view::{
-    DrawnAs, ExportedAs, FooterSubject, Hint, PICTURE, StreamView, ViewFacts,
+    DrawnAs, ExportedAs, PICTURE, StreamView, ViewFacts,
 };
 use crate::input::action::Action;
+use crate::input::commands::Commands;
 use crate::session::checkpoints::{CheckpointDetails, CheckpointState};
 use crate::session::msg::{
     Epoch, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
@@ -212,19 +214,23 @@ impl StreamView for HistoryTab {
         true
     }
 
-    fn can(&self, viewer: &Viewer, _session: &Session, action: Action) -> bool {
+    fn commands(&self, viewer: &Viewer, on: &Session, all: Commands) -> Commands {
         let history = &viewer.views.history;
-        match action {
-            Action::Open => {
-                !history.is_empty() && (history.has_states() || !history.shows_difference())
-            }
-            Action::Again | Action::Update | Action::Describe | Action::Play => {
-                history.has_states()
-            }
-            Action::Collapse | Action::Left | Action::Right => history.shows_difference(),
-            Action::Compare => history.has_other_branch(),
-            _ => true,
-        }
+        let (has_states, is_compared) = (history.has_states(), history.shows_difference());
+        let can_open = !history.is_empty() && (has_states || !is_compared);
+        let of_checkpoint = ["stream.again", "stream.edit_state", "stream.play"];
+        let all = match has_states {
+            true => for_checkpoint(viewer, on, history.is_at_head(), all),
+            false => all,
+        };
+        all.enable_if(can_open, &["stream.open"])
+            .enable_if(has_states, &of_checkpoint)
+            .enable_if(history.has_other_branch(), &["stream.compare"])
+            .show([
+                ("stream.play", Some("set A")),
+                ("stream.compare", Some("compare branches")),
+                ("stream.open", Some(history.open_label())),
+            ])
     }
 
     fn action(&self, viewer: &mut Viewer, on: &Session, action: Action) -> Option<Requests> {
@@ -274,23 +280,6 @@ impl StreamView for HistoryTab {
 
     fn has_checkpoints(&self) -> bool {
         true
-    }
-
-    fn footer_subject(&self, viewer: &Viewer) -> FooterSubject {
-        match viewer.views.history.has_states() {
-            true => FooterSubject::Checkpoint {
-                is_head: viewer.views.history.is_at_head(),
-            },
-            false => FooterSubject::View,
-        }
-    }
-
-    fn hints(&self, viewer: &Viewer) -> Vec<Hint> {
-        vec![
-            ("stream.play", Some("set A")),
-            ("stream.compare", Some("compare branches")),
-            ("stream.open", Some(viewer.views.history.open_label())),
-        ]
     }
 
     fn close(&self, viewer: &mut Viewer) -> bool {

@@ -1,12 +1,14 @@
 //! The streams as a component: its keys, its text for the clipboard, its subscriptions.
 
-use super::{acts_on_server, only_looks, show_view};
+use super::{only_looks, show_view};
+use crate::features::stream::commands::{acts_on_server, commands};
 use crate::features::stream::find::Typing;
 use crate::features::stream::history::act_on_checkpoint;
 use crate::features::stream::viewer::Viewer;
 use crate::features::stream::views::View;
 use crate::features::stream::{StreamState, view};
 use crate::input::action::{Action, Context};
+use crate::input::commands::Commands;
 use crate::session::msg::{
     EffectResult, Epoch, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
 };
@@ -62,9 +64,11 @@ impl Component for StreamState {
         }
     }
 
-    fn can(&self, cx: &Cx<'_>, action: Action) -> bool {
-        let offering = self.tabs.shown().filter(|_| self.offers_action(action));
-        offering.is_some_and(|viewer| viewer.view().of().can(viewer, cx.session, action))
+    fn commands(&self, cx: &Cx<'_>) -> Commands {
+        match self.tabs.shown() {
+            Some(viewer) => commands(viewer, cx.session),
+            None => Commands::of(Context::Stream).footer(&[]),
+        }
     }
 
     fn jump_to_edge(&mut self, _cx: &Cx<'_>, start: bool) {
@@ -225,6 +229,11 @@ impl Component for StreamState {
             _ => {}
         }
         Requests::none()
+    }
+
+    fn profile(&self) -> Option<&str> {
+        let viewer = self.tabs.shown().filter(|viewer| !viewer.is_recording());
+        viewer.map(|viewer| &*viewer.server.profile)
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {

@@ -4,7 +4,7 @@
 
 use super::{ConnectionState, Viewer};
 use crate::session::msg::{StreamTarget, ThreadRef};
-use crate::session::thread::Offers;
+use crate::session::thread::{Offers, approve_label};
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::status::{badge, name_list, since};
 use jiff::{SignedDuration, Timestamp};
@@ -82,17 +82,8 @@ pub fn banner_keys(
     let mut keys = Vec::new();
     match status {
         ThreadStatus::Waiting { questions, .. } => {
-            if can_act && questions.iter().all(Question::can_be_approved) {
-                keys.push((
-                    "stream.approve",
-                    if questions.len() > 1 {
-                        "approve all"
-                    } else {
-                        "approve"
-                    },
-                ));
-            }
             if can_act {
+                keys.extend(approve_label(questions).map(|label| ("stream.approve", label)));
                 keys.push(("stream.answer", "answer"));
             }
             keys.push(("stream.details", "details"));

@@ -14,7 +14,6 @@ use super::find::Find;
 use super::modes_dialog::StreamModes;
 use super::views::states::ViewStates;
 use super::views::{FIRST_VIEWS, VIEWS, View};
-use crate::input::action::Action;
 use crate::session::msg::{ServerRef, StreamTarget, ThreadRef};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -491,16 +490,6 @@ impl Viewer {
     /// Returns the text to copy: the text of a message, or else the event's data.
     pub fn copy_text(&self) -> Option<String> {
         self.view().of().copied(self)
-    }
-
-    /// Returns whether an action does something at an entry that is an event.
-    pub fn can_in_entry(&self, action: Action) -> bool {
-        match action {
-            Action::Open | Action::Right => self.inspect().is_some(),
-            Action::AsReceived => self.event_log.first_seq().is_some(),
-            Action::Compare => false,
-            _ => true,
-        }
     }
 
     /// Returns the thread, once it is known.

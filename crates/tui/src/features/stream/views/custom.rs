@@ -1,11 +1,13 @@
 //! The Custom view: custom events emitted by nodes, summarized or as received.
 
-use super::raw::{hints_of_events, write_event};
-use super::stream_view::{EVENTS, Hint, StreamView, ViewFacts, ViewRows};
+use super::raw::{commands_of_events, write_event};
+use super::stream_view::{EVENTS, StreamView, ViewFacts, ViewRows};
 use super::{View, clock, extent, last_until, namespace, pad, row_at};
 use crate::features::stream::formats::{Format, Part};
 use crate::features::stream::summary;
 use crate::features::stream::viewer::Viewer;
+use crate::input::commands::Commands;
+use crate::session::Session;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::scroll::LinePos;
 use runtail_core::text;
@@ -69,8 +71,8 @@ impl StreamView for CustomTab {
         Some(last_until(rows, |row| row.seq <= seq))
     }
 
-    fn hints(&self, viewer: &Viewer) -> Vec<Hint> {
-        hints_of_events(viewer)
+    fn commands(&self, viewer: &Viewer, on: &Session, all: Commands) -> Commands {
+        commands_of_events(viewer, on, all)
     }
 
     fn write(&self, viewer: &Viewer, key: u64, format: Format, part: &mut Part) {

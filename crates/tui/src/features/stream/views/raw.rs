@@ -1,10 +1,13 @@
 //! The Raw view: every event, summarized or as received.
 
-use super::stream_view::{Around, EVENTS, Hint, StreamView, ViewFacts, ViewRows};
+use super::stream_view::{Around, EVENTS, StreamView, ViewFacts, ViewRows};
 use super::{UNKNOWN, View, clock, namespace, pad};
+use crate::features::stream::commands::for_thread;
 use crate::features::stream::formats::{Format, Part};
 use crate::features::stream::summary;
 use crate::features::stream::viewer::Viewer;
+use crate::input::commands::Commands;
+use crate::session::Session;
 use crate::session::msg::Chunk;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::scroll::{Flat, LinePos};
@@ -87,8 +90,8 @@ impl StreamView for RawTab {
         Some(LinePos::of(seq.0))
     }
 
-    fn hints(&self, viewer: &Viewer) -> Vec<Hint> {
-        hints_of_events(viewer)
+    fn commands(&self, viewer: &Viewer, on: &Session, all: Commands) -> Commands {
+        commands_of_events(viewer, on, all)
     }
 
     fn write(&self, viewer: &Viewer, key: u64, format: Format, part: &mut Part) {
@@ -104,13 +107,17 @@ fn number_of(viewer: &Viewer, seq: Seq, is_snapshot: bool) -> String {
     }
 }
 
-/// Returns the footer's keys of a view that shows data, summarized or as received.
-pub(super) fn hints_of_events(viewer: &Viewer) -> Vec<Hint> {
+/// Returns the commands of a view that shows data, summarized or as received.
+pub(super) fn commands_of_events(viewer: &Viewer, on: &Session, all: Commands) -> Commands {
     let other = match viewer.as_received {
         true => "summary",
         false => "as received",
     };
-    vec![("stream.open", None), ("stream.as_received", Some(other))]
+    let has_events = viewer.event_log.first_seq().is_some();
+    for_thread(viewer, on, all)
+        .enable_if(viewer.inspect().is_some(), &["stream.open"])
+        .enable_if(has_events, &["stream.as_received"])
+        .show([("stream.open", None), ("stream.as_received", Some(other))])
 }
 
 /// Writes an event with its data.

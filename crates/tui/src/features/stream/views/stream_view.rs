@@ -3,10 +3,12 @@
 
 use super::View;
 use super::messages::blocks::Shown;
+use crate::features::stream::commands::for_thread;
 use crate::features::stream::find::{Found, Landmark, MatchIndex, Source};
 use crate::features::stream::formats::{Format, Part};
 use crate::features::stream::viewer::Viewer;
 use crate::input::action::Action;
+use crate::input::commands::Commands;
 use crate::session::{Requests, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
@@ -193,23 +195,6 @@ pub const PICTURE: ViewFacts = ViewFacts {
 /// Maximum width of a line in a file, in columns.
 const MAX_EXPORTED_WIDTH: usize = 4_000;
 
-/// What the footer's keys of a view act on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FooterSubject {
-    /// The thread, or the checkpoint that all views show.
-    Thread,
-    /// The checkpoint under the cursor.
-    Checkpoint {
-        /// Whether it is the newest one.
-        is_head: bool,
-    },
-    /// Only the view.
-    View,
-}
-
-/// An action of the footer, with a label that replaces the table's where that would mislead.
-pub type Hint = (&'static str, Option<&'static str>);
-
 /// The lines above and below the entries of a view, which don't scroll.
 pub type Around<'a> = (Cow<'a, [Line]>, &'a [Line]);
 
@@ -345,9 +330,11 @@ pub trait StreamView: Sync {
         false
     }
 
-    /// Returns whether an action does something now.
-    fn can(&self, viewer: &Viewer, _session: &Session, action: Action) -> bool {
-        viewer.can_in_entry(action)
+    /// Adds to the commands of all views which of them do something at the cursor, and what the footer shows.
+    fn commands(&self, viewer: &Viewer, on: &Session, all: Commands) -> Commands {
+        for_thread(viewer, on, all)
+            .enable_if(viewer.inspect().is_some(), &["stream.open"])
+            .show([("stream.open", None)])
     }
 
     /// Handles an action. `None` leaves it to what the action means in all views.
@@ -363,16 +350,6 @@ pub trait StreamView: Sync {
     /// Returns whether the keys for a checkpoint act on the one under the cursor, not on the one that all views show.
     fn has_checkpoints(&self) -> bool {
         false
-    }
-
-    /// Returns what the footer's keys act on.
-    fn footer_subject(&self, _viewer: &Viewer) -> FooterSubject {
-        FooterSubject::Thread
-    }
-
-    /// Returns the view's own keys for the footer.
-    fn hints(&self, _viewer: &Viewer) -> Vec<Hint> {
-        vec![("stream.open", None)]
     }
 
     /// Goes back one step inside the view. Returns false if there is none.

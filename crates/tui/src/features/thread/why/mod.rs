@@ -4,7 +4,8 @@ mod cause;
 mod evidence;
 
 use crate::input::action::{Action, Context};
-use crate::input::keymap::{Keymap, binding};
+use crate::input::commands::Commands;
+use crate::input::keymap::binding;
 use crate::session::msg::ThreadRef;
 use crate::session::thread::ThreadView;
 use crate::session::{Cx, GUTTER, Page, Request, Requests, Route, Session};
@@ -35,6 +36,16 @@ pub struct WhyPage(pub Timestamp);
 impl Page for WhyPage {
     fn context(&self) -> Context {
         Context::Why
+    }
+
+    fn commands(&self, cx: &Cx<'_>) -> Commands {
+        let can_do = cx.lookup.shown_thread().is_some_and(|view| {
+            can_act(&view, cx.session) && !why(&view, cx.session).actions.is_empty()
+        });
+        // The card itself lists the keys of its actions.
+        Commands::of(Context::Why)
+            .enable_if(can_do, &["why.do"])
+            .footer(&["why.do", "app.refresh", "app.back"])
     }
 
     fn title(&self, cx: &Cx<'_>) -> (&'static str, String) {
@@ -120,15 +131,6 @@ impl Page for WhyPage {
     }
 }
 
-impl WhyPage {
-    /// Returns whether the first listed action can be done.
-    pub fn has_action(&self, cx: &Cx<'_>) -> bool {
-        cx.lookup.shown_thread().is_some_and(|view| {
-            can_act(&view, cx.session) && !why(&view, cx.session).actions.is_empty()
-        })
-    }
-}
-
 fn can_act(view: &ThreadView<'_>, session: &Session) -> bool {
     !view.is_recording && !session.is_read_only(&view.server.profile)
 }
@@ -188,26 +190,21 @@ fn action_lines(view: &ThreadView<'_>, why: &Why, session: &Session, width: usiz
         };
         lines.push(Line::dim(reason));
     }
-    let (keymap, ascii) = (&session.keymap, session.settings.ascii);
     for (number, (id, label)) in why.actions.iter().filter(|_| can_act).enumerate() {
-        lines.push(key_line(keymap, id, label, ascii));
+        lines.push(key_line(session, id, label));
         if number == 0 && !why.consequence.is_empty() {
             lines.extend(indented(Tone::Plain, 2, why.consequence, width));
         }
     }
     if !view.is_recording && view.offers.has_records {
         let details = "details: the server's state and record";
-        lines.push(key_line(keymap, "stream.details", details, ascii));
+        lines.push(key_line(session, "stream.details", details));
     }
     lines
 }
 
-fn key_line(keymap: &Keymap, id: &str, label: &str, ascii: bool) -> Line {
-    let key = keymap
-        .hints_of([&id], ascii)
-        .pop()
-        .map(|(key, _)| key)
-        .unwrap_or_default();
+fn key_line(session: &Session, id: &str, label: &str) -> Line {
+    let key = session.hint_key(id).unwrap_or_default();
     Line::accent(&key).with_plain(&format!(" {label}"))
 }
 

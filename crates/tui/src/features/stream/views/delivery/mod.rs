@@ -9,12 +9,14 @@ pub use summary::DeliveryState;
 
 use super::View;
 use super::stream_view::{
-    EVENTS, EntryKind, ExportedAs, FooterSubject, Hint, StreamView, ViewFacts, ViewLayout, ViewRows,
+    EVENTS, EntryKind, ExportedAs, StreamView, ViewFacts, ViewLayout, ViewRows,
 };
+use crate::features::stream::commands::for_thread;
 use crate::features::stream::find::next_where;
 use crate::features::stream::formats::{Format, Part};
 use crate::features::stream::viewer::Viewer;
 use crate::input::action::Action;
+use crate::input::commands::Commands;
 use crate::session::{Requests, Session};
 use crate::widgets::line::Line;
 use crate::widgets::scroll::{Flat, LinePos, Move};
@@ -87,15 +89,21 @@ impl StreamView for DeliveryTab {
         }
     }
 
-    fn can(&self, viewer: &Viewer, _session: &Session, action: Action) -> bool {
-        match action {
-            Action::Open => viewer.seq_under_cursor().is_some(),
-            Action::NextMatch | Action::PrevMatch if viewer.searched().is_empty() => {
-                next_problem(viewer, action == Action::NextMatch).is_some()
-            }
-            Action::Copy => !viewer.views.delivery.rows.is_empty(),
-            _ => true,
-        }
+    fn commands(&self, viewer: &Viewer, on: &Session, all: Commands) -> Commands {
+        let has_report = !viewer.views.delivery.rows.is_empty();
+        let has_problem = !viewer.searched().is_empty() || next_problem(viewer, true).is_some();
+        let all = match has_report {
+            true => all,
+            false => for_thread(viewer, on, all),
+        };
+        all.enable_if(viewer.seq_under_cursor().is_some(), &["stream.open"])
+            .enable_if(has_problem, &["stream.next_problem"])
+            .enable_if(has_report, &["app.copy"])
+            .show([
+                ("stream.open", Some("go there")),
+                ("stream.next_problem", Some("next problem")),
+                ("app.copy", Some("copy as text")),
+            ])
     }
 
     /// Goes to the event or to the next problem of the report.
@@ -114,21 +122,6 @@ impl StreamView for DeliveryTab {
             _ => return None,
         }
         Some(Requests::none())
-    }
-
-    fn footer_subject(&self, viewer: &Viewer) -> FooterSubject {
-        match viewer.views.delivery.rows.is_empty() {
-            true => FooterSubject::Thread,
-            false => FooterSubject::View,
-        }
-    }
-
-    fn hints(&self, _viewer: &Viewer) -> Vec<Hint> {
-        vec![
-            ("stream.open", Some("go there")),
-            ("stream.next_problem", Some("next problem")),
-            ("app.copy", Some("copy as text")),
-        ]
     }
 
     fn copied(&self, viewer: &Viewer) -> Option<String> {

@@ -10,8 +10,10 @@ use super::View;
 use super::stream_view::{
     EVENTS, EntryKind, ExportedAs, StreamView, ViewFacts, ViewLayout, ViewRows,
 };
+use crate::features::stream::commands::for_thread;
 use crate::features::stream::viewer::Viewer;
 use crate::input::action::Action;
+use crate::input::commands::Commands;
 use crate::session::compare::SideRef;
 use crate::session::msg::{ServerRef, ThreadRef};
 use crate::session::{Request, Requests, Session};
@@ -95,11 +97,11 @@ impl StreamView for RunsTab {
         viewer.views.runs.unseen.prepare(&viewer.projections, place);
     }
 
-    fn can(&self, viewer: &Viewer, _session: &Session, action: Action) -> bool {
-        match action {
-            Action::Compare => side_under_cursor(viewer).is_some(),
-            action => viewer.can_in_entry(action),
-        }
+    fn commands(&self, viewer: &Viewer, on: &Session, all: Commands) -> Commands {
+        for_thread(viewer, on, all)
+            .enable_if(viewer.inspect().is_some(), &["stream.open"])
+            .enable_if(side_under_cursor(viewer).is_some(), &["stream.compare"])
+            .show([("stream.open", None)])
     }
 
     /// Marks and compares the run under the cursor.

@@ -2,11 +2,13 @@
 
 pub mod shown;
 
-use super::stream_view::{EVENTS, EntryKind, Hint, StreamView, ViewFacts, ViewRows};
+use super::stream_view::{EVENTS, EntryKind, StreamView, ViewFacts, ViewRows};
 use super::{View, clock, extent, namespace, row_at};
+use crate::features::stream::commands::for_thread;
 use crate::features::stream::formats::{Format, Part};
 use crate::features::stream::viewer::Viewer;
 use crate::input::action::Action;
+use crate::input::commands::Commands;
 use crate::session::msg::Chunk;
 use crate::session::{Requests, Session};
 use crate::widgets::diff_lines::tail;
@@ -236,19 +238,22 @@ impl StreamView for StateTab {
         }
     }
 
-    fn can(&self, viewer: &Viewer, _session: &Session, action: Action) -> bool {
+    fn commands(&self, viewer: &Viewer, on: &Session, all: Commands) -> Commands {
         let state = &viewer.views.state;
-        match action {
-            Action::Open if state.comparison.shown => {
-                state.comparison.node_under_cursor().is_some()
-            }
-            Action::Open => state.tree.as_ref().is_some_and(|tree| tree.can_toggle()),
-            Action::Compare | Action::Mark | Action::FoldAll | Action::UnfoldAll => {
-                state.on_screen().is_some()
-            }
-            Action::NextMatch | Action::PrevMatch => !state.finds_nothing(),
-            _ => true,
-        }
+        let is_compared = state.comparison.shown;
+        let can_open = match is_compared {
+            true => state.comparison.node_under_cursor().is_some(),
+            false => state.tree.as_ref().is_some_and(|tree| tree.can_toggle()),
+        };
+        let labels = match is_compared {
+            true => (Some("go there"), Some("whole state")),
+            false => (Some("fold"), None),
+        };
+        for_thread(viewer, on, all)
+            .enable_if(can_open, &["stream.open"])
+            .enable_if(state.on_screen().is_some(), &["stream.compare"])
+            .enable_if(!state.finds_nothing(), &["stream.next_problem"])
+            .show([("stream.open", labels.0), ("stream.compare", labels.1)])
     }
 
     fn action(&self, viewer: &mut Viewer, _on: &Session, action: Action) -> Option<Requests> {
@@ -321,14 +326,6 @@ impl StreamView for StateTab {
             _ => return None,
         }
         Some(Requests::none())
-    }
-
-    fn hints(&self, viewer: &Viewer) -> Vec<Hint> {
-        let labels = match viewer.views.state.comparison.shown {
-            true => (Some("go there"), Some("whole state")),
-            false => (Some("fold"), None),
-        };
-        vec![("stream.open", labels.0), ("stream.compare", labels.1)]
     }
 
     fn copied_path(&self, viewer: &Viewer) -> Option<String> {

@@ -9,12 +9,14 @@ pub mod rows;
 pub mod text;
 
 use super::stream_view::{
-    Around, EntryKind, ExportedAs, FooterSubject, Hint, StreamView, ViewFacts, ViewLayout, ViewRows,
+    Around, EntryKind, ExportedAs, StreamView, ViewFacts, ViewLayout, ViewRows,
 };
 use super::{View, extent};
+use crate::features::stream::commands::for_thread;
 use crate::features::stream::formats::{Format, Part};
 use crate::features::stream::viewer::Viewer;
 use crate::input::action::Action;
+use crate::input::commands::Commands;
 use crate::session::msg::Chunk;
 use crate::session::{Requests, Session};
 use crate::widgets::line::Line;
@@ -117,9 +119,15 @@ impl StreamView for TimelineTab {
         }
     }
 
-    fn can(&self, viewer: &Viewer, _session: &Session, action: Action) -> bool {
-        let is_of_bar = matches!(action, Action::Open | Action::Left | Action::Right);
-        !is_of_bar || !viewer.views.timeline.is_empty()
+    /// A picture has keys enough of its own; the banner has those of the thread.
+    fn commands(&self, viewer: &Viewer, on: &Session, all: Commands) -> Commands {
+        let has_bars = !viewer.views.timeline.is_empty();
+        let all = match has_bars && viewer.shown_checkpoint().is_none() {
+            true => all,
+            false => for_thread(viewer, on, all),
+        };
+        all.enable_if(has_bars, &["stream.open"])
+            .show([("stream.open", Some("go to messages"))])
     }
 
     fn action(&self, viewer: &mut Viewer, _on: &Session, action: Action) -> Option<Requests> {
@@ -154,18 +162,6 @@ impl StreamView for TimelineTab {
             _ => return None,
         }
         Some(Requests::none())
-    }
-
-    /// A picture has keys enough of its own; the banner has those of the thread.
-    fn footer_subject(&self, viewer: &Viewer) -> FooterSubject {
-        match !viewer.views.timeline.is_empty() && viewer.shown_checkpoint().is_none() {
-            true => FooterSubject::View,
-            false => FooterSubject::Thread,
-        }
-    }
-
-    fn hints(&self, _viewer: &Viewer) -> Vec<Hint> {
-        vec![("stream.open", Some("go to messages"))]
     }
 
     /// It is written run by run.
