@@ -1,7 +1,7 @@
 //! Handles the global actions and passes all others to the component with the focus.
 
+use super::help::{HelpPage, Messages};
 use super::{App, Overlay, Pane};
-use crate::features::help::{HelpPage, Messages};
 use crate::features::stream::viewer::{ConnectionState, Viewer};
 use crate::input::action::{Action, Context};
 use crate::session::msg::Effect;
@@ -220,7 +220,7 @@ impl App {
             .session
             .infos
             .keys()
-            .filter(|server| !self.inbox.is_asleep(server));
+            .filter(|server| !self.session.inbox.is_asleep(server));
         let mut effects: Vec<Effect> = asked.cloned().map(Effect::FetchInfo).collect();
         if let Some(server) = &self.agent.server {
             effects.push(Effect::FetchAssistants(server.server.clone()));

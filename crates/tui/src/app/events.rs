@@ -190,15 +190,13 @@ impl App {
                 requests = sign_in::on_answer_unseen(result);
             }
             EffectResult::Found(number, source, result) => {
-                let mut palette = std::mem::take(&mut self.palette);
-                requests = palette.on_found(&self.overlay_cx(false), number, source, result);
-                self.palette = palette;
+                return self.on_found(number, source, result);
             }
             EffectResult::LinkNotOpened(link, why) => return self.on_link_not_opened(link, &why),
             EffectResult::Described(what, result) => return self.on_record(what, result),
             EffectResult::Card(_, Err(error)) => self.session.report_error(&error),
             EffectResult::RowRead(of, result) => {
-                if let Some(page) = &mut self.inbox.closed_page {
+                if let Some(page) = &mut self.closed_inbox {
                     page.on_row_read(&of, result);
                 }
             }
@@ -270,7 +268,9 @@ impl App {
                 if let (Described::Deployment(profile, id, _), Kind::NotFound) =
                     (&what, &error.kind)
                 {
-                    self.deployments.list.mark_gone(&format!("{profile}/{id}"));
+                    let row = format!("{profile}/{id}");
+                    self.deployments.list.mark_gone(&row);
+                    self.deployments.share(&mut self.session, &row);
                 }
                 // An object that was never listed may never have existed.
                 let missing = match what {

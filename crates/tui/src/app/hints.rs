@@ -7,8 +7,8 @@ use crate::features::stream::views::stream_view::{EntryKind, FooterSubject, Hint
 use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
 use crate::input::keymap::{Keymap, binding, key_glyph};
+use crate::session::Component;
 use crate::session::thread::Offers;
-use crate::session::{Component, Lookup};
 use runtail_core::model::{Question, ThreadStatus};
 
 /// Key hints: each key with its label.
@@ -95,7 +95,7 @@ fn listed_ids(app: &App) -> Vec<&'static str> {
         return ids.to_vec();
     }
     if let Some(Overlay::Why(page)) = app.overlays.last()
-        && !page.page.has_action(&app.overlay_cx(true))
+        && !page.page.has_action()
     {
         return vec!["app.refresh", "app.back", "app.command", "app.help"];
     }
@@ -159,7 +159,7 @@ fn pair_of_keys(keymap: &Keymap, id: &str, ascii: bool) -> Option<String> {
 
 impl App {
     /// Returns whether an action of the footer does something now.
-    fn can(&self, id: &str) -> bool {
+    pub(super) fn can(&self, id: &str) -> bool {
         let Some(row) = binding(id).filter(|row| self.works(row)) else {
             return false;
         };

@@ -2,13 +2,13 @@
 
 use super::{App, Overlay, Pane};
 use crate::features::deployments::list::{Row, ThreadCounts};
-use crate::features::inbox::{
-    Counts, FailedDeployment, InboxPage, News, PageStatus, ProfileServers, place_name, thread_name,
-};
+use crate::features::inbox::InboxPage;
+use crate::session::inbox::table::{place as place_name, thread as thread_name};
+use crate::session::inbox::{Counts, FailedDeployment, News, PageStatus, ProfileServers};
 use crate::session::msg::{Effect, Hook, RevisionRef, ServerRef, SubscriptionId, ThreadRef};
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind, ServerInbox};
-use runtail_core::config::{NotifyWhen, SecretSource, is_loopback};
+use runtail_core::config::{NotifyWhen, SecretSource};
 use runtail_core::model::{FailedRevision, InboxItem, Phase, Revision, StatusRole};
 use runtail_core::text;
 
@@ -48,21 +48,12 @@ impl App {
         {
             return;
         }
-        let listing = self.inbox.listing().clone();
-        let page = match self.inbox.closed_page.take() {
+        let listing = self.session.inbox.listing().clone();
+        let page = match self.closed_inbox.take() {
             Some(page) => page.reopened(listing),
             None => InboxPage::new(listing),
         };
         self.overlays.push(page.into());
-    }
-
-    /// Passes the newest rows to the open page.
-    pub(super) fn refresh_inbox_page(&mut self) {
-        for overlay in &mut self.overlays {
-            if let Overlay::Inbox(page) = overlay {
-                page.update_listing(self.inbox.listing());
-            }
-        }
     }
 
     /// Tells the inbox which servers there are, and which newest revisions failed.
@@ -91,14 +82,15 @@ impl App {
                     profile: state.name.clone(),
                     region: state.region.clone(),
                     servers: servers
-                        .filter(|server| self.server_exists(server))
+                        .filter(|server| self.session.server_exists(server))
                         .map(|server| (self.session.is_quiet(&server), server))
                         .collect(),
                     unknown,
                 }
             });
         let profiles = profiles.collect();
-        self.inbox
+        self.session
+            .inbox
             .retain_revisions(|id| self.deployments.list.row(id).is_some_and(is_kept));
         let failed: Vec<(String, Option<FailedDeployment>)> = rows
             .iter()
@@ -106,9 +98,9 @@ impl App {
             .map(|row| (row.id.clone(), failed_of(row)))
             .collect();
         for (row, failed) in failed {
-            self.inbox.set_revision(&row, failed);
+            self.session.inbox.set_revision(&row, failed);
         }
-        self.inbox.set_servers(profiles);
+        self.session.inbox.set_servers(profiles);
     }
 
     /// Tells the inbox which servers are open: those are asked anyway.
@@ -126,15 +118,9 @@ impl App {
             .iter()
             .filter(|viewer| viewer.is_open())
             .map(|viewer| &viewer.server);
-        for server in self.inbox.set_awake(lists.into_iter().chain(pages)) {
+        for server in self.session.inbox.set_awake(lists.into_iter().chain(pages)) {
             self.count_threads(&server);
         }
-    }
-
-    /// Returns whether a server can exist: most servers of simulated deployments don't.
-    pub(super) fn server_exists(&self, server: &ServerRef) -> bool {
-        !self.session.settings.demo
-            || url::Url::parse(&server.url).is_ok_and(|url| is_loopback(&url))
     }
 
     /// Updates the inbox after an event of the lists. `is_watched`: whether the user watched the revision, who is notified by
@@ -162,10 +148,10 @@ impl App {
         let Some(failed) = self.deployments.list.row(row).map(failed_of) else {
             return Vec::new();
         };
-        if !self.inbox.set_revision(row, failed.clone()) {
+        if !self.session.inbox.set_revision(row, failed.clone()) {
             return Vec::new();
         }
-        self.inbox.relist();
+        self.session.inbox.relist();
         let Some(failed) = failed.filter(|_| !is_watched) else {
             return Vec::new();
         };
@@ -182,7 +168,7 @@ impl App {
         if failed.revision.since.is_none_or(|since| since < started) {
             return Vec::new();
         }
-        let news = self.inbox.revision_failed(row, &failed);
+        let news = self.session.inbox.revision_failed(row, &failed);
         self.publish(vec![news])
     }
 
@@ -228,7 +214,7 @@ impl App {
         };
         let news = News {
             when: NotifyWhen::Rollout,
-            ..self.inbox.revision_failed(&key, &failed)
+            ..self.session.inbox.revision_failed(&key, &failed)
         };
         self.hooks(std::slice::from_ref(&news))
     }
@@ -247,7 +233,9 @@ impl App {
             .iter()
             .map(|viewer| viewer.id)
             .collect();
-        self.inbox.retain_pages(|stream| open.contains(&stream));
+        self.session
+            .inbox
+            .retain_pages(|stream| open.contains(&stream));
         self.report_unread(server, &result);
         // Open pages know more than a list: copies that wait, and what happened since.
         let pages: Vec<PageStatus<'_>> = self
@@ -257,13 +245,14 @@ impl App {
             .iter()
             .filter_map(|viewer| page_of(viewer, &self.session))
             .collect();
-        let mut news = self
-            .inbox
-            .on_read(server, (began, self.session.now), result, &pages);
+        let mut news =
+            self.session
+                .inbox
+                .on_read(server, (began, self.session.now), result, &pages);
         self.count_threads(server);
         news.extend(self.stuck_news());
         let mut effects = self.publish(news);
-        for name in self.inbox.take_settled(server) {
+        for name in self.session.inbox.take_settled(server) {
             let said =
                 format!("{name} no longer needs anyone: it was answered, continued or ended.");
             effects.push(Effect::Alert("Runtail".into(), said.clone()));
@@ -277,16 +266,16 @@ impl App {
         let error = result
             .as_ref()
             .map_or_else(Some, |answer| answer.failures.first());
-        let Some(error) = error.filter(|_| !self.inbox.has_failed(&server.profile)) else {
+        let Some(error) = error.filter(|_| !self.session.inbox.has_failed(&server.profile)) else {
             return;
         };
         // A rejected key has its own notice.
         if error.kind == Kind::Unauthorized && self.session.may_poll(&server.profile) {
             return;
         }
-        let key = self.session.key("app.inbox");
+        let key = self.session.key("app.session.inbox");
         let (name, cause, request) = (
-            self.inbox.server_title(server),
+            self.session.inbox.server_title(server),
             error.cause(),
             error.request(),
         );
@@ -296,7 +285,7 @@ impl App {
 
     /// Passes the numbers of a server's threads to its row in the list of deployments.
     fn count_threads(&mut self, server: &ServerRef) {
-        let (busy, counts) = self.inbox.counts_of(server);
+        let (busy, counts) = self.session.inbox.counts_of(server);
         let Counts {
             waiting,
             failed,
@@ -317,7 +306,8 @@ impl App {
     /// Applies the status of an open page after its stream sent something.
     pub(super) fn inbox_after_page(&mut self, stream: u64) -> Vec<Effect> {
         let changed = self.stream.tabs.get(stream).and_then(|viewer| {
-            self.inbox
+            self.session
+                .inbox
                 .page_changed(stream, viewer.thread_status())
                 .then(|| viewer.server.clone())
         });
@@ -329,27 +319,28 @@ impl App {
     }
 
     fn page_news(&mut self, stream: u64) -> Option<News> {
-        let (session, inbox) = (&self.session, &mut self.inbox);
+        let (now, inbox) = (self.session.now, &self.session.inbox);
         let viewer = self.stream.tabs.get(stream)?;
         if !inbox.page_changed(stream, viewer.thread_status()) {
             return None;
         }
-        let page = page_of(viewer, session)?;
-        inbox.on_page(page, session.now)
+        let page = page_of(viewer, &self.session)?;
+        self.session.inbox.on_page(page, now)
     }
 
     /// Returns the runs on open pages that are newly stuck.
     fn stuck_news(&mut self) -> Vec<News> {
-        let (session, inbox) = (&self.session, &mut self.inbox);
+        let session = &mut self.session;
         let mut news = Vec::new();
         for viewer in self.stream.tabs.all() {
             let is_stuck = !viewer.stuck(session).is_empty();
-            if !is_stuck && !inbox.was_stuck(viewer.id) {
+            if !is_stuck && !session.inbox.was_stuck(viewer.id) {
                 continue;
             }
             let Some(page) = page_of(viewer, session) else {
                 continue;
             };
+            let inbox = &mut session.inbox;
             inbox.set_stuck(&page);
             if let Some(sign) = &page.stuck {
                 news.extend(inbox.on_stuck_page(&page, sign, session.now));
@@ -515,24 +506,17 @@ fn facts_of(revision: &Revision) -> FailedRevision {
 /// Returns the status of an open page of a thread.
 fn page_of<'a>(
     viewer: &'a crate::features::stream::viewer::Viewer,
-    session: &'a crate::session::Session,
+    session: &crate::session::Session,
 ) -> Option<PageStatus<'a>> {
-    let id = viewer
-        .thread_id
-        .clone()
-        .filter(|_| !viewer.is_recording() && viewer.is_open())?;
     Some(PageStatus {
         stream: viewer.id,
-        thread: crate::session::msg::ThreadRef {
-            server: viewer.server.clone(),
-            id,
-        },
+        thread: viewer.thread().filter(|_| viewer.is_open())?,
         facts: viewer.loaded_thread().thread.unwrap_or_default(),
         status: viewer.thread_status(),
         stuck: viewer.stuck(session).into_iter().next(),
         region: session
             .profile(&viewer.server.profile)
-            .and_then(|state| state.region.as_deref()),
+            .and_then(|state| state.region.clone()),
     })
 }
 

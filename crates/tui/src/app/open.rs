@@ -1,5 +1,7 @@
 //! Opens what features request: overlays, panes and streams.
 
+use super::help::Keys;
+use super::palette::Palette;
 use super::{App, Overlay, Pane};
 use crate::features::changes::confirm::Confirm;
 use crate::features::changes::journal::{Entry, JournalView};
@@ -7,16 +9,13 @@ use crate::features::compare::ComparePage;
 use crate::features::deployments::Deployments;
 use crate::features::diagnostics::doctor::Doctor;
 use crate::features::diagnostics::explain::Explained;
-use crate::features::help::Keys;
 use crate::features::inspector::Document;
 use crate::features::logs::state::LogView;
-use crate::features::palette::Palette;
 use crate::features::profiles::view::ProfilesPage;
 use crate::features::resources::browse::Browse;
 use crate::features::resources::records::Records;
 use crate::features::resources::sign_in::{self, SignIn};
 use crate::features::stream::bisect;
-use crate::features::stream::modes_dialog::ModesDialog;
 use crate::features::stream::viewer::Viewer;
 use crate::features::thread::actions::answer_by_status;
 use crate::features::thread::answer::AnswerCard;
@@ -26,7 +25,7 @@ use crate::session::msg::{Described, Effect, LogRef, ServerRef, StreamTarget, Th
 use crate::session::run::Origin;
 use crate::session::subject::Subject;
 use crate::session::thread::AnswerFrom;
-use crate::session::{Lookup, Paged, Requests, Route};
+use crate::session::{Paged, Requests, Route};
 use jiff::Timestamp;
 use runtail_api::LogKind;
 use runtail_core::config::Profile;
@@ -56,6 +55,10 @@ impl App {
             }
             Route::Records(server, of) => {
                 let mut page = Records::new(server, of);
+                let listed = self.agent.server.as_ref();
+                let listed = listed.filter(|open| open.server == page.server);
+                let first = listed.and_then(|open| open.assistants.value.as_ref()?.first());
+                page.assistant = first.map(|one| one.assistant_id.clone());
                 let effects = page.reread(&self.session);
                 self.push(page);
                 return effects;
@@ -121,7 +124,7 @@ impl App {
                     Err(why) => self.notify(true, why),
                 }
             }
-            Route::Why => self.push(Paged::new(WhyPage(self.session.now))),
+            Route::Why => self.push(Paged::new(WhyPage::new(self.session.now))),
             Route::WhyThread(thread) => {
                 self.show_thread_page(&thread);
                 // Too many streams may be open to show another one.
@@ -149,9 +152,8 @@ impl App {
                 self.push(page);
             }
             Route::Modes(stream) => {
-                if let Some(view) = self.modes(stream) {
-                    self.push(ModesDialog::new(stream, &view));
-                }
+                self.overlays
+                    .extend(self.stream.modes_dialog(stream).map(Overlay::from));
             }
             Route::Compose(from) => return self.compose(from),
             Route::ComposeOn(server, from) => return self.compose_on(server, from),
@@ -264,10 +266,6 @@ impl App {
         }
     }
 
-    fn open_server_ref(&self) -> Option<ServerRef> {
-        Lookup::open_server(self)
-    }
-
     /// Shows a stream in its tab, or in a new tab if it is not open.
     pub(super) fn show_stream(&mut self, server: ServerRef, target: StreamTarget) {
         let shown = self.stream.show(&self.session, server, target);
@@ -316,14 +314,8 @@ impl App {
         let Some(server) = &self.agent.server else {
             return Vec::new();
         };
-        let known = server.assistants.value.as_deref().unwrap_or_default();
-        let (composer, mut requests) =
-            self.composing
-                .open(&self.session, server.server.clone(), known, from);
-        // If loading the assistants failed before, try again.
-        if server.assistants.error.is_some() && known.is_empty() {
-            requests.push(Effect::FetchAssistants(server.server.clone()));
-        }
+        let (of, assistants) = (server.server.clone(), &server.assistants);
+        let (composer, requests) = self.composing.open(&self.session, of, assistants, from);
         self.push(composer);
         self.apply(requests)
     }

@@ -3,11 +3,11 @@
 use super::{App, Overlay};
 use crate::features::changes::confirm::Confirm;
 use crate::features::thread::why::can_end;
+use crate::session::Session;
 use crate::session::effect::DeploymentDocument;
 use crate::session::msg::{Applied, Described, Effect};
 use crate::session::proposal::Proposal;
 use crate::session::subject::Subject;
-use crate::session::{Lookup, Session};
 use runtail_api::{ApiError, Choice, Kind, PlanError, ThreadIntent};
 use runtail_core::model::Preview;
 use runtail_core::text;

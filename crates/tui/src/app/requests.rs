@@ -4,12 +4,9 @@ use super::{App, Overlay, Pane};
 use crate::features::agent::state::Tab;
 use crate::session::msg::{Effect, ThreadRef};
 use crate::session::request::{Pref, StreamCommand};
-use crate::session::{Lookup, Request, Requests, Route};
+use crate::session::{Request, Requests, Route};
 use runtail_api::{ThreadIntent, ThreadLabel};
 use std::path::PathBuf;
-
-/// Maximum number of lines in the command history.
-const MAX_HISTORY: usize = 100;
 
 impl App {
     /// Applies requests in order. Returns the effects to run.
@@ -81,6 +78,7 @@ impl App {
             Request::Go(to) => return self.go(to),
             Request::Do(context, action) => return self.handle_action(context, action),
             Request::Run(id) => return self.run_action(id),
+            Request::Line(line) => return self.run_line(&line),
             Request::Change(action) => {
                 let requests =
                     self.deployments
@@ -105,7 +103,7 @@ impl App {
                 self.return_to_inbox();
             }
             Request::WatchThread(thread) => {
-                let said = self.inbox.toggle_watch(&thread);
+                let said = self.session.inbox.toggle_watch(&thread);
                 self.notify(false, said);
             }
             Request::WatchRevision(of) => {
@@ -182,14 +180,6 @@ impl App {
             Pref::Timestamps(how) => prefs.timestamps = how,
             Pref::Mouse(mouse) => prefs.mouse = mouse,
             Pref::Theme(theme) => prefs.theme = theme,
-            Pref::Preview(theme) => prefs.preview = theme,
-            Pref::Line(line) => {
-                prefs.said.retain(|before| *before != line);
-                prefs.said.push(line);
-                if prefs.said.len() > MAX_HISTORY {
-                    prefs.said.remove(0);
-                }
-            }
         }
     }
 
@@ -206,7 +196,7 @@ impl App {
             Overlay::Compose(composer) => self.composing.keep(*composer),
             Overlay::Edit(editor) => self.changes.keep(*editor),
             Overlay::Answer(card) => self.thread.keep(&card),
-            Overlay::Inbox(page) => self.inbox.closed_page = Some(*page),
+            Overlay::Inbox(page) => self.closed_inbox = Some(*page),
             Overlay::Profiles(page) => self.session.catalog.table = page.table,
             _ => {}
         }
@@ -224,11 +214,5 @@ impl App {
             }
         }
         effects
-    }
-
-    /// Cancels the search for an id, if one is running.
-    pub(super) fn cancel_search(&mut self) {
-        let requests = self.palette.cancel();
-        self.apply(requests);
     }
 }

@@ -21,7 +21,8 @@ pub fn subscriptions(app: &App) -> Vec<Subscription> {
         app.overlays.last(),
         Some(super::Overlay::Inbox(_) | super::Overlay::Answer(_))
     );
-    app.inbox
+    app.session
+        .inbox
         .fill(&app.overlay_cx(false), is_page_open, &mut out);
     out
 }
@@ -41,7 +42,9 @@ fn declared(app: &App) -> Vec<Subscription> {
     logs_and_jobs(app, &mut out);
     app.stream
         .subscriptions(&app.pane_cx(Pane::Stream), &mut out);
-    app.inbox.subscriptions(&app.overlay_cx(false), &mut out);
+    app.session
+        .inbox
+        .subscriptions(&app.overlay_cx(false), &mut out);
     out
 }
 

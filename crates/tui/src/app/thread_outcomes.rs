@@ -4,7 +4,6 @@ use super::{App, Overlay, Pane};
 use crate::features::agent::state::Tab;
 use crate::features::stream::viewer::{Cancelling, Viewer};
 use crate::features::thread::actions::answer_by_status;
-use crate::session::Lookup;
 use crate::session::msg::{Effect, StreamTarget, ThreadRef};
 use crate::session::proposal::Proposal;
 use crate::session::subject::Subject;
@@ -45,11 +44,6 @@ impl App {
         self.session.restart_polls();
     }
 
-    /// Returns the display name of a run: its number if that is known.
-    fn run_name(&self, thread: &ThreadRef, run: &str) -> String {
-        Lookup::run_name(self, thread, run).unwrap_or_else(|| format!("run {}", short_id(run)))
-    }
-
     /// Returns the display name of a run that was just started: it has the next number on its thread.
     fn new_run_name(&self, thread: &ThreadRef, run: &str) -> String {
         let pages = || {
@@ -60,11 +54,11 @@ impl App {
                 .filter(|viewer| viewer.is_of(thread))
         };
         if pages().any(|viewer| viewer.run_entry(run).is_some()) {
-            return self.run_name(thread, run);
+            return self.session.pages.run_name(thread, run);
         }
         let next = pages().find_map(Viewer::next_run_number);
         next.map_or_else(
-            || self.run_name(thread, run),
+            || self.session.pages.run_name(thread, run),
             |number| format!("run {number}"),
         )
     }
@@ -122,7 +116,7 @@ impl App {
         if let Some((target, error)) =
             failed.and_then(|target| Some((target, target.error.clone()?)))
         {
-            let run = self.run_name(&thread, &target.run_id);
+            let run = self.session.pages.run_name(&thread, &target.run_id);
             let is_rollback = matches!(
                 self.proposal_of(number),
                 Some(Proposal::Thread(
@@ -160,7 +154,7 @@ impl App {
             return Vec::new();
         }
         let name = match stopping.as_slice() {
-            [target] => self.run_name(&thread, &target.run_id),
+            [target] => self.session.pages.run_name(&thread, &target.run_id),
             targets => format!("{} runs", targets.len()),
         };
         self.notify(
@@ -192,7 +186,7 @@ impl App {
         let mut is_error = false;
         let mut sentences = Vec::new();
         for target in targets {
-            let run = self.run_name(thread, &target.run_id);
+            let run = self.session.pages.run_name(thread, &target.run_id);
             let run_name = capitalized(&run);
             let status = clean(target.run_status.as_deref().unwrap_or_default()).into_owned();
             sentences.push(match (target.state, &target.error) {

@@ -38,13 +38,11 @@ pub(crate) fn listed_status(cx: &Cx<'_>, server: &Server, thread: &str) -> Threa
         server: server.server.clone(),
         id: thread.to_string(),
     };
-    let is_known = |status: &ThreadStatus| {
+    let is_known = |status: &&ThreadStatus| {
         !matches!(status, ThreadStatus::Loading | ThreadStatus::Unknown { .. })
     };
-    cx.lookup
-        .page_status(&of)
-        .filter(is_known)
-        .unwrap_or_else(|| server.threads.status_of(thread))
+    let of_page = cx.session.pages.status(&of).filter(is_known);
+    of_page.map_or_else(|| server.threads.status_of(thread), ThreadStatus::clone)
 }
 
 impl Agent {
@@ -428,7 +426,9 @@ impl Component for Agent {
         let Some(server) = &mut self.server else {
             return;
         };
-        server.threads.set_stuck(cx.lookup.stuck(&server.server));
+        server
+            .threads
+            .set_stuck(cx.session.inbox.stuck_of(&server.server));
         server.threads.refresh(cx.session.now);
         let height = height(server, cx.area);
         server.lay_out(height);

@@ -268,7 +268,7 @@ fn runs(cx: &Cx<'_>, server: &Server, width: usize, ids: &[String]) -> (Line, Ve
         .map(|thread| listed_status(cx, server, thread))
         .unwrap_or_default();
     let newest = all.first().map(|run| &run.run_id);
-    let revisions = cx.lookup.revisions(&server.server);
+    let revisions = cx.session.deployments.revisions(&server.server);
     let (mut lines, mut has_bound) = (Vec::new(), false);
     for run in server.shown_runs() {
         if !ids.contains(&run.run_id) {
@@ -289,9 +289,7 @@ fn runs(cx: &Cx<'_>, server: &Server, width: usize, ids: &[String]) -> (Line, Ve
         has_bound |= took.as_ref().is_some_and(|took| took.starts_with('≤'));
         line.push_dim(&format!("{:>9}  ", took.unwrap_or_default()));
         line.push_accent(&assistant_name(server, &run.assistant_id));
-        let revision = revisions
-            .as_ref()
-            .and_then(|known| run_revision(run, known));
+        let revision = revisions.and_then(|known| run_revision(run, known));
         if let Some(words) = revision {
             line.push_dim(&format!("  {words}"));
         }

@@ -38,10 +38,10 @@ impl Confirm {
 
     /// Returns the name of a run: its number, if that is known.
     pub(super) fn run_name(&self, cx: &Cx<'_>, run: &str) -> String {
-        let known = self
-            .thread()
-            .and_then(|thread| cx.lookup.run_name(&thread, run));
-        known.unwrap_or_else(|| format!("run {}", text::short_id(run)))
+        match self.thread() {
+            Some(thread) => cx.session.pages.run_name(&thread, run),
+            None => format!("run {}", text::short_id(run)),
+        }
     }
 
     /// Returns whether it starts a run from a checkpoint.
@@ -53,13 +53,8 @@ impl Confirm {
     /// Returns whether it is about a checkpoint of the thread whose page is below the dialog.
     pub(super) fn is_of_shown_checkpoint(&self, cx: &Cx<'_>) -> bool {
         let is_planned = self.is_ready() && self.is_branch();
-        let shown = cx.lookup.shown_thread().filter(|shown| !shown.is_recording);
-        let is_shown = self.thread().is_some_and(|thread| {
-            shown.is_some_and(|shown| {
-                *shown.server == thread.server && shown.thread_id == Some(&*thread.id)
-            })
-        });
-        is_planned && is_shown
+        let thread = self.thread();
+        is_planned && thread.is_some() && cx.session.pages.shown == thread
     }
 
     /// Returns whether the state can be edited before the run.

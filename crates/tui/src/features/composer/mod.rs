@@ -14,6 +14,7 @@ mod tests;
 pub use keys::{Section, Stop};
 
 use crate::session::form::FormKeys;
+use crate::session::loaded::Loaded;
 use crate::session::msg::{Effect, ServerRef, ThreadRef};
 use crate::session::run::{Origin, Warning, Where};
 use crate::session::{Cx, Requests, Session};
@@ -87,12 +88,15 @@ impl Composing {
         &mut self,
         session: &Session,
         server: ServerRef,
-        known: &[Assistant],
+        assistants: &Loaded<Vec<Assistant>>,
         from: Origin,
     ) -> (Composer, Requests) {
         let is_chosen = from.assistant.is_some();
         let (before, after) = (from.before.clone(), from.after.clone());
-        let mut composer = Composer::new(session.next_change.take(), server, known, from);
+        let known = assistants.value.as_deref().unwrap_or_default();
+        let number = session.next_change.take();
+        let mut composer = Composer::new(number, server.clone(), known, from);
+        composer.assistant.error.clone_from(&assistants.error);
         if let Some(modes) = &self.modes {
             composer.options.modes.clone_from(modes);
         }
@@ -104,7 +108,11 @@ impl Composing {
             composer.restore(draft, is_chosen);
         }
         composer.add_breakpoints(&before, &after);
-        let requests = composer.request_facts();
+        let mut requests = composer.request_facts();
+        // If loading the assistants failed before, try again.
+        if assistants.error.is_some() && known.is_empty() {
+            requests.push(Effect::FetchAssistants(server));
+        }
         (composer, requests)
     }
 
@@ -257,7 +265,7 @@ impl Composer {
     /// Returns the warning about a run on the chosen thread: by its open page, else as it was in the list.
     fn warning(&self, cx: &Cx<'_>) -> Option<Warning> {
         let thread = self.target_thread()?;
-        match cx.lookup.page_status(&thread) {
+        match cx.session.pages.status(&thread) {
             None | Some(ThreadStatus::Loading | ThreadStatus::Unknown { .. }) => self.warning,
             Some(ThreadStatus::Waiting { .. }) => Some(Warning::WaitingForInput),
             Some(status) if status.is_active() => Some(Warning::Active),

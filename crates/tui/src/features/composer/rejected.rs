@@ -35,9 +35,9 @@ impl Composer {
     pub(super) fn rejected(&self, cx: &Cx<'_>) -> Vec<(String, String)> {
         let status = self
             .target_thread()
-            .and_then(|thread| cx.lookup.page_status(&thread));
+            .and_then(|thread| cx.session.pages.status(&thread));
         match status {
-            Some(ThreadStatus::Failed { error, .. }) => rejected_fields(&error),
+            Some(ThreadStatus::Failed { error, .. }) => rejected_fields(error),
             _ => Vec::new(),
         }
     }

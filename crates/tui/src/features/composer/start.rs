@@ -44,10 +44,11 @@ impl Composer {
     pub(super) fn state_keys(&self, cx: &Cx<'_>) -> StateKeys {
         match self.target_thread() {
             None => StateKeys::Known(Vec::new()),
-            Some(thread) => cx
-                .lookup
-                .page_state_keys(&thread)
-                .map_or(StateKeys::Unknown, StateKeys::Known),
+            Some(thread) => {
+                let page = cx.session.pages.open(&thread);
+                let keys = page.and_then(|page| page.state_keys.clone());
+                keys.map_or(StateKeys::Unknown, StateKeys::Known)
+            }
         }
     }
 
@@ -274,7 +275,7 @@ impl Composer {
             .unwrap_or_default();
         let place = match (self.place, self.target_thread()) {
             (_, Some(thread)) => {
-                let known = cx.lookup.page_status(&thread);
+                let known = cx.session.pages.status(&thread);
                 let known = known.filter(|status| {
                     !matches!(status, ThreadStatus::Loading | ThreadStatus::Unknown { .. })
                 });
@@ -347,7 +348,7 @@ impl Composer {
     pub(super) fn is_refused(&self, cx: &Cx<'_>) -> bool {
         let status = self
             .target_thread()
-            .and_then(|thread| cx.lookup.page_status(&thread));
+            .and_then(|thread| cx.session.pages.status(&thread));
         self.options.conflict == Conflict::Reject && status.is_some_and(|status| status.is_active())
     }
 

@@ -7,7 +7,7 @@ use crate::input::action::{Action, Context};
 use crate::session::msg::{Described, Effect, LogRef, RevisionRef, no_build_log};
 use crate::session::profile::ProfileState;
 use crate::session::subject::Subject;
-use crate::session::{Component, Cx, Lookup, Requests, Route, Session};
+use crate::session::{Component, Cx, Requests, Route, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::Line;
@@ -54,7 +54,7 @@ impl Deployments {
     }
 
     /// Returns whether a list without a frame has a title, because it says more than the number of deployments.
-    pub fn has_title(&self, session: &Session, lookup: &dyn Lookup) -> bool {
+    pub fn has_title(&self, session: &Session) -> bool {
         let is_plain = self.list.filter().is_empty()
             && self.list.table.marked.is_empty()
             && self.watches.is_empty();
@@ -63,7 +63,7 @@ impl Deployments {
                 || (p.loaded_at.is_some() && p.problem().is_none() && p.partial.is_none())
         };
         !is_plain
-            || !lookup.unread_servers().0.is_empty()
+            || !session.unread_servers().0.is_empty()
             || self.list.sort() != Sort::default()
             || !session.profiles.iter().all(is_complete)
     }

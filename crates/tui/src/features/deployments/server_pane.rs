@@ -3,6 +3,7 @@
 use super::Deployments;
 use super::view::is_unpolled;
 use crate::session::Cx;
+use crate::session::inbox::table;
 use crate::session::profile::server_software;
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
@@ -50,7 +51,11 @@ pub(super) fn server(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         server.url.trim_end_matches('/')
     )));
     put(&Line::new());
-    match cx.lookup.needs(&server, room.w.into()) {
+    let needs = cx.session.inbox.rows_of(&server).map(|rows| {
+        let columns = table::columns(room.w.into(), true);
+        table::lines(&rows, &columns, cx.session, None, |_| None)
+    });
+    match needs {
         None => put(&Line::dim(
             "What needs you here is not known: the server has not listed its threads.",
         )),

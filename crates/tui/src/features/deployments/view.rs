@@ -120,7 +120,7 @@ pub(super) fn title(d: &Deployments, cx: &Cx<'_>) -> Line {
             (None, _) => {}
         }
     }
-    let (unread, number) = cx.lookup.unread_servers();
+    let (unread, number) = cx.session.unread_servers();
     match unread.as_slice() {
         [] => {}
         [(name, why)] => add(Tone::Plain, &format!("{name}: threads not read ({why})")),
@@ -241,7 +241,7 @@ fn cell(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row, place: 
 fn count(tone: Tone, number: usize, cx: &Cx<'_>, row: &Row) -> Line {
     let known = row
         .server(&cx.session.profiles)
-        .map(|server| cx.lookup.threads_known(&server));
+        .map(|server| cx.session.threads_known(&server));
     match (number, known) {
         (0, Some(ThreadsKnown::Asking)) => Line::dim("…"),
         (0, Some(ThreadsKnown::Unread(_))) => Line::dim("?"),

@@ -214,13 +214,13 @@ fn deployments(cx: &Cx<'_>, name: &str) -> String {
         .profile(name)
         .filter(|state| state.loaded_at.is_some())
     {
-        Some(_) => cx
-            .lookup
-            .deployments()
-            .iter()
-            .filter(|(profile, ..)| **profile == *name)
-            .count()
-            .to_string(),
+        Some(_) => {
+            let known = cx.session.deployments.existing();
+            known
+                .filter(|one| *one.profile == *name)
+                .count()
+                .to_string()
+        }
         None => "-".into(),
     }
 }
@@ -349,7 +349,7 @@ fn state(cx: &Cx<'_>, known: &ProfileEntry) -> (Tone, String) {
         &known.last_test,
     ) {
         (Some(state), _) => {
-            let health = cx.lookup.health(state);
+            let health = &state.health;
             match (&state.error, state.last_check) {
                 (Some(error), at) => failed(error, at.map(|(at, _)| at), ""),
                 (None, Some((at, took))) if health.is_well() => (

@@ -310,10 +310,8 @@ impl DeploymentForm {
 
     /// Returns whether the profile lists a deployment with a name.
     fn is_taken(&self, cx: &Cx<'_>, name: &str) -> bool {
-        cx.lookup
-            .deployments()
-            .iter()
-            .any(|(profile, _, other)| *profile == self.profile && **other == *name)
+        let mut known = cx.session.deployments.existing();
+        known.any(|one| one.profile == self.profile && *one.name == *name)
     }
 
     /// Returns the note beside a field.

@@ -3,7 +3,6 @@
 use super::Records;
 use super::rows::RowOf;
 use crate::input::action::Action;
-use crate::session::destination::ArgumentKind;
 use crate::session::msg::Described;
 use crate::session::record_list::RecordList;
 use crate::session::subject::Subject;
@@ -145,8 +144,7 @@ impl Records {
         let server = self.server.clone();
         match &self.of {
             RecordList::Crons => {
-                let known = cx.lookup.known(ArgumentKind::Assistant);
-                let assistant = known.first().map(|(id, _)| id.clone()).unwrap_or_default();
+                let assistant = self.assistant.clone().unwrap_or_default();
                 let document = json!({
                     "assistant_id": assistant, "schedule": "0 9 * * *", "timezone": "UTC", "input": {},
                     "on_run_completed": "delete",

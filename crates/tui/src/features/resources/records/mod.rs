@@ -32,6 +32,8 @@ pub struct Records {
     pub items: BTreeMap<Vec<String>, Loaded<Vec<Value>>>,
     /// The namespaces that are open, also those that only contain others.
     pub open: BTreeSet<Vec<String>>,
+    /// The first assistant of the server, which a new cron runs unless the user names another one.
+    pub assistant: Option<String>,
     /// The version to compare with.
     pub marked: Option<i64>,
     /// The numbers of the requests without a response; responses to others are ignored.
@@ -55,6 +57,7 @@ impl Records {
             rows: Loaded::default(),
             items: BTreeMap::new(),
             open,
+            assistant: None,
             marked: None,
             waiting: Vec::new(),
             table: Table::default(),

@@ -9,7 +9,7 @@ use crate::features::stream::views::stream_view::{DrawnAs, FooterSubject, Hint, 
 use crate::input::action::Action;
 use crate::session::checkpoints::{CheckpointDetails, CheckpointState};
 use crate::session::msg::{
-    Epoch, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind, ThreadRef,
+    Epoch, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
 };
 use crate::session::subject::Subject;
 use crate::session::{Requests, Route, Session};
@@ -70,13 +70,6 @@ impl Viewer {
             .as_ref()
             .and_then(|event| SnapshotFields::read(event.data.text())?.history);
         self.history.show_recorded(known, json.map(Peek::text));
-    }
-
-    fn thread(&self) -> Option<ThreadRef> {
-        Some(ThreadRef {
-            server: self.server.clone(),
-            id: self.thread_id.clone()?,
-        })
     }
 }
 

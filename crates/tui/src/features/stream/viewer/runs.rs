@@ -4,10 +4,10 @@
 use super::Viewer;
 use crate::features::stream::views::View;
 use crate::session::compare::SideRef;
-use crate::session::msg::{ServerRef, ThreadRef};
+use crate::session::deployments::KnownDeployments;
+use crate::session::msg::ThreadRef;
 use crate::widgets::scroll::Flat;
 use runtail_core::json::Peek;
-use runtail_core::model::KnownRevisions;
 use runtail_stream::projection::{LifecycleRow, RunEntry};
 use runtail_stream::{Seq, SnapshotFields};
 use std::sync::Arc;
@@ -76,22 +76,19 @@ pub(crate) enum RunsRow<'a> {
 
 impl Viewer {
     /// Sets the revisions of the server's deployment while the Runs view names them.
-    pub(crate) fn know_revisions(
-        &mut self,
-        known: impl FnOnce(&ServerRef) -> Option<KnownRevisions>,
-    ) {
+    pub(crate) fn know_revisions(&mut self, known: &KnownDeployments) {
         let is_shown = self.shows(View::Runs);
-        self.revisions = if is_shown { known(&self.server) } else { None };
+        let known = known.revisions(&self.server).filter(|_| is_shown);
+        self.revisions = known.cloned();
     }
 
     /// Sets the runs that are marked for a comparison.
-    pub(crate) fn know_marked_runs(&mut self, marked: impl FnOnce(&ThreadRef) -> Vec<String>) {
-        let thread = self.thread_id.clone().filter(|_| !self.is_recording());
-        let thread = thread.map(|id| ThreadRef {
-            server: self.server.clone(),
-            id,
-        });
-        self.marked_runs = thread.map(|thread| marked(&thread)).unwrap_or_default();
+    pub(crate) fn know_marked_runs(&mut self, marked: &[SideRef]) {
+        let run = |side: &SideRef| match side {
+            SideRef::Thread(of, Some(run)) if self.is_of(of) => Some(run.clone()),
+            _ => None,
+        };
+        self.marked_runs = marked.iter().filter_map(run).collect();
     }
 
     /// Returns the run under the cursor of the Runs view as a side of a comparison. A recording has no runs of a server.
