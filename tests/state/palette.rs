@@ -118,7 +118,7 @@ fn an_action_of_another_screen_says_where_it_works() {
         ),
         (
             "why.again",
-            "Run it again (R) works only in the explanation of a thread. Press ? to go there.",
+            "Run it again (R) works only in the explanation of a thread. Press e to go there.",
         ),
     ] {
         assert!(dash.command(action).is_empty());
@@ -150,7 +150,7 @@ fn the_selected_row_works_here_and_enter_runs_it() {
     selected(&screen).has("graph ASSISTANT");
     dash.keys("<Enter>");
     assert!(!dash.has_server());
-    dash.says("graph works only in Threads and runs.");
+    dash.says("graph works only in Threads and runs. Press Enter to go there.");
     // What a read-only profile can't do is not listed as working here.
     let mut dash = demo();
     let here = |dash: &Dash| {

@@ -273,7 +273,7 @@ impl App {
         if error.kind == Kind::Unauthorized && self.session.may_poll(&server.profile) {
             return;
         }
-        let key = self.session.key("app.session.inbox");
+        let key = self.session.key("app.inbox");
         let (name, cause, request) = (
             self.session.inbox.server_title(server),
             error.cause(),

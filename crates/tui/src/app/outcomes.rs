@@ -3,11 +3,11 @@
 use super::{App, Overlay};
 use crate::features::changes::confirm::Confirm;
 use crate::features::thread::why::can_end;
-use crate::session::Session;
 use crate::session::effect::DeploymentDocument;
 use crate::session::msg::{Applied, Described, Effect};
 use crate::session::proposal::Proposal;
 use crate::session::subject::Subject;
+use crate::session::{Requests, Session};
 use runtail_api::{ApiError, Choice, Kind, PlanError, ThreadIntent};
 use runtail_core::model::Preview;
 use runtail_core::text;
@@ -136,9 +136,8 @@ impl App {
                         Overlay::Records(page) => Some(page),
                         _ => None,
                     });
-                    return page
-                        .map(|page| page.reread(&self.session))
-                        .unwrap_or_default();
+                    let requests = page.map(|page| page.reread(&self.session));
+                    return self.apply(requests.unwrap_or_default());
                 }
                 Vec::new()
             }
@@ -172,11 +171,12 @@ impl App {
         }
         self.notify(false, message);
         self.session.restart_polls();
-        match self.overlays.last_mut() {
-            Some(Overlay::Browse(browse)) => vec![browse.reread(&self.session)],
+        let reread = match self.overlays.last_mut() {
+            Some(Overlay::Browse(browse)) => browse.reread(&self.session).into(),
             Some(Overlay::Records(page)) => page.reread(&self.session),
-            _ => Vec::new(),
-        }
+            _ => Requests::none(),
+        };
+        self.apply(reread)
     }
 
     /// Opens a deployment's current settings in the editor, if they are still awaited.

@@ -30,7 +30,8 @@ impl App {
     /// Shares the facts that features read of each other, as far as these change without an event of their own.
     fn share(&mut self) {
         self.session.pages = self.stream.open_pages();
-        self.session.marked.clone_from(&self.agent.marked);
+        self.session.marked = self.deployments.marked_sides();
+        self.session.marked.extend(self.agent.marked_sides());
         for at in 0..self.session.profiles.len() {
             self.session.profiles[at].health = bars::health(self, &self.session.profiles[at]);
         }

@@ -2,6 +2,7 @@
 
 use super::{App, Overlay, Pane};
 use crate::features::agent::state::Tab;
+use crate::features::stream::viewer::Viewer;
 use crate::session::msg::{Effect, ThreadRef};
 use crate::session::request::{Pref, StreamCommand};
 use crate::session::{Request, Requests, Route};
@@ -34,13 +35,7 @@ impl App {
 
     /// Returns the thread of the shown stream, else the selected one. Notifies if there is none.
     fn shown_or_selected_thread(&mut self) -> Option<ThreadRef> {
-        let shown = self.shown_thread().filter(|view| !view.is_recording);
-        let shown = shown.and_then(|view| {
-            Some(ThreadRef {
-                server: view.server.clone(),
-                id: view.thread_id?.into(),
-            })
-        });
+        let shown = self.viewer().and_then(Viewer::thread);
         let selected = || -> Option<ThreadRef> {
             let server = self.agent.server.as_ref()?;
             Some(ThreadRef {

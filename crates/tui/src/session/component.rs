@@ -33,6 +33,11 @@ pub trait Component {
     /// Returns the context of its keys.
     fn context(&self) -> Context;
 
+    /// Called when it is shown. Returns what it needs first.
+    fn on_open(&mut self, _session: &Session) -> Requests {
+        Requests::none()
+    }
+
     /// Handles an action of the keymap.
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests;
 

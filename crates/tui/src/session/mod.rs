@@ -129,7 +129,7 @@ pub struct Session {
     pub catalog: Catalog,
     /// The listed deployments of all profiles in use.
     pub deployments: KnownDeployments,
-    /// What is marked for a comparison in the lists of agent servers.
+    /// What is marked for a comparison: deployments, threads and runs.
     pub marked: Vec<SideRef>,
     /// What waits for a person, and what failed.
     pub inbox: Inbox,

@@ -1,5 +1,6 @@
 //! The open pages of threads, as far as other features than the streams read them.
 
+use super::compare::SideRef;
 use super::msg::ThreadRef;
 use runtail_core::model::ThreadStatus;
 use runtail_core::text::short_id;
@@ -24,8 +25,8 @@ pub struct OpenPage {
 #[derive(Debug, Default)]
 pub struct OpenPages {
     pub all: Vec<OpenPage>,
-    /// The thread of the shown page.
-    pub shown: Option<ThreadRef>,
+    /// The shown thread, run or recording.
+    pub shown: Option<SideRef>,
 }
 
 impl OpenPages {

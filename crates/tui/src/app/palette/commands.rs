@@ -302,7 +302,7 @@ pub const COMMANDS: &[Command] = &[
         "Go to one of the open streams",
         |_, tab| go_to(Destination::Tab(tab.into())),
     ),
-    action("inbox", "app.session.inbox"),
+    action("inbox", "app.inbox"),
     change("create", "Create a deployment", "deployments.create"),
     change(
         "update",

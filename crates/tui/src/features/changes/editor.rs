@@ -179,13 +179,6 @@ impl Editor {
         self
     }
 
-    /// Requests what the form shows besides the document.
-    pub fn begin(&mut self, session: &Session) -> Requests {
-        self.shown_form()
-            .map(|form| form.request_lists(session))
-            .unwrap_or_default()
-    }
-
     /// Returns the form, if it is shown instead of the text.
     fn shown_form(&mut self) -> Option<&mut DeploymentForm> {
         self.form.as_deref_mut().filter(|form| form.is_shown)
@@ -428,6 +421,13 @@ impl Component for Editor {
         let requests = self.form.as_mut()?.on_reply(session, reply)?;
         self.take_form();
         Some(requests)
+    }
+
+    /// Requests what the form shows besides the document.
+    fn on_open(&mut self, session: &Session) -> Requests {
+        self.shown_form()
+            .map(|form| form.request_lists(session))
+            .unwrap_or_default()
     }
 
     fn context(&self) -> Context {

@@ -3,6 +3,7 @@
 use super::confirm::Confirm;
 use crate::input::action::Action;
 use crate::session::card;
+use crate::session::compare::SideRef;
 use crate::session::msg::{Effect, ThreadRef};
 use crate::session::proposal::Proposal;
 use crate::session::request::StreamCommand;
@@ -53,8 +54,12 @@ impl Confirm {
     /// Returns whether it is about a checkpoint of the thread whose page is below the dialog.
     pub(super) fn is_of_shown_checkpoint(&self, cx: &Cx<'_>) -> bool {
         let is_planned = self.is_ready() && self.is_branch();
-        let thread = self.thread();
-        is_planned && thread.is_some() && cx.session.pages.shown == thread
+        let shown = cx.session.pages.shown.as_ref();
+        let shown = shown.and_then(|side| match side {
+            SideRef::Thread(thread, _) => Some(thread),
+            _ => None,
+        });
+        is_planned && shown.is_some() && shown == self.thread().as_ref()
     }
 
     /// Returns whether the state can be edited before the run.

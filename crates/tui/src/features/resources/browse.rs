@@ -171,8 +171,23 @@ pub(super) fn ago(at: Timestamp, now: Timestamp) -> String {
 
 impl Browse {
     /// Creates a list of a profile. `owner`: the name of its parent; empty if it has none.
-    pub fn new(of: Collection, profile: Arc<str>, owner: &str) -> Browse {
-        Browse {
+    ///
+    /// # Errors
+    /// The profile has no control plane.
+    pub fn open(
+        session: &Session,
+        of: Collection,
+        profile: Arc<str>,
+        owner: &str,
+    ) -> Result<Browse, Requests> {
+        let known = session.profile(&profile);
+        if !known.is_some_and(|profile| profile.control_plane) {
+            return Err(Requests::info(format!(
+                "{profile} has no control plane, so no {}.",
+                of.plural()
+            )));
+        }
+        Ok(Browse {
             number: 0,
             profile,
             of,
@@ -181,7 +196,7 @@ impl Browse {
             incomplete: None,
             loading: false,
             table: Table::default(),
-        }
+        })
     }
 
     /// Requests the list again.
@@ -305,6 +320,10 @@ fn change_service(
 }
 
 impl Component for Browse {
+    fn on_open(&mut self, session: &Session) -> Requests {
+        self.reread(session).into()
+    }
+
     fn on_reply(&mut self, session: &mut Session, reply: &EffectResult) -> Option<Requests> {
         let EffectResult::Browsed(number, result) = reply else {
             return None;

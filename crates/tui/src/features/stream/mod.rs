@@ -52,7 +52,7 @@ impl StreamState {
                 .iter()
                 .filter_map(Viewer::open_page)
                 .collect(),
-            shown: self.tabs.shown().and_then(Viewer::thread),
+            shown: self.tabs.shown().and_then(Viewer::side),
         }
     }
 }

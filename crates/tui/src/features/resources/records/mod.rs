@@ -11,7 +11,7 @@ use crate::input::action::{Action, Context};
 use crate::session::loaded::Loaded;
 use crate::session::msg::{Effect, EffectResult, ServerRef};
 use crate::session::record_list::{RecordList, RecordQuery};
-use crate::session::{Component, Cx, Request, Requests, Session};
+use crate::session::{Component, Cx, Requests, Session};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::table::Table;
@@ -65,7 +65,7 @@ impl Records {
     }
 
     /// Requests everything again that the page shows.
-    pub fn reread(&mut self, session: &Session) -> Vec<Effect> {
+    pub fn reread(&mut self, session: &Session) -> Requests {
         self.waiting.clear();
         let mut queries = vec![match &self.of {
             RecordList::Versions { assistant, .. } => RecordQuery::Versions(assistant.clone()),
@@ -75,10 +75,11 @@ impl Records {
         if matches!(self.of, RecordList::Store(_)) {
             queries.extend(self.open.iter().cloned().map(RecordQuery::Items));
         }
-        queries
-            .into_iter()
-            .map(|query| self.request(session, query))
-            .collect()
+        let mut out = Requests::none();
+        for query in queries {
+            out.push(self.request(session, query));
+        }
+        out
     }
 
     fn request(&mut self, session: &Session, query: RecordQuery) -> Effect {
@@ -203,17 +204,17 @@ impl Component for Records {
         Some(Requests::none())
     }
 
+    fn on_open(&mut self, session: &Session) -> Requests {
+        self.reread(session)
+    }
+
     fn context(&self) -> Context {
         Context::Records
     }
 
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
         if action == Action::Refresh {
-            let mut out = Requests::none();
-            self.reread(cx.session)
-                .into_iter()
-                .for_each(|effect| out.push(Request::Effect(effect)));
-            return out;
+            return self.reread(cx.session);
         }
         self.act(cx, action)
     }

@@ -5,6 +5,7 @@
 use super::{ConnectionState, Viewer};
 use crate::features::stream::tab_bar;
 use crate::session::Session;
+use crate::session::compare::SideRef;
 use crate::session::msg::{StreamTarget, ThreadRef};
 use crate::session::pages::OpenPage;
 use crate::session::thread::{Offers, ThreadView};
@@ -276,6 +277,16 @@ impl Viewer {
             server: self.server.clone(),
             id,
         })
+    }
+
+    /// Returns it as a side of a comparison.
+    pub(crate) fn side(&self) -> Option<SideRef> {
+        let run = match &self.target {
+            StreamTarget::Recording { file } => return Some(SideRef::File(file.clone())),
+            StreamTarget::Join { run, .. } => Some(run.clone()),
+            StreamTarget::Start { .. } | StreamTarget::Tail { .. } => None,
+        };
+        Some(SideRef::Thread(self.thread()?, run))
     }
 
     /// Returns what other features read of the page of its thread.

@@ -5,7 +5,6 @@ use super::Viewer;
 use crate::features::stream::views::View;
 use crate::session::compare::SideRef;
 use crate::session::deployments::KnownDeployments;
-use crate::session::msg::ThreadRef;
 use crate::widgets::scroll::Flat;
 use runtail_core::json::Peek;
 use runtail_stream::projection::{LifecycleRow, RunEntry};
@@ -93,18 +92,9 @@ impl Viewer {
 
     /// Returns the run under the cursor of the Runs view as a side of a comparison. A recording has no runs of a server.
     pub(crate) fn side_under_cursor(&self) -> Option<SideRef> {
-        let thread = self
-            .thread_id
-            .clone()
-            .filter(|_| self.view() == View::Runs && !self.is_recording())?;
+        let thread = self.thread().filter(|_| self.view() == View::Runs)?;
         let run = self.run_of(self.place(View::Runs).cursor.key)?.to_string();
-        Some(SideRef::Thread(
-            ThreadRef {
-                server: self.server.clone(),
-                id: thread,
-            },
-            Some(run),
-        ))
+        Some(SideRef::Thread(thread, Some(run)))
     }
 
     /// Returns the run of an entry.

@@ -13,9 +13,11 @@ pub use draft::{ActionDraft, Draft, PlainDraft, PlainKind, QuestionDraft};
 pub use keys::{At, Stop};
 
 use super::Threads;
+use super::actions::answer_by_status;
 use crate::session::card;
 use crate::session::form::FormKeys;
 use crate::session::msg::{Effect, ThreadRef};
+use crate::session::thread::AnswerFrom;
 use crate::session::{Cx, HELD_KEY, Request, Requests, Session};
 use crate::widgets::form::FormScroll;
 use jiff::Timestamp;
@@ -235,10 +237,42 @@ impl AnswerCard {
 
 impl AnswerCard {
     /// Opens the card of a thread. `approve`: approves every action that allows it.
-    pub fn shown(mut self, session: &Session, approve: bool) -> AnswerCard {
+    fn shown(mut self, session: &Session, approve: bool) -> AnswerCard {
         self.approve = approve;
         self.shows_request = session.size.1 >= 30;
         self
+    }
+
+    /// Opens a card. Returns it with the request that loads its questions, if they are not known.
+    ///
+    /// # Errors
+    /// What to do instead, because the thread doesn't wait for an answer.
+    pub fn open(
+        session: &Session,
+        from: AnswerFrom,
+        approve: bool,
+    ) -> Result<(AnswerCard, Option<Effect>), Requests> {
+        let number = || session.next_change.take();
+        let loading = |thread: ThreadRef, load: fn(u64, ThreadRef) -> Effect| {
+            let card = AnswerCard::loading(number(), thread);
+            let load = load(card.number, card.thread.clone());
+            (card, Some(load))
+        };
+        let (card, load) = match from {
+            AnswerFrom::Server(thread) => loading(thread, Effect::LoadThread),
+            AnswerFrom::Waiting(thread) => loading(thread, Effect::LoadWaitingThread),
+            AnswerFrom::Loaded(thread, loaded) => {
+                (AnswerCard::loaded(number(), thread, *loaded), None)
+            }
+            AnswerFrom::Stream(thread, questions, assistant) => (
+                AnswerCard::of_stream(number(), thread, questions, assistant),
+                None,
+            ),
+            AnswerFrom::Nothing(thread, status, is_rejected) => {
+                return Err(answer_by_status(session, thread, &status, is_rejected));
+            }
+        };
+        Ok((card.shown(session, approve), load))
     }
 
     /// Restores an earlier draft in a card whose questions are known.
