@@ -189,6 +189,7 @@ pub(crate) async fn follow(
         assistant: None,
         output: &output,
         signals,
+        runs_before_answer: None,
     };
     stream::wait(playing, transport, source).await
 }

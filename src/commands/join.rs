@@ -59,6 +59,7 @@ pub async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
         assistant: None,
         output: &output,
         signals: &signals,
+        runs_before_answer: None,
     };
     stream::play(playing, link, source).await
 }

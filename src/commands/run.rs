@@ -6,7 +6,7 @@ use crate::commands::waiting::Waiting;
 use crate::output::stream::{self, Playing, StreamOutput};
 use crate::prelude::*;
 use clap::builder::PossibleValuesParser;
-use runtail_core::model::{Conflict, RunCreate};
+use runtail_core::model::{Conflict, RunCreate, RunFacts};
 use runtail_core::text::short_id;
 use runtail_stream::{Head, RUN_MODES, RunTransport, Target, is_endpoint_missing};
 
@@ -60,7 +60,14 @@ pub struct Options {
 pub async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
     let signals = Signals::listen();
     let prepared = signals.unless_stopped(prepare(globals, &options)).await?;
-    let Some((context, server, head, link)) = prepared else {
+    let Some(Prepared {
+        context,
+        server,
+        head,
+        link,
+        runs_before_answer,
+    }) = prepared
+    else {
         return Ok(Exit::Done);
     };
     let source = stream::source(&context, &signals, head);
@@ -70,11 +77,20 @@ pub async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
         assistant: Some(&options.assistant),
         output: &options.output,
         signals: &signals,
+        runs_before_answer: runs_before_answer.as_deref(),
     };
     stream::play(playing, link, source).await
 }
 
-type Prepared = (Context, AgentServer, Head, RunTransport);
+/// A run that can be started.
+struct Prepared {
+    context: Context,
+    server: AgentServer,
+    head: Head,
+    link: RunTransport,
+    /// The thread's runs when its question was checked, if the run answers one.
+    runs_before_answer: Option<Vec<RunFacts>>,
+}
 
 /// Does everything that can fail before anything is created on the server. Returns nothing for a dry run.
 async fn prepare(globals: &Globals, options: &Options) -> Result<Option<Prepared>, Failure> {
@@ -110,10 +126,10 @@ async fn prepare(globals: &Globals, options: &Options) -> Result<Option<Prepared
         command,
         ..chosen.body(&assistant, given)
     };
-    let mut over = None;
+    let (mut over, mut runs_before_answer) = (None, None);
     let (target, place) = match &options.thread {
         Some(thread) => {
-            check_thread(&server, thread, &mut body).await?;
+            runs_before_answer = check_thread(&server, thread, &mut body).await?;
             if chosen.conflict.is_some_and(Conflict::cancels) {
                 let (thread, body) = (thread.clone(), Box::new(body.clone()));
                 let intent = ThreadIntent::Start { thread, body };
@@ -149,16 +165,23 @@ async fn prepare(globals: &Globals, options: &Options) -> Result<Option<Prepared
         let checked = plan.check_start().await;
         checked.map_err(|failed| not_started(failed, &globals.where_to(), thread))?;
     }
-    Ok(Some((context, server, head, link)))
+    Ok(Some(Prepared {
+        context,
+        server,
+        head,
+        link,
+        runs_before_answer,
+    }))
 }
 
 /// Checks that the thread exists, because some servers create unknown threads and others answer with an unrelated error,
-/// and that it is waiting if it is to be answered. A server without the call reports an unknown thread itself.
+/// and that it is waiting if it is to be answered. A server without the call reports an unknown thread itself. Returns the runs of
+/// a thread that is to be answered.
 async fn check_thread(
     server: &AgentServer,
     thread: &str,
     body: &mut RunCreate,
-) -> Result<(), Failure> {
+) -> Result<Option<Vec<RunFacts>>, Failure> {
     let read = if body.command.is_some() {
         Waiting::of(server, thread).await.map(Some)
     } else {
@@ -187,10 +210,10 @@ async fn check_thread(
             // If two users answer, the second gets an error instead of a run that does nothing.
             body.extra
                 .insert("multitask_strategy".into(), "reject".into());
-            Ok(())
+            Ok(waiting.into_runs())
         }
-        Ok(None) => Ok(()),
-        Err(error) if is_endpoint_missing(server, &mut None, &error).await? => Ok(()),
+        Ok(None) => Ok(None),
+        Err(error) if is_endpoint_missing(server, &mut None, &error).await? => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

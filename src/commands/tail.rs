@@ -65,6 +65,7 @@ pub async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
         assistant: None,
         output: &output,
         signals: &signals,
+        runs_before_answer: None,
     };
     let follow = |sender| follow_thread(server, thread, modes, following, source, sender);
     stream::print(playing, follow, stop, true).await

@@ -2,7 +2,9 @@
 
 use crate::prelude::*;
 use runtail_api::{LoadedThread, ServerKind};
-use runtail_core::model::{Question, Reply, ThreadStatus, answer_command, resume, shell_word};
+use runtail_core::model::{
+    Question, Reply, RunFacts, ThreadStatus, answer_command, resume, shell_word,
+};
 
 /// Maximum characters of a question in a line.
 const QUESTION: usize = 300;
@@ -14,6 +16,8 @@ pub struct Waiting {
     status: ThreadStatus,
     /// The open questions; a failed thread may have some too.
     questions: Vec<Question>,
+    /// Its runs when it was read.
+    runs: Option<Vec<RunFacts>>,
     /// The assistant of its runs.
     assistant_id: Option<String>,
     graph_id: Option<String>,
@@ -42,9 +46,15 @@ impl Waiting {
         Waiting {
             status,
             questions,
+            runs: loaded.runs,
             assistant_id: record.assistant_id,
             graph_id: record.graph_id,
         }
+    }
+
+    /// Returns its runs when it was read; `None` if they could not be listed.
+    pub fn into_runs(self) -> Option<Vec<RunFacts>> {
+        self.runs
     }
 
     /// Returns why an answer must not be sent to this thread, if so.

@@ -1,6 +1,7 @@
 //! Shared by the stream commands: follows a source to its end, writes records to stdout and to a recording, reports
 //! connection errors on stderr, and turns the outcome into the exit code.
 
+use crate::act::not_started;
 use crate::commands::waiting::{self, Suggested};
 use crate::output::stream_text::Teller;
 use crate::prelude::*;
@@ -93,6 +94,8 @@ pub struct Playing<'a> {
     pub assistant: Option<&'a str>,
     pub output: &'a StreamOutput,
     pub signals: &'a Signals,
+    /// The thread's runs before this one answered its question.
+    pub runs_before_answer: Option<&'a [RunFacts]>,
 }
 
 /// Follows a run to its end.
@@ -567,6 +570,7 @@ impl Seen {
             server,
             assistant,
             signals,
+            runs_before_answer,
             ..
         } = playing;
         let globals = &context.globals;
@@ -581,6 +585,14 @@ impl Seen {
                 .unwrap_or_default();
             output::complain(format!("runtail: {what}{detail}"));
         };
+        let is_good = matches!(end.outcome, Outcome::Success | Outcome::Interrupted);
+        if let (true, Some(thread), Some(run)) = (is_good, &self.thread, &self.run) {
+            let check = server.check_not_overtaken(thread, run, runs_before_answer);
+            // The outcome is known, so a signal may end the check.
+            if let Ok(Err(overtaken)) = signals.unless_stopped(async { Ok(check.await) }).await {
+                return Err(not_started(overtaken, &globals.where_to(), thread));
+            }
+        }
         Ok(match end.outcome {
             Outcome::Success => Exit::Done,
             Outcome::Interrupted => {

@@ -8,6 +8,7 @@ use runtail_testkit::common::{CANARY, Closed, Seen, Server, json};
 use runtail_testkit::server::text;
 use serde_json::{Value, json as value};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 
@@ -1209,11 +1210,11 @@ async fn one_reader() -> Server {
     Server::start(move |seen| match seen.path.as_str() {
         "/info" => json(200, r#"{"langgraph_js_version":"1"}"#),
         "/threads/t-1/runs/r-1/stream" => {
-            read.store(true, std::sync::atomic::Ordering::SeqCst);
+            read.store(true, Ordering::SeqCst);
             stream(body)
         }
         "/threads/t-1/runs/r-1" => {
-            let status = if read.load(std::sync::atomic::Ordering::SeqCst) {
+            let status = if read.load(Ordering::SeqCst) {
                 "success"
             } else {
                 "running"
@@ -1473,6 +1474,37 @@ async fn an_answer_without_an_open_question_is_refused() {
             .iter()
             .any(|seen| seen.path.ends_with("/runs/stream"))
     );
+}
+
+#[tokio::test]
+async fn an_answer_that_another_run_overtook_is_no_success() {
+    let asks = value!({"id": "1", "name": "ask", "interrupts": [{"id": "aaaa", "value": "Go?"}], "result": null});
+    let state = value!({"values": {}, "next": ["ask"], "tasks": [asks], "metadata": {"source": "loop"}, "checkpoint": {}});
+    let run = |id: &str, at: &str| value!({"run_id": id, "thread_id": "t-1", "status": "success", "created_at": at});
+    for (other, code) in [("2026-11-28T10:00:01Z", 1), ("2026-11-28T10:00:03Z", 0)] {
+        let (state, is_answered) = (state.clone(), AtomicBool::new(false));
+        let asking = run("r-0", "2026-11-28T10:00:00Z");
+        let (own, other) = (run(RUN, "2026-11-28T10:00:02Z"), run("r-2", other));
+        let server = Server::start(
+            move |seen| match (seen.method.as_str(), seen.path.as_str()) {
+                (_, "/threads/t-1/state") => json(200, &state),
+                ("GET", "/threads/t-1/runs") if is_answered.load(Ordering::Relaxed) => {
+                    json(200, value!([own, other, asking]))
+                }
+                ("GET", "/threads/t-1/runs") => json(200, value!([asking])),
+                ("POST", "/threads/t-1/runs/stream") => {
+                    is_answered.store(true, Ordering::Relaxed);
+                    stream(EVENTS)
+                }
+                _ => common_response(seen, "success", &idle()),
+            },
+        )
+        .await;
+        let args = "run agent --thread t-1 --resume true";
+        let ended = runtail(with_agent(&server).path(), args).await.expect(code);
+        let says = "run r-1 was started, but run r-2 was started before it";
+        assert_eq!(ended.err.contains(says), code == 1, "{}", ended.err);
+    }
 }
 
 /// Starts a server that offers only the contract's calls and sends no `Content-Location`.

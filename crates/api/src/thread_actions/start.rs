@@ -4,7 +4,7 @@ use super::LoadedThread;
 use crate::act::{Acted, Guard, Progress, StartError, StartFailure, StartGuard, TargetNow};
 use crate::boxed;
 use crate::{AgentServer, ApiError, FoundStart, Kind, ServerKind};
-use runtail_core::model::{RunCreate, StateFacts, is_id_map, shell_word};
+use runtail_core::model::{RunCreate, RunFacts, StateFacts, is_id_map, shell_word};
 use runtail_core::{json, text};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -106,7 +106,9 @@ impl AgentServer {
         if let (Guard::Thread(_, _, StartGuard::Questions(_)), TargetNow::Thread(loaded)) =
             (guard, seen)
         {
-            self.check_not_overtaken(thread, &started, loaded).await?;
+            let known = loaded.runs.as_deref();
+            self.check_not_overtaken(thread, &started.run_id, known)
+                .await?;
         }
         Ok(match edited {
             Some(checkpoint) => Acted::Forked {
@@ -148,37 +150,38 @@ impl AgentServer {
         }
     }
 
-    /// Checks that no other run was started between the check of the questions and the start of this run. Servers refuse a second
-    /// answer only while the run of the first one is active, and a run that answers no open question ends with success.
+    /// Checks that no other run was started between the check of the questions, which found the runs `known`, and the start of
+    /// the run that answers them. Servers refuse a second answer only while the run of the first one is active, and a run that
+    /// answers no open question ends with success.
     ///
     /// # Errors
     /// [`StartFailure::Overtaken`]. A list of runs that can't be read is no error.
-    async fn check_not_overtaken(
+    pub async fn check_not_overtaken(
         &self,
         thread: &str,
-        started: &Started,
-        checked: &LoadedThread,
+        answering: &str,
+        known: Option<&[RunFacts]>,
     ) -> Result<(), StartError> {
-        let Some(known) = &checked.runs else {
+        let Some(known) = known else {
             return Ok(());
         };
         let listed = self.runs(thread, RUNS_CHECKED).await;
         let listed = listed.map(|runs| runs.items).unwrap_or_default();
-        let own = listed.iter().find(|run| run.run_id == started.run_id);
+        let own = listed.iter().find(|run| run.run_id == answering);
         let Some(own) = own.and_then(|run| run.created_at) else {
             return Ok(());
         };
         let other = listed.iter().find(|run| {
             run.created_at.is_some_and(|created| created <= own)
-                && run.run_id != started.run_id
+                && run.run_id != answering
                 && known.iter().all(|known| known.run_id != run.run_id)
         });
         let Some(other) = other else {
             return Ok(());
         };
         let why = format!(
-            "run {} was started, but run {} was started before it, after the question was checked",
-            started.run_id, other.run_id
+            "run {answering} was started, but run {} was started before it, after the question was checked",
+            other.run_id
         );
         Err(StartFailure::Overtaken.with_error(ApiError {
             hint: Some("the thread's history shows which answer the graph received".into()),
