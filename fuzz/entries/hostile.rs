@@ -781,10 +781,7 @@ impl World {
         for _ in 0..3 {
             for effect in std::mem::take(&mut self.asked) {
                 if let Some(done) = done(&effect, text, well, self.dash.now) {
-                    self.feed(Msg::Effect {
-                        epoch: self.dash.epoch(),
-                        result: done,
-                    });
+                    self.feed(self.dash.done_msg(done));
                 }
             }
             self.dash.relayout();

@@ -66,7 +66,7 @@ impl ActionChecks {
 
     /// Records an effect that `update` returned for a message.
     pub fn on_effect(&mut self, shown: Shown<'_>, msg: &Msg, effect: &Effect) {
-        match effect {
+        match effect.bare() {
             // The next one of several requests, which were previewed and confirmed together.
             Effect::Send(number, _, Some(thread)) if shown.is_one_of_several(*number) => {
                 assert!(

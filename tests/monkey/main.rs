@@ -120,6 +120,7 @@ impl World {
     /// Performs effects like the main loop. Effects on anything outside the test are skipped.
     fn perform(&mut self, effects: Vec<Effect>) {
         for effect in effects {
+            let (to, effect) = effect.addressed();
             match effect {
                 Effect::EditOutside(text) => {
                     let edited = edited(&text, &mut self.random);
@@ -130,7 +131,7 @@ impl World {
                 | Effect::Copy(_)
                 | Effect::Alert(..)
                 | Effect::OpenLink(_) => {}
-                effect => self.dashboard.perform(effect),
+                effect => self.dashboard.perform(effect.to(to)),
             }
         }
     }

@@ -499,6 +499,20 @@ fn journal_lists_requests_and_copies_them_as_curl() {
 }
 
 #[test]
+fn a_result_for_a_closed_page_changes_nothing() {
+    let mut dash = demo_like((100, 30));
+    dash.command("journal");
+    let late = dash.done_msg(EffectResult::Journal(Vec::new()));
+    dash.keys("<Esc>");
+    dash.command("journal");
+    let loading = dash.screen();
+    dash.feed(late);
+    assert_eq!(dash.screen(), loading);
+    dash.done(EffectResult::Journal(Vec::new()));
+    assert_ne!(dash.screen(), loading);
+}
+
+#[test]
 fn palette_completes_and_rejects_commands() {
     let mut dash = demo_like((100, 30));
     dash.keys(":re");

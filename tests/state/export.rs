@@ -9,7 +9,7 @@ use runtail_testkit::dash::{Dash, demo, demo_thread};
 use runtail_testkit::made;
 use runtail_testkit::says::Says;
 use runtail_tui::session::msg::{Chunk, FileStep};
-use runtail_tui::session::msg::{Described, Effect, EffectResult, Msg};
+use runtail_tui::session::msg::{Described, Effect, EffectResult};
 use std::path::PathBuf;
 
 /// Runs the effects of an export like the runtime, and returns the path, the file's bytes and the number of parts.
@@ -440,7 +440,7 @@ fn export_errors_are_reported() {
         "{effects:?}"
     );
     dash.told("is incomplete");
-    dash.feed(Msg::done(EffectResult::FileStepped(*number, Ok(0))));
+    dash.done(EffectResult::FileStepped(*number, Ok(0)));
     dash.told("is incomplete");
 }
 

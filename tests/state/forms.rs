@@ -16,7 +16,7 @@ const TWO: &str = "[profiles.us]\nregion = \"us\"\napi_key_env = \"K\"\n[profile
 const INTEGRATION: &str = "33333333-3333-4333-8333-333333333333";
 
 fn focus(dash: &Dash) -> Stop {
-    dash.editor().form.as_ref().unwrap().focus
+    dash.editor().twin.form.as_ref().unwrap().focus
 }
 
 /// Answers the requests for lists and for secrets in the effects, and those that follow.
@@ -96,7 +96,7 @@ fn new_deployment_starts_empty_and_asks_for_the_profile() {
             .iter()
             .any(|effect| matches!(effect, Effect::Browse(..)))
     );
-    assert_eq!(focus(&dash), Stop::Profile);
+    assert_eq!(focus(&dash), Stop::Field("profile"));
     dash.shows(["New deployment", "( ) us", "( ) eu"]);
     dash.lacks(["support-bot", "✗"]);
     // The example of a field makes way for the text, and is in the note then.

@@ -52,6 +52,16 @@ fn the_last_message_of_the_selected_thread_is_shown() {
 }
 
 #[test]
+fn a_row_that_was_read_while_the_page_was_reopened_is_shown() {
+    let mut dash = full((140, 40));
+    dash.keys("i");
+    let of = read(&tick(&mut dash, 200)).expect("the row is read");
+    dash.keys("<Esc>i");
+    dash.done(EffectResult::RowRead(of, Ok(message())));
+    dash.shows("The invoice matches purchase order 4411.");
+}
+
+#[test]
 fn rows_that_are_passed_are_not_read_and_failures_are_named() {
     let mut dash = full((140, 40));
     dash.keys("i");

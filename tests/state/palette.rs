@@ -111,6 +111,9 @@ fn actions_are_found_by_name_description_key_id_and_place() {
 #[test]
 fn an_action_of_another_screen_says_where_it_works() {
     let mut dash = demo_thread((140, 40));
+    // The key that sends is that of every form and preview.
+    dash.keys("<ctrl-s>");
+    dash.says("Ctrl-S sends what a preview or a form shows; none is open.");
     for (action, says) in [
         (
             "revisions.build_log",

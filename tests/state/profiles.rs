@@ -5,6 +5,7 @@ use runtail_api::{ApiError, Kind, Place};
 use runtail_core::config::{Config, Draft, Profile};
 use runtail_testkit::dash::{Dash, Dialog, demo_like, listed};
 use runtail_tui::app::Pane;
+use runtail_tui::session::ComponentId;
 use runtail_tui::session::catalog::Origin;
 use runtail_tui::session::msg::{
     Described, Effect, EffectResult, Epoch, Msg, ServerRef, SubscriptionEvent, SubscriptionId,
@@ -656,11 +657,13 @@ impl Simulation {
                     Err(error(key_name, what.profile()))
                 };
                 Msg::Effect {
+                    to: ComponentId::App,
                     epoch: *since,
                     result: EffectResult::Described(what.clone(), result),
                 }
             }
             Pending::Effect(since, Effect::FetchInfo(server), key_name) => Msg::Effect {
+                to: ComponentId::App,
                 epoch: *since,
                 result: EffectResult::Info(server.clone(), Err(error(key_name, &server.profile))),
             },
@@ -781,6 +784,7 @@ fn documents_requested_before_a_switch_are_not_shown() {
     let effects = reload(&mut dash, &TWO.replacen("\"K\"", "\"NEW\"", 1));
     check_finished(&mut dash, &effects, Ok(()));
     dash.feed(Msg::Effect {
+        to: ComponentId::App,
         epoch: Epoch(0),
         result: EffectResult::Described(what.clone(), Ok(json!({"late": true}).to_string().into())),
     });
@@ -792,6 +796,7 @@ fn documents_requested_before_a_switch_are_not_shown() {
     };
     let error = dash.error("us", Kind::Network);
     dash.feed(Msg::Effect {
+        to: ComponentId::App,
         epoch: Epoch(0),
         result: EffectResult::Info(server, Err(error)),
     });

@@ -194,6 +194,9 @@ fn thread_assistant_and_run_lists_match_the_snapshots() {
     insta::assert_snapshot!("threads", dash.screen());
     dash.keys("2");
     insta::assert_snapshot!("assistants", dash.screen());
+    // The filter hides the selected assistant, so it isn't opened.
+    assert!(dash.keys("/zzz<Enter><Enter>").is_empty() && dash.dialog().is_none());
+    dash.keys("<Esc>");
     dash.keys("1v");
     dash.runs();
     insta::assert_snapshot!("runs", dash.screen());

@@ -126,6 +126,31 @@ fn state_search_counts_hits_and_is_cleared_before_leaving() {
 }
 
 #[test]
+fn state_search_without_a_hit_offers_no_next_one() {
+    let mut dash = opened((140, 30), "agent-values");
+    let mut footer = |keys: &str| {
+        dash.keys(keys);
+        dash.screen().lines().last().unwrap().to_string()
+    };
+    footer("3/weather<Enter>").has("] next");
+    let nothing = footer("<Esc>/no such thing<Enter>");
+    nothing.lacks("] next");
+    nothing.has("Esc clear");
+}
+
+#[test]
+fn keys_that_only_open_something_leave_the_state_view_following() {
+    let mut dash = opened((140, 30), "agent-values");
+    dash.keys("3");
+    for keys in ["e<Esc>", "s<Esc>", "/<Esc>", "&<Esc>"] {
+        dash.keys(keys);
+        assert!(dash.follows(), "{keys}");
+    }
+    dash.keys("<Down>");
+    assert!(!dash.follows(), "moving in the state stays there");
+}
+
+#[test]
 fn footer_lists_the_views_keys() {
     let mut dash = opened((140, 30), "agent-values");
     let mut footer = |keys: &str| {

@@ -868,6 +868,17 @@ fn cancel_outcomes_are_reported() {
     ));
     assert!(dash.dialog().is_none());
     dash.says("No run is active. To end the thread, press e, then x.");
+    // A paused run has ended for the server, but not for the thread.
+    let mut dash = page(
+        (140, 40),
+        &after_run("interrupted", "breakpoint", "success"),
+    );
+    let (number, _) = planned(&dash.keys("x")).expect("a plan");
+    dash.done(EffectResult::Planned(
+        number,
+        Err(PlanError::Nothing("Run r1 has ended: success.".into())),
+    ));
+    dash.says("No run is active. To end the thread, press e, then x.");
     // A thread that has nothing to end.
     let mut dash = page((140, 40), &after_run("idle", "finished-state", "success"));
     let (number, _) = planned(&dash.keys("x")).expect("a plan");

@@ -25,6 +25,7 @@ use runtail_stream::{
 use runtail_tui::app::draw::FrozenFrame;
 use runtail_tui::app::{App, Settings, subscriptions, update};
 use runtail_tui::input::key::{Key, parse_keys};
+use runtail_tui::session::ComponentId;
 use runtail_tui::session::catalog::Origin;
 use runtail_tui::session::msg::{
     Effect, EffectResult, Msg, NextPoll, Proposal, ServerRef, SubscriptionEvent, SubscriptionId,
@@ -81,6 +82,8 @@ pub struct Dash {
     seq: Seq,
     /// Number of events that each stream keeps.
     kept: usize,
+    /// The effects so far, each with what its result is for.
+    asked: Vec<(ComponentId, Effect)>,
 }
 
 impl Dash {
@@ -114,6 +117,7 @@ impl Dash {
             now: start(),
             seq: Seq::START,
             kept: usize::MAX,
+            asked: Vec::new(),
         }
     }
 
@@ -124,6 +128,7 @@ impl Dash {
             self.app.on_drawn();
         }
         let effects = update(&mut self.app, self.now, msg);
+        let effects = self.note_asked(effects);
         // As if the rest needed more memory than there is.
         for viewer in self.app.stream.tabs.all_mut() {
             let log = viewer.live_log_mut();
@@ -136,11 +141,48 @@ impl Dash {
 
     /// Presses keys before the next frame is drawn.
     pub fn typed_ahead(&mut self, keys: &str) -> Vec<Effect> {
-        parse_keys(keys)
-            .unwrap()
-            .into_iter()
-            .flat_map(|key| update(&mut self.app, self.now, Msg::Key(key)))
-            .collect()
+        let mut effects = Vec::new();
+        for key in parse_keys(keys).unwrap() {
+            effects.extend(update(&mut self.app, self.now, Msg::Key(key)));
+        }
+        self.note_asked(effects)
+    }
+
+    /// Notes what asked for each effect. Returns the effects without their addresses.
+    fn note_asked(&mut self, effects: Vec<Effect>) -> Vec<Effect> {
+        let addressed: Vec<_> = effects.into_iter().map(Effect::addressed).collect();
+        self.asked.extend(addressed.iter().cloned());
+        addressed.into_iter().map(|(_, effect)| effect).collect()
+    }
+
+    /// Returns what asked last for the effect with this result.
+    fn asker(&self, result: &EffectResult) -> ComponentId {
+        use {Effect as E, EffectResult as R};
+        let is_its = |effect: &Effect| match (effect, result) {
+            (E::Explain(of, ..), R::Card(with, _)) => of == with,
+            (E::ReadRow(of), R::RowRead(with, _)) => of == with,
+            (E::FetchGraphFacts(_, of), R::GraphFacts(_, with, _))
+            | (E::FetchInputs(_, of, _), R::Inputs(_, with, _)) => of == with,
+            (E::Plan(of, ..), R::Planned(with, _))
+            | (E::CheckTarget(of, _), R::TargetChecked(with, _))
+            // Some tests don't press the send key of the preview.
+            | (E::Plan(of, ..) | E::Send(of, ..) | E::StartRun(of, ..), R::Sent(with, _))
+            | (E::LoadThread(of, _) | E::LoadWaitingThread(of, _), R::ThreadLoaded(with, _))
+            | (E::Browse(of, ..), R::Browsed(with, _))
+            | (E::ListRecords(of, ..), R::RecordsListed(with, ..))
+            | (E::Authenticate(of, ..), R::Authenticated(with, _))
+            | (E::File(of, _), R::FileStepped(with, _)) => of == with,
+            (E::ReadJournal, R::Journal(_))
+            | (E::CheckSecrets(_), R::SecretsChecked(_))
+            | (E::FindLocalServer, R::LocalServer(_))
+            | (E::FindImports, R::ImportsFound(_))
+            | (E::StartDemo, R::DemoStarted(_)) => true,
+            _ => false,
+        };
+        let mut asked = self.asked.iter().rev();
+        asked
+            .find(|(_, effect)| is_its(effect))
+            .map_or(ComponentId::App, |(to, _)| *to)
     }
 
     /// Advances the clock by milliseconds, without a tick.
@@ -150,11 +192,17 @@ impl Dash {
 
     /// Returns the result of an effect of the current session epoch.
     pub fn done(&mut self, done: EffectResult) -> Vec<Effect> {
-        let since = self.app.session.epoch;
-        self.feed(Msg::Effect {
-            epoch: since,
+        let msg = self.done_msg(done);
+        self.feed(msg)
+    }
+
+    /// Returns the message for a result of an effect of the current session epoch.
+    pub fn done_msg(&self, done: EffectResult) -> Msg {
+        Msg::Effect {
+            to: self.asker(&done),
+            epoch: self.app.session.epoch,
             result: done,
-        })
+        }
     }
 
     pub fn keys(&mut self, keys: &str) -> Vec<Effect> {
@@ -379,7 +427,7 @@ impl Dash {
             return;
         };
         let card = Self::failure_card(&of.revision);
-        self.feed(Msg::done(EffectResult::Card(of, Ok(Box::new(card)))));
+        self.done(EffectResult::Card(of, Ok(Box::new(card))));
     }
 
     /// Sends the failure card of the selected revision, which is shown beside the list.

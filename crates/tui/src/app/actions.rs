@@ -157,7 +157,7 @@ impl App {
             return match self.with_top(|top, _| top.back(quit)).flatten() {
                 Some(requests) => self.apply(requests),
                 None => {
-                    self.close();
+                    self.close(self.focus_id());
                     Vec::new()
                 }
             };

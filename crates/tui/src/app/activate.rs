@@ -4,6 +4,7 @@ use super::{App, Overlay, Pane};
 use crate::features::deployments::list::Row;
 use crate::features::profiles::first_run::FirstRun;
 use crate::input::keymap::Keymap;
+use crate::session::Requests;
 use crate::session::catalog::Origin;
 use crate::session::msg::{Effect, Epoch};
 use crate::session::profile::ProfileState;
@@ -28,7 +29,8 @@ impl App {
             return Vec::new();
         }
         self.overlays.push(FirstRun::default().into());
-        vec![Effect::FindLocalServer, Effect::FindImports]
+        let asked = Requests::from(Effect::FindLocalServer).and(Effect::FindImports);
+        self.apply(asked)
     }
 
     /// Applies a reloaded configuration file. An invalid file changes nothing and is reported.
@@ -180,55 +182,12 @@ impl App {
         let generation = self.session.epoch;
         let mut notes = Vec::new();
         let states = list.iter().map(|profile| {
-            let fresh = ProfileState::new(profile, generation);
+            let known = self.session.profile(&profile.name);
+            let known = known.filter(|_| keeps_target(&profile.name));
             let old = find(&before, &profile.name);
-            let known = self
-                .session
-                .profiles
-                .iter()
-                .find(|p| *p.name == *profile.name)
-                .filter(|_| keeps_target(&profile.name));
-            let Some(known) = known else {
-                let now = if old.is_some() {
-                    "now points to another server"
-                } else {
-                    "is in use"
-                };
-                notes.push(format!("{} {now}", profile.name));
-                return fresh;
-            };
-            if known.read_only != fresh.read_only {
-                let now = if fresh.read_only {
-                    "is read-only now"
-                } else {
-                    "is now writable"
-                };
-                notes.push(format!("{} {now}", profile.name));
-            }
-            // The pinned deployments changed, so load the list again.
-            let pins_changed = old.is_some_and(|old| old.deployments != profile.deployments);
-            let epoch = if pins_changed {
-                generation
-            } else {
-                known.epoch
-            };
-            let ProfileState {
-                label,
-                read_only,
-                is_unpolled,
-                unpolled,
-                production,
-                ..
-            } = fresh;
-            ProfileState {
-                label,
-                read_only,
-                is_unpolled,
-                unpolled,
-                production,
-                epoch,
-                ..known.clone()
-            }
+            let (state, note) = state_of(profile, old.as_ref(), known, generation);
+            notes.extend(note.map(|note| format!("{} {note}", profile.name)));
+            state
         });
         self.session.profiles = states.collect();
         let removed = before.iter().filter(|old| find(&list, &old.name).is_none());
@@ -342,10 +301,10 @@ impl App {
                     self.overlays.push(overlay)
                 }
                 // Keep the draft in case the profile is used again.
-                Overlay::Compose(composer) => self.composing.keep(*composer),
+                Overlay::Compose(composer) => self.composing.keep(composer.closed()),
                 Overlay::Edit(editor) if editor.is_changed() => {
                     closed.push("the edited document (kept as a draft)".into());
-                    self.changes.keep(*editor);
+                    self.changes.keep(editor.closed());
                 }
                 _ => {}
             }
@@ -355,4 +314,43 @@ impl App {
         }
         (closed, forget_effects)
     }
+}
+
+/// Returns the state of a profile that is used from now on, and what changes for the user. `known`: its state if it still points to
+/// the same server.
+fn state_of(
+    profile: &Profile,
+    old: Option<&Profile>,
+    known: Option<&ProfileState>,
+    generation: Epoch,
+) -> (ProfileState, Option<&'static str>) {
+    let fresh = ProfileState::new(profile, generation);
+    let Some(known) = known else {
+        let now = match old {
+            Some(_) => "now points to another server",
+            None => "is in use",
+        };
+        return (fresh, Some(now));
+    };
+    let note = match (known.read_only, fresh.read_only) {
+        (false, true) => Some("is read-only now"),
+        (true, false) => Some("is now writable"),
+        _ => None,
+    };
+    // The pinned deployments changed, so load the list again.
+    let pins_changed = old.is_some_and(|old| old.deployments != profile.deployments);
+    let state = ProfileState {
+        label: fresh.label,
+        read_only: fresh.read_only,
+        is_unpolled: fresh.is_unpolled,
+        unpolled: fresh.unpolled,
+        production: fresh.production,
+        epoch: if pins_changed {
+            generation
+        } else {
+            known.epoch
+        },
+        ..known.clone()
+    };
+    (state, note)
 }

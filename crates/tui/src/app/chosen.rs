@@ -8,7 +8,9 @@ impl App {
     /// Returns the profile to use where none is named.
     pub(super) fn chosen_profile(&self) -> Option<Arc<str>> {
         match self.overlays.last() {
-            Some(Overlay::Browse(browse)) => Some(browse.profile.clone()),
+            Some(Overlay::Records(page)) if page.server().is_none() => {
+                Some(page.profile_name().clone())
+            }
             _ => self.deployments.chosen_profile(&self.session),
         }
     }

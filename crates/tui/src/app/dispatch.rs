@@ -22,7 +22,7 @@ impl App {
         // The page with the changes of a file opens once they are read.
         let drafts = effects
             .iter()
-            .any(|effect| matches!(effect, Effect::DraftFile(..)));
+            .any(|effect| matches!(effect.bare(), Effect::DraftFile(..)));
         let context = if drafts {
             Context::Save
         } else {

@@ -157,7 +157,7 @@ fn panes(app: &App, regions: &Regions, canvas: &mut Canvas<'_>) {
             is_focused: false,
             ..cx(Pane::Revisions)
         };
-        title(canvas, pane, &deployments.details_title(&cx), false);
+        title(canvas, pane, &deployments.details_title(), false);
         deployments.view_details(&cx, canvas);
         if is_outdated {
             canvas.fade(pane.area);

@@ -16,6 +16,10 @@ impl App {
         let shown = shown(key, self.session.settings.ascii);
         let elsewhere = self.session.keymap.elsewhere(key);
         let text = match elsewhere.filter(|row| row.context != context) {
+            // Which form or preview is meant is not known.
+            Some(row) if row.action.sends() => {
+                format!("{shown} sends what a preview or a form shows; none is open.")
+            }
             Some(row) => self.works_only(row.context, &row.name_with(&shown)),
             None => match self.session.key("app.help") {
                 help if help.is_empty() => format!("{shown} has no action."),
@@ -31,7 +35,7 @@ impl App {
             return Vec::new();
         };
         while matches!(self.overlays.last(), Some(Overlay::Help(_))) {
-            self.close();
+            self.close(self.focus_id());
         }
         let here = self.help_context();
         if row.context != here && row.context != Context::Global {

@@ -1,6 +1,9 @@
-//! Passes the events of subscriptions and the results of effects to the features.
+//! Passes the events of subscriptions and the results of effects to what asked for them.
 
+use super::requests::SERVER;
+use super::subscriptions::owner;
 use super::{App, Overlay};
+use crate::features::changes::confirm::drop_plan;
 use crate::features::diagnostics::explain::Explained;
 use crate::features::profiles::file::Save;
 use crate::features::profiles::first_run::nothing_to_import;
@@ -8,113 +11,77 @@ use crate::features::resources::sign_in;
 use crate::session::msg::{
     Described, Effect, EffectResult, Sent, SubscriptionEvent, SubscriptionId,
 };
-use crate::session::{Component, Requests};
+use crate::session::{ComponentId, Requests};
 use crate::widgets::jobs::JobProgress;
 use runtail_api::{ApiError, Kind, Listing};
 use runtail_core::model::Deployment;
 use runtail_core::text::bytes;
-use runtail_stream::Item;
 use std::sync::Arc;
 
 impl App {
-    /// Applies an event of a subscription.
+    /// Passes an event of a subscription to what declared it, and what follows from it to the other features.
     pub(super) fn on_event(
         &mut self,
+        owner: ComponentId,
         key: SubscriptionId,
         event: SubscriptionEvent,
     ) -> Vec<Effect> {
-        let listed = match (&key, &event) {
-            (SubscriptionId::Newest(profile), SubscriptionEvent::Newest { deployment, .. }) => {
-                Some(format!("{profile}/{deployment}"))
-            }
+        let deployment = match &event {
+            SubscriptionEvent::Newest { deployment, .. } => Some(deployment.clone()),
             _ => None,
         };
-        let newest = listed
-            .as_deref()
-            .and_then(|row| row.split_once('/'))
-            .map(|(_, deployment)| deployment);
-        let (of_list, is_watched) = (key.clone(), self.is_watched(&key, newest));
+        let is_watched = self.is_watched(&key, deployment.as_deref());
+        let (notices, is_whole) = (self.session.notified, is_whole_list(&event));
         self.note_reach(&key, &event);
-        let (notices, is_history) = (
-            self.session.notified,
-            matches!(key, SubscriptionId::History(_)),
-        );
-        let mut effects = self.apply_event(key, event);
-        if is_history {
-            // An awaited state may have opened its editor.
-            self.leave_notice(notices);
-        }
-        self.sync_stale_lists();
-        effects.extend(match listed {
-            Some(row) => self.inbox_after_newest(&row, is_watched),
-            None => self.inbox_after_list(&of_list, is_watched),
-        });
-        effects
-    }
-
-    fn apply_event(&mut self, key: SubscriptionId, event: SubscriptionEvent) -> Vec<Effect> {
-        use SubscriptionId as Id;
-        let session = &mut self.session;
-        let mut effects = Vec::new();
-        let requests = match (key, event) {
+        let mut effects = match (&key, event) {
             (
-                Id::Inbox(_),
+                SubscriptionId::Inbox(_),
                 SubscriptionEvent::Inbox {
                     server,
                     began,
                     result,
                 },
-            ) => return self.on_inbox(&server, began, result),
-            (Id::Stream(id), SubscriptionEvent::Items(items)) => return self.on_items(id, items),
-            (Id::Deployments(profile), event) => {
-                let is_whole = is_whole_list(&event);
-                let requests = self.deployments.on_list(session, &profile, event);
-                let listed = is_whole.then_some(&*profile);
-                effects.extend(self.open_pending(listed));
-                requests
+            ) => self.on_inbox(&server, began, result),
+            (_, event) => {
+                let mut effects = match (&key, &event) {
+                    (SubscriptionId::Watch(of), SubscriptionEvent::Watched(Ok(revision), _)) => {
+                        self.on_rollout(of, revision)
+                    }
+                    _ => Vec::new(),
+                };
+                effects.extend(self.deliver_event(owner, key.clone(), event));
+                effects
             }
-            (
-                key @ (Id::Newest(_)
-                | Id::Past(_)
-                | Id::Card(_)
-                | Id::Watch(_)
-                | Id::Deletion(..)
-                | Id::Revisions(..)),
-                event,
-            ) => {
-                if let (Id::Watch(of), SubscriptionEvent::Watched(Ok(revision), _)) = (&key, &event)
-                {
-                    effects.extend(self.on_rollout(of, revision));
-                }
-                self.deployments.on_event(&mut self.session, key, event)
-            }
-            (
-                key @ (Id::Threads(_) | Id::ThreadStatuses(_) | Id::Health(_) | Id::Runs(..)),
-                event,
-            ) => {
-                self.agent.on_event(session.now, key, event);
-                Requests::none()
-            }
-            (Id::Log(number, source), event) => {
-                if let Some(logs) = self.logs.as_mut().filter(|logs| logs.number == number) {
-                    logs.on_event(session, source, event);
-                }
-                Requests::none()
-            }
-            (key, event) => self.deliver_event(&key, &event),
         };
-        effects.extend(self.apply(requests));
+        match &key {
+            SubscriptionId::Stream(id) => effects.extend(self.after_items(*id)),
+            // An awaited state may have opened its editor.
+            SubscriptionId::History(_) => self.leave_notice(notices),
+            SubscriptionId::Deployments(profile) => {
+                effects.extend(self.open_pending(is_whole.then_some(profile)));
+            }
+            _ => {}
+        }
         effects.extend(self.explain_again(Explained::is_outdated));
+        self.sync_stale_lists();
+        effects.extend(self.inbox_after_list(&key, deployment.as_deref(), is_watched));
         effects
     }
 
-    /// Applies items of a stream.
-    fn on_items(&mut self, id: u64, items: Vec<Item>) -> Vec<Effect> {
-        let Some(viewer) = self.stream.tabs.get_mut(id) else {
-            return Vec::new();
-        };
-        viewer.take(items);
-        let refusal = viewer.modes.refusal();
+    fn deliver_event(
+        &mut self,
+        owner: ComponentId,
+        key: SubscriptionId,
+        event: SubscriptionEvent,
+    ) -> Vec<Effect> {
+        let requests = self.with_id(owner, |component, session| {
+            component.on_event(session, key, event)
+        });
+        self.apply_of(owner, requests.unwrap_or_default())
+    }
+
+    /// Applies what follows from new items of a stream.
+    fn after_items(&mut self, id: u64) -> Vec<Effect> {
         let effects = self.inbox_after_page(id);
         self.check_restored(id);
         let parked = self.stream.limit_memory(&self.session);
@@ -126,45 +93,20 @@ impl App {
             );
             self.notify(false, text);
         }
-        if let Some(why) = refusal {
-            self.notify(true, format!("The modes are unchanged: {why}."));
-        }
         effects
     }
 
-    /// Passes an event to the components, of which one has subscribed to it.
-    fn deliver_event(&mut self, from: &SubscriptionId, event: &SubscriptionEvent) -> Requests {
-        let mut requests = self.stream.on_event(&mut self.session, from, event);
-        for overlay in &mut self.overlays {
-            requests.extend(overlay.on_event(&mut self.session, from, event));
-        }
-        requests
-    }
-
-    /// Passes a result to the components. Returns `None` if the one that asked was closed.
-    fn deliver_reply(&mut self, reply: &EffectResult) -> Option<Requests> {
-        let overlays = self.overlays.iter_mut();
-        let components = overlays
-            .map(|overlay| &mut **overlay)
-            .chain([&mut self.agent as &mut dyn Component, &mut self.stream]);
-        components
-            .filter_map(|component| component.on_reply(&mut self.session, reply))
-            .reduce(|mut all, requests| {
-                all.extend(requests);
-                all
-            })
-    }
-
-    /// Reports that a background task panicked, and marks its stream, checks or job as failed.
+    /// Reports that a background task panicked, and marks what waits for it as failed.
     pub(super) fn on_panic(&mut self, key: Option<SubscriptionId>, text: &str) -> Vec<Effect> {
         let mut effects = Vec::new();
-        if let Some(key) = key {
+        if let Some(key) = key
+            && let Some(owner) = owner(self, &key, None)
+        {
             let event = match key {
                 SubscriptionId::Job(_) => SubscriptionEvent::Worked(JobProgress::Failed),
                 _ => SubscriptionEvent::Panicked(text.into()),
             };
-            let requests = self.deliver_event(&key, &event);
-            effects = self.apply(requests);
+            effects = self.deliver_event(owner, key, event);
         }
         self.notify(
             true,
@@ -175,74 +117,98 @@ impl App {
         effects
     }
 
-    /// Applies the result of an effect.
-    pub(super) fn on_result(&mut self, result: EffectResult) -> Vec<Effect> {
+    /// Passes the result of an effect to the component that asked for it.
+    pub(super) fn on_reply(&mut self, to: ComponentId, reply: EffectResult) -> Vec<Effect> {
+        let receivers = match reply {
+            // Several components may wait for the list.
+            EffectResult::Assistants(..) => {
+                let overlays = self.overlays.iter().map(Overlay::id);
+                overlays.chain([SERVER]).collect()
+            }
+            _ => vec![to],
+        };
+        let mut taken = None;
+        for id in receivers {
+            let requests =
+                self.with_id(id, |component, session| component.on_reply(session, &reply));
+            if let Some(requests) = requests.flatten() {
+                let effects = taken.get_or_insert_with(Vec::new);
+                effects.extend(self.apply_of(id, requests));
+            }
+        }
+        taken.unwrap_or_else(|| self.on_own_reply(to, reply))
+    }
+
+    /// Applies what the application asked for itself, and reports what it must although the component that asked was closed.
+    fn on_own_reply(&mut self, to: ComponentId, reply: EffectResult) -> Vec<Effect> {
         let at = self.session.now;
-        let reply = self.deliver_reply(&result);
-        let is_taken = reply.is_some();
-        let mut requests = reply.unwrap_or_default();
-        match result {
+        let requests = match reply {
             EffectResult::Info(server, result) => {
                 let info = self.session.infos.entry(server).or_default();
                 info.take(result, at);
+                Requests::none()
             }
-            EffectResult::Authenticated(_, result) if !is_taken => {
-                requests = sign_in::on_answer_unseen(result);
-            }
+            EffectResult::Authenticated(_, result) => sign_in::on_answer_unseen(result),
             EffectResult::Found(number, source, result) => {
                 return self.on_found(number, source, result);
             }
             EffectResult::LinkNotOpened(link, why) => return self.on_link_not_opened(link, &why),
             EffectResult::Described(what, result) => return self.on_record(what, result),
-            EffectResult::Card(_, Err(error)) => self.session.report_error(&error),
             EffectResult::RowRead(of, result) => {
-                if let Some(page) = &mut self.closed_inbox {
+                // The page that asked was closed, and may be open again.
+                let mut overlays = self.overlays.iter_mut();
+                let open = overlays.find_map(|overlay| match overlay {
+                    Overlay::Inbox(page) => Some(&mut **page),
+                    _ => None,
+                });
+                if let Some(page) = open.or(self.closed_inbox.as_mut()) {
                     page.on_row_read(&of, result);
                 }
+                Requests::none()
             }
             EffectResult::Written(profile, id, name, document) => {
                 return self.on_document((profile, id, name), document);
             }
-            EffectResult::Planned(number, planned) => return self.on_planned(number, planned),
-            EffectResult::Sent(number, Sent::Record(sent)) => return self.on_sent(number, sent),
+            EffectResult::Planned(number, planned) => drop_plan(number, &planned),
+            EffectResult::Sent(_, Sent::Record(Ok(made))) => return self.on_applied(to, made),
+            EffectResult::Sent(_, Sent::Record(Err(error))) => self.on_failed_unseen(&error),
             EffectResult::Sent(number, Sent::Thread(thread, result)) => {
-                return self.on_acted(number, thread, result);
+                return self.on_acted(to, number, thread, result);
             }
             EffectResult::CancelFollowed(thread, targets) => {
                 self.on_cancel_followed(&thread, &targets);
-            }
-            EffectResult::ThreadLoaded(number, loaded) => {
-                return self.on_thread_loaded(number, loaded);
-            }
-            EffectResult::TargetChecked(number, result) => {
-                return self.on_target_checked(number, result);
+                Requests::none()
             }
             EffectResult::Tried(number, result) => {
-                requests = self.session.catalog.on_tested(number, result, at);
+                self.session.catalog.on_tested(number, result, at)
             }
-            EffectResult::Drafted(Ok(draft)) => self.open_save(Save::new(draft, None)),
+            EffectResult::Drafted(Ok(draft)) => return self.open_save(Save::new(draft, None)),
             EffectResult::ImportDrafted(Ok((found, Some(draft)))) => {
-                self.open_save(Save::new(draft, Some(found)));
+                return self.open_save(Save::new(draft, Some(found)));
             }
-            EffectResult::ImportDrafted(Ok((found, None))) => requests = nothing_to_import(&found),
+            EffectResult::ImportDrafted(Ok((found, None))) => nothing_to_import(&found),
             EffectResult::ImportDrafted(Err(error)) | EffectResult::Drafted(Err(error)) => {
-                self.notify(true, format!("{error}\n  Nothing was written."));
+                Requests::error(format!("{error}\n  Nothing was written."))
             }
             EffectResult::DemoStarted(Ok(config)) => return self.begin_demo(config),
-            EffectResult::HookFailed(why) => self.on_hook_failed(why),
-            EffectResult::Saved(result) => requests = self.session.catalog.on_saved(result),
-            EffectResult::TabsSaved(result) => self.on_tabs_saved(result),
-            // The component that asked has it.
-            _ => {}
-        }
-        self.apply(requests)
+            EffectResult::HookFailed(why) => self.session.inbox.on_hook_failed(why),
+            EffectResult::Saved(result) => self.session.catalog.on_saved(result),
+            EffectResult::TabsSaved(result) => {
+                self.on_tabs_saved(result);
+                Requests::none()
+            }
+            // The component that asked was closed.
+            _ => Requests::none(),
+        };
+        self.apply_of(ComponentId::App, requests)
     }
 
-    fn open_save(&mut self, page: Save) {
+    fn open_save(&mut self, page: Save) -> Vec<Effect> {
         // A second request replaces the page of the first one.
         self.overlays
             .retain(|overlay| !matches!(overlay, Overlay::Save(_)));
         self.overlays.push(crate::session::Paged::new(page).into());
+        Vec::new()
     }
 
     /// Shows a requested record if it is still awaited, because it would cover the user's current work.

@@ -241,7 +241,7 @@ fn stream_hints(
     if is_filtering {
         ids.truncate(MAX_HINTS - 1 - usize::from(is_searching));
     }
-    if is_searching {
+    if is_searching && can("stream.next_problem") {
         ids.push(("stream.next_problem", None));
     }
     if is_filtering {
@@ -273,7 +273,7 @@ fn thread_hints(viewer: &Viewer, offers: Offers, can_act: bool) -> Vec<Hint> {
         return status_hints(viewer, offers, can_act);
     };
     // The keys act on the shown checkpoint.
-    let mut ids = checkpoint_hints(checkpoint.is_head, offers, can_act);
+    let mut ids = checkpoint_hints(checkpoint.of.is_head, offers, can_act);
     ids.extend([("stream.details", None), ("stream.follow", None)]);
     ids
 }

@@ -2,18 +2,13 @@
 
 use super::{App, Overlay, Pane};
 use crate::features::deployments::list::{Row, ThreadCounts};
-use crate::features::inbox::InboxPage;
-use crate::session::inbox::table::{place as place_name, thread as thread_name};
+use crate::features::inbox::{self, InboxPage};
 use crate::session::inbox::{Counts, FailedDeployment, News, PageStatus, ProfileServers};
-use crate::session::msg::{Effect, Hook, RevisionRef, ServerRef, SubscriptionId, ThreadRef};
+use crate::session::msg::{Effect, RevisionRef, ServerRef, SubscriptionId, ThreadRef};
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind, ServerInbox};
-use runtail_core::config::{NotifyWhen, SecretSource};
-use runtail_core::model::{FailedRevision, InboxItem, Phase, Revision, StatusRole};
-use runtail_core::text;
-
-/// Maximum number of programs that one batch of events starts.
-const MAX_HOOKS: usize = 20;
+use runtail_core::config::NotifyWhen;
+use runtail_core::model::{FailedRevision, Phase, Revision, StatusRole};
 
 impl App {
     /// Returns what to return to from a thread that is about to be opened.
@@ -123,28 +118,28 @@ impl App {
         }
     }
 
-    /// Updates the inbox after an event of the lists. `is_watched`: whether the user watched the revision, who is notified by
-    /// another way then.
+    /// Updates the inbox after an event of the lists. `deployment`: of which the event is, if its subscription is about several.
+    /// `is_watched`: whether the user watched the revision, who is notified by another way then.
     pub(super) fn inbox_after_list(
         &mut self,
         key: &SubscriptionId,
+        deployment: Option<&str>,
         is_watched: bool,
     ) -> Vec<Effect> {
-        let row = match key {
-            SubscriptionId::Newest(_) => return Vec::new(),
-            SubscriptionId::Revisions(profile, deployment) => format!("{profile}/{deployment}"),
-            SubscriptionId::Watch(of) => format!("{}/{}", of.profile, of.deployment),
-            SubscriptionId::Deployments(_) => {
+        let row = match (key, deployment) {
+            (SubscriptionId::Newest(profile), Some(deployment)) => {
+                &format!("{profile}/{deployment}")
+            }
+            (SubscriptionId::Revisions(profile, deployment), _) => {
+                &format!("{profile}/{deployment}")
+            }
+            (SubscriptionId::Watch(of), _) => &of.row_id(),
+            (SubscriptionId::Deployments(_), _) => {
                 self.sync_inbox();
                 return Vec::new();
             }
             _ => return Vec::new(),
         };
-        self.inbox_after_newest(&row, is_watched)
-    }
-
-    /// Updates the inbox after the newest revision of a row was read.
-    pub(super) fn inbox_after_newest(&mut self, row: &str, is_watched: bool) -> Vec<Effect> {
         let Some(failed) = self.deployments.list.row(row).map(failed_of) else {
             return Vec::new();
         };
@@ -216,7 +211,7 @@ impl App {
             when: NotifyWhen::Rollout,
             ..self.session.inbox.revision_failed(&key, &failed)
         };
-        self.hooks(std::slice::from_ref(&news))
+        inbox::hooks(&mut self.session, std::slice::from_ref(&news))
     }
 
     /// Applies the answer of a server's inbox.
@@ -355,35 +350,10 @@ impl App {
         self.publish(news)
     }
 
-    /// Notifies about events, by the rules of the configuration: a notice, the bell or a desktop notification, and programs.
+    /// Notifies about events.
     pub(super) fn publish(&mut self, news: Vec<News>) -> Vec<Effect> {
-        if news.is_empty() {
-            return Vec::new();
-        }
-        let rules = &self.session.prefs.notify;
-        let is_wanted = |news: &&News| match rules.is_empty() {
-            true => news.when.is_default(),
-            false => rules
-                .iter()
-                .any(|rule| rule.applies(news.when, news.place())),
-        };
-        let told: Vec<&News> = news
-            .iter()
-            .filter(is_wanted)
-            .filter(|news| !self.is_in_view(news))
-            .collect();
-        let message = match told.as_slice() {
-            [] => None,
-            [one] => Some((role_of(one.when), sentence(one))),
-            several => Some((role_of(several[0].when), summary(several))),
-        };
-        let mut effects = Vec::new();
-        if let Some((role, said)) = message {
-            effects.push(Effect::Alert("Runtail".into(), said.clone()));
-            self.session.toast(role, said);
-        }
-        effects.extend(self.hooks(&news));
-        effects
+        let told: Vec<&News> = news.iter().filter(|news| !self.is_in_view(news)).collect();
+        inbox::publish(&mut self.session, &news, &told)
     }
 
     /// Returns whether the user is looking at the thread.
@@ -397,74 +367,6 @@ impl App {
             && !self.frozen;
         let shown = self.stream.tabs.shown();
         is_visible && self.focus == Pane::Stream && shown.is_some_and(|viewer| viewer.is_of(thread))
-    }
-
-    /// Returns the programs of the rules that apply to events.
-    fn hooks(&mut self, news: &[News]) -> Vec<Effect> {
-        let now = self.session.now;
-        let rules = self
-            .session
-            .prefs
-            .notify
-            .iter()
-            .filter(|rule| !rule.command.is_empty());
-        let wanted: Vec<(&News, &Vec<String>)> = rules
-            .flat_map(|rule| {
-                let applies = |news: &&News| rule.applies(news.when, news.place());
-                news.iter()
-                    .filter(applies)
-                    .map(|news| (news, &rule.command))
-            })
-            .collect();
-        let left_out = wanted.len().saturating_sub(MAX_HOOKS);
-        let hidden: Vec<String> = if wanted.is_empty() {
-            Vec::new()
-        } else {
-            self.key_variables()
-        };
-        let effects = wanted.iter().take(MAX_HOOKS).map(|(news, command)| {
-            let event = format!("{}\n", news.to_json(now));
-            Effect::Hook(Box::new(Hook {
-                command: command.to_vec(),
-                event,
-                hidden: hidden.clone(),
-            }))
-        });
-        let effects = effects.collect();
-        if left_out > 0 {
-            let text = format!(
-                "{left_out} more events at once: no notification program was started for them."
-            );
-            self.notify(false, text);
-        }
-        effects
-    }
-
-    /// Returns the environment variables that hold the keys of all profiles.
-    fn key_variables(&self) -> Vec<String> {
-        let known = self
-            .session
-            .catalog
-            .all
-            .iter()
-            .map(|known| &known.profile)
-            .chain(self.session.catalog.in_use());
-        let of_source = |source: &Option<SecretSource>| match source {
-            Some(SecretSource::Env(name)) => Some(name.clone()),
-            _ => None,
-        };
-        known
-            .flat_map(|profile| [of_source(&profile.key), of_source(&profile.bearer)])
-            .flatten()
-            .collect()
-    }
-
-    /// Reports that a notification program failed, once for the same reason.
-    pub(super) fn on_hook_failed(&mut self, why: String) {
-        if self.hook_failure.as_ref() != Some(&why) {
-            self.notify(true, why.clone());
-            self.hook_failure = Some(why);
-        }
     }
 }
 
@@ -518,67 +420,4 @@ fn page_of<'a>(
             .profile(&viewer.server.profile)
             .and_then(|state| state.region.clone()),
     })
-}
-
-fn role_of(when: NotifyWhen) -> StatusRole {
-    match when {
-        NotifyWhen::Waiting => StatusRole::Waiting,
-        NotifyWhen::Failed => StatusRole::Failed,
-        NotifyWhen::Finished | NotifyWhen::Rollout => StatusRole::Good,
-        NotifyWhen::Stuck => StatusRole::Unknown,
-    }
-}
-
-/// Returns an event in one line: `eu › support-bot › approval 8c21 waits for you: Approve this payment?`
-fn sentence(news: &News) -> String {
-    let row = &news.row;
-    let place = place_name(row);
-    let said = row.needs();
-    let with = |words: &str| match said.is_empty() {
-        true => words.to_string(),
-        false => format!("{words}: {said}"),
-    };
-    let name = match &row.item {
-        InboxItem::Thread(_) => format!("{place} › {}", thread_name(row)),
-        InboxItem::Revision(revision) => {
-            format!("{place} {}", text::short_id(&revision.revision_id))
-        }
-    };
-    let how = match (news.when, &row.item) {
-        (NotifyWhen::Waiting, _) if row.state() == "paused" => {
-            format!("paused at a breakpoint {said}").trim_end().into()
-        }
-        (NotifyWhen::Waiting, _) => with("waits for you"),
-        (NotifyWhen::Failed | NotifyWhen::Rollout, InboxItem::Revision(revision)) => {
-            format!("is {}", revision.status)
-        }
-        (NotifyWhen::Failed, _) => with("failed"),
-        (NotifyWhen::Stuck, _) => with("is stuck"),
-        (NotifyWhen::Finished | NotifyWhen::Rollout, _) => "finished".into(),
-    };
-    format!("{name} {how}")
-}
-
-/// Counts several events: `3 threads wait for you, 1 failed`.
-fn summary(news: &[&News]) -> String {
-    let words: [(NotifyWhen, &str, &str); 4] = [
-        (NotifyWhen::Waiting, "waits for you", "wait for you"),
-        (NotifyWhen::Failed, "failed", "failed"),
-        (NotifyWhen::Stuck, "is stuck", "are stuck"),
-        (NotifyWhen::Finished, "finished", "finished"),
-    ];
-    let parts = words.iter().filter_map(|(when, one, more)| {
-        match news.iter().filter(|n| n.when == *when).count() {
-            0 => None,
-            1 => Some(format!("1 {one}")),
-            n => Some(format!("{n} {more}")),
-        }
-    });
-    let parts: Vec<String> = parts.collect();
-    let places: std::collections::BTreeSet<&str> = news
-        .iter()
-        .map(|news| news.row.deployment.as_str())
-        .collect();
-    let places: Vec<&str> = places.into_iter().take(3).collect();
-    format!("{}: {}", places.join(", "), parts.join(", "))
 }

@@ -92,8 +92,6 @@ pub struct App {
     closed_inbox: Option<InboxPage>,
     /// When the dashboard started.
     started_at: Timestamp,
-    /// The last reported failure of a notification program.
-    hook_failure: Option<String>,
     /// The open overlays, bottom first.
     pub overlays: Vec<Overlay>,
     /// The top overlay, once a frame has shown it: the number of overlays, and its kind.
@@ -120,6 +118,13 @@ pub struct App {
     pub quit: bool,
     /// The key that opened a preview and would also send it, and until when it doesn't.
     held_key: Option<(Key, Timestamp)>,
+}
+
+fn to_stream(effects: Vec<Effect>) -> Vec<Effect> {
+    effects
+        .into_iter()
+        .map(|effect| effect.to(requests::STREAM))
+        .collect()
 }
 
 impl App {
@@ -151,7 +156,6 @@ impl App {
             search: None,
             closed_inbox: None,
             started_at: now,
-            hook_failure: None,
             overlays: Vec::new(),
             seen_overlay: None,
             is_selection_unseen: false,
@@ -237,12 +241,17 @@ impl App {
 
     /// Ends all recordings. Returns the effects that finish their files.
     pub fn end_recordings(&mut self) -> Vec<Effect> {
-        self.stream.end_recordings(self.session.now)
+        to_stream(self.stream.end_recordings(self.session.now))
     }
 
     /// Ends all recordings without the events that are not written yet. Returns the effects that finish their files.
     pub fn cut_recordings(&mut self) -> Vec<Effect> {
-        self.stream.cut_recordings(self.session.now)
+        to_stream(self.stream.cut_recordings(self.session.now))
+    }
+
+    /// Writes what was received since the last call. Returns the effects that do.
+    fn write_recordings(&mut self) -> Vec<Effect> {
+        to_stream(self.stream.write_recordings(self.session.now))
     }
 
     /// Returns the files of streams that are still being written.
@@ -309,11 +318,6 @@ impl App {
     /// Returns the notice that the footer shows.
     pub fn notice(&self) -> Option<&Notification> {
         self.session.notice()
-    }
-
-    /// Returns the columns of the deployments list that fit the screen.
-    pub fn columns(&self) -> Vec<crate::features::deployments::columns::Place> {
-        self.deployments.columns(&self.pane_cx(Pane::Deployments))
     }
 
     /// Returns the completions of a command line.

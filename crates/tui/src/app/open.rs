@@ -12,10 +12,10 @@ use crate::features::diagnostics::explain::Explained;
 use crate::features::inspector::Document;
 use crate::features::logs::state::LogView;
 use crate::features::profiles::view::ProfilesPage;
-use crate::features::resources::browse::Browse;
-use crate::features::resources::records::Records;
+use crate::features::resources::records::{RecordPage, RecordSource};
 use crate::features::resources::sign_in::{self, SignIn};
 use crate::features::stream::viewer::Viewer;
+use crate::features::thread::actions::answer_by_status;
 use crate::features::thread::answer::AnswerCard;
 use crate::features::thread::why::WhyPage;
 use crate::session::msg::{
@@ -28,10 +28,11 @@ use crate::session::thread::AnswerFrom;
 use crate::session::{Paged, Requests, Route};
 use jiff::Timestamp;
 use runtail_api::LogKind;
-use runtail_core::model::{Revision, SpecForm};
+use runtail_core::model::{Collection, Revision, SpecForm};
 use runtail_core::text::clean;
 use std::mem::discriminant;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 impl App {
     /// Opens a route: a line for each. Returns the effects to run.
@@ -44,12 +45,12 @@ impl App {
             Route::Keys => self.push(Paged::new(Keys)),
             Route::Why => self.push(Paged::new(WhyPage::new(session.now))),
             Route::Doctor(only) => self.push(Paged::new(Doctor::new(session, only))),
-            Route::SignIn(profile, request) => self.push(SignIn::new(session, profile, *request)),
+            Route::SignIn(profile, request) => {
+                self.push(Paged::new(SignIn::new(session, profile, *request)))
+            }
             Route::CompareVersions(versions) => self.push(ComparePage::of_versions(*versions)),
             Route::Compare(sides) => self.push_or_explain(ComparePage::of_sides(session, sides)),
-            Route::List(of, profile, owner) => {
-                self.push_or_explain(Browse::open(session, of, profile, &owner))
-            }
+            Route::List(of, profile, owner) => self.open_list(of, profile, owner),
             Route::Bisect(argument) => {
                 let page = self.stream.bisect(session, &argument).map(Paged::new);
                 self.push_or_explain(page.map_err(Requests::error))
@@ -147,7 +148,7 @@ impl App {
         let listed = listed.filter(|open| open.server == server);
         let first = listed.and_then(|open| open.assistants.value.as_ref()?.first());
         let assistant = first.map(|one| one.assistant_id.clone());
-        let mut page = Records::new(server, of);
+        let mut page = RecordPage::new(RecordSource::Server(server, of));
         page.assistant = assistant;
         self.push(page)
     }
@@ -159,7 +160,7 @@ impl App {
         let mut page = Explained::new(of, name, address, has_build);
         let effect = load_explanation(&self.deployments, &mut page, self.session.now);
         self.overlays.push(Paged::new(page).into());
-        vec![effect]
+        vec![effect.to(self.focus_id())]
     }
 
     /// Opens a thread and explains it.
@@ -306,17 +307,34 @@ impl App {
         is_due: impl Fn(&Explained, Option<&Revision>) -> bool,
     ) -> Vec<Effect> {
         let (deployments, now) = (&self.deployments, self.session.now);
-        let pages = self
-            .overlays
-            .iter_mut()
-            .filter_map(|overlay| match overlay {
-                Overlay::Explain(explained) => Some(&mut explained.page),
+        let pages = self.overlays.iter_mut().filter_map(|overlay| {
+            let id = overlay.id();
+            match overlay {
+                Overlay::Explain(explained) => Some((id, &mut explained.page)),
                 _ => None,
-            });
+            }
+        });
         pages
-            .filter(|page| is_due(page, deployments.known_revision(&page.of)))
-            .map(|page| load_explanation(deployments, page, now))
+            .filter(|(_, page)| is_due(page, deployments.known_revision(&page.of)))
+            .map(|(id, page)| load_explanation(deployments, page, now).to(id))
             .collect()
+    }
+
+    /// Opens a list of other resources, such as integrations or listeners.
+    fn open_list(&mut self, of: Collection, profile: Arc<str>, owner: String) -> Vec<Effect> {
+        let known = self.session.profile(&profile);
+        if !known.is_some_and(|profile| profile.control_plane) {
+            self.notify(
+                false,
+                format!("{profile} has no control plane, so no {}.", of.plural()),
+            );
+            return Vec::new();
+        }
+        self.push(RecordPage::new(RecordSource::Collection {
+            profile,
+            of,
+            owner,
+        }))
     }
 
     /// Opens a document in the editor. An unfinished draft on the same subject is restored.
@@ -371,20 +389,41 @@ impl App {
 
     /// Opens the card for answering a thread's questions.
     fn open_answer(&mut self, from: AnswerFrom, approve: bool) -> Vec<Effect> {
+        type Load = fn(u64, ThreadRef) -> Effect;
         let from = match from {
             AnswerFrom::Server(thread) => self.answer_from_page(thread),
             from => from,
         };
-        let (card, load) = match AnswerCard::open(&self.session, from, approve) {
-            Ok(opened) => opened,
-            Err(instead) => return self.apply(instead),
+        let number = || self.session.next_change.take();
+        let (mut card, load): (_, Option<Load>) = match from {
+            AnswerFrom::Server(thread) => (
+                AnswerCard::loading(number(), thread),
+                Some(Effect::LoadThread),
+            ),
+            AnswerFrom::Waiting(thread) => (
+                AnswerCard::loading(number(), thread),
+                Some(Effect::LoadWaitingThread),
+            ),
+            AnswerFrom::Loaded(thread, loaded) => {
+                (AnswerCard::loaded(number(), thread, *loaded), None)
+            }
+            AnswerFrom::Stream(thread, questions, assistant) => (
+                AnswerCard::of_stream(number(), thread, questions, assistant),
+                None,
+            ),
+            AnswerFrom::Nothing(thread, status, is_rejected) => {
+                let requests = answer_by_status(&self.session, thread, &status, is_rejected);
+                return self.apply(requests);
+            }
         };
         if self.refuses_changes(&card.thread.server.profile) || self.refuses_second(&card.thread) {
             return Vec::new();
         }
+        let load = load.map(|load| load(card.number, card.thread.clone()));
+        let requests = card.open(&self.session, approve, &self.thread.answer_drafts);
         self.overlays.push(card.into());
-        let mut effects = self.restore_answers(self.overlays.len() - 1);
-        effects.extend(load);
+        let mut effects = self.apply(requests);
+        effects.extend(load.map(|load| load.to(self.focus_id())));
         effects
     }
 
@@ -397,19 +436,10 @@ impl App {
             Some(viewer) => AnswerFrom::Stream(
                 thread,
                 viewer.questions().to_vec(),
-                viewer.started_assistant(),
+                viewer.started_assistant().map(str::to_string),
             ),
             None => AnswerFrom::Server(thread),
         }
-    }
-
-    /// Restores drafts into an answer card whose questions are known.
-    pub(super) fn restore_answers(&mut self, at: usize) -> Vec<Effect> {
-        let Some(Overlay::Answer(card)) = self.overlays.get_mut(at) else {
-            return Vec::new();
-        };
-        let requests: Requests = card.begin(&self.session, &self.thread.answer_drafts);
-        self.apply(requests)
     }
 }
 

@@ -1,90 +1,35 @@
 //! Applies the results of control-plane changes to the dialog, the lists and the watches.
 
 use super::{App, Overlay};
-use crate::features::changes::confirm::Confirm;
+use crate::features::changes::confirm::{Confirm, after_failure};
 use crate::features::thread::why::can_end;
 use crate::session::effect::DeploymentDocument;
-use crate::session::msg::{Applied, Described, Effect};
-use crate::session::proposal::Proposal;
+use crate::session::msg::{Applied, Described, Effect, ServerRef};
 use crate::session::subject::Subject;
-use crate::session::{Requests, Session};
-use runtail_api::{ApiError, Choice, Kind, PlanError, ThreadIntent};
-use runtail_core::model::Preview;
-use runtail_core::text;
+use crate::session::{ComponentId, Requests};
+use runtail_api::{ApiError, ThreadIntent};
 use std::sync::Arc;
 
 impl App {
-    /// Returns the open preview that has a plan with this number.
-    pub(super) fn preview_of(&mut self, number: u64) -> Option<&mut Confirm> {
-        self.with_preview(number, |confirm, _| confirm)
-    }
-
-    /// Calls the open preview that has a plan with this number.
-    fn with_preview<'a, R>(
-        &'a mut self,
-        number: u64,
-        call: impl FnOnce(&'a mut Confirm, &'a mut Session) -> R,
-    ) -> Option<R> {
-        let confirm = self.overlays.iter_mut().find_map(|overlay| match overlay {
-            Overlay::Confirm(confirm) if confirm.owns(number) => Some(&mut **confirm),
-            _ => None,
-        });
-        Some(call(confirm?, &mut self.session))
-    }
-
-    pub(super) fn close_preview(&mut self, number: u64) {
-        self.overlays
-            .retain(|overlay| !matches!(overlay, Overlay::Confirm(one) if one.owns(number)));
-    }
-
-    /// Returns the change that an open preview has with this number, if it is no action on several threads.
-    pub(super) fn proposal_of(&mut self, number: u64) -> Option<&Proposal> {
-        let confirm = self.preview_of(number)?;
-        (!confirm.is_of_several()).then(|| &confirm.one().proposal)
-    }
-
-    /// Applies the preview of a change, or shows why planning failed.
-    pub(super) fn on_planned(
-        &mut self,
-        number: u64,
-        planned: Result<(Box<Preview>, Option<Choice>), PlanError>,
-    ) -> Vec<Effect> {
-        // There is nothing to do on the thread, so a notice replaces the dialog.
-        if let Err(PlanError::Nothing(why)) = &planned
-            && let Some(Proposal::Thread(..)) = self.proposal_of(number)
-        {
-            let why = self.where_to_end(number).unwrap_or_else(|| why.clone());
-            self.close_preview(number);
-            self.notify(false, why);
-            return Vec::new();
-        }
-        let is_plan = planned.is_ok();
-        let requests = self.with_preview(number, |confirm, session| {
-            confirm.on_planned(session, number, planned)
-        });
-        match requests {
-            Some(requests) => self.apply(requests),
-            // The dialog was closed meanwhile.
-            None if is_plan => vec![Effect::Forget(number)],
-            None => Vec::new(),
-        }
+    /// Returns the preview that sent a change, if it is still open.
+    pub(super) fn preview_of(&mut self, sender: ComponentId) -> Option<&mut Confirm> {
+        self.overlays.iter_mut().find_map(|overlay| {
+            let is_it = overlay.id() == sender;
+            match overlay {
+                Overlay::Confirm(confirm) if is_it => Some(&mut **confirm),
+                _ => None,
+            }
+        })
     }
 
     /// Returns where a thread without an active run is ended, if the user wanted to cancel that run.
-    fn where_to_end(&mut self, number: u64) -> Option<String> {
-        let Proposal::Thread(
-            server,
-            ThreadIntent::Cancel {
-                thread, run: None, ..
-            },
-        ) = self.proposal_of(number)?
-        else {
+    pub(super) fn where_to_end(&self, on: &ServerRef, intent: &ThreadIntent) -> Option<String> {
+        let ThreadIntent::Cancel { thread, .. } = intent else {
             return None;
         };
-        let (server, thread) = (server.clone(), thread.clone());
         let view = self
             .shown_thread()
-            .filter(|view| *view.server == server && view.thread_id == Some(&*thread))?;
+            .filter(|view| view.server == on && view.thread_id == Some(&**thread))?;
         let (explain, end) = (
             self.session.key("stream.explain"),
             self.session.key("why.cancel"),
@@ -94,69 +39,30 @@ impl App {
             .then(|| format!("No run is active. To end the thread, press {explain}, then {end}."))
     }
 
-    /// Applies what reading the target of a previewed change again has shown.
-    pub(super) fn on_target_checked(
-        &mut self,
-        number: u64,
-        result: Result<Option<Vec<String>>, ApiError>,
-    ) -> Vec<Effect> {
-        let requests = self.with_preview(number, |confirm, session| {
-            confirm.on_checked(session, result)
-        });
-        self.apply(requests.unwrap_or_default())
+    /// Reports a sent change that failed although its preview was closed.
+    pub(super) fn on_failed_unseen(&mut self, error: &ApiError) -> Requests {
+        self.notify(true, error.story());
+        after_failure(&mut self.session, error)
     }
 
-    /// Applies the result of a sent change, and reports it even if its dialog was closed.
-    pub(super) fn on_sent(&mut self, number: u64, sent: Result<Applied, ApiError>) -> Vec<Effect> {
-        match sent {
-            Ok(made) => self.on_applied(number, made),
-            // The target had changed when the change was to be sent, so it is planned again.
-            Err(error)
-                if error.kind == Kind::Stale
-                    && matches!(self.proposal_of(number), Some(Proposal::Service(_))) =>
-            {
-                self.session.restart_polls();
-                self.notify(true, format!("{}.", text::capitalized(&error.detail)));
-                let requests =
-                    self.with_preview(number, |confirm, session| confirm.review_again(session));
-                self.apply(requests.unwrap_or_default())
-            }
-            Err(error) => {
-                match self.preview_of(number) {
-                    Some(confirm) => {
-                        confirm.fail(error.clone());
-                        self.session.report_error(&error);
-                    }
-                    None => self.notify(true, error.story()),
-                }
-                if matches!(error.kind, Kind::NotFound | Kind::Stale) {
-                    self.session.restart_polls();
-                    // The page behind the dialog shows what is gone, or changed.
-                    let page = self.overlays.iter_mut().find_map(|overlay| match overlay {
-                        Overlay::Records(page) => Some(page),
-                        _ => None,
-                    });
-                    let requests = page.map(|page| page.reread(&self.session));
-                    return self.apply(requests.unwrap_or_default());
-                }
-                Vec::new()
-            }
+    /// Loads the topmost page again that lists what was changed.
+    pub(super) fn reread_page(&mut self) -> Vec<Effect> {
+        let session = &self.session;
+        let pages = self.overlays.iter_mut().rev();
+        let reread = |page: &mut Overlay| Some((page.id(), page.reread(session)?));
+        match pages.filter_map(reread).next() {
+            Some((page, requests)) => self.apply_of(page, requests),
+            None => Vec::new(),
         }
     }
 
-    fn on_applied(&mut self, number: u64, made: Applied) -> Vec<Effect> {
-        let at = self
-            .overlays
-            .iter()
-            .position(|o| matches!(o, Overlay::Confirm(c) if c.owns(number)));
-        if let Some(at) = at {
+    /// Applies what a sent change has made, also if its preview was closed.
+    pub(super) fn on_applied(&mut self, sender: ComponentId, made: Applied) -> Vec<Effect> {
+        if let Some(at) = self.overlays.iter().position(|open| open.id() == sender) {
             self.overlays.remove(at);
             // The edited document was sent, so close its editor too.
-            if at > 0
-                && at == self.overlays.len()
-                && matches!(self.overlays[at - 1], Overlay::Edit(_))
-            {
-                self.overlays.pop();
+            if at == self.overlays.len() {
+                self.overlays.pop_if(|top| matches!(top, Overlay::Edit(_)));
             }
         }
         let message = match made.revision {
@@ -171,12 +77,7 @@ impl App {
         }
         self.notify(false, message);
         self.session.restart_polls();
-        let reread = match self.overlays.last_mut() {
-            Some(Overlay::Browse(browse)) => browse.reread(&self.session).into(),
-            Some(Overlay::Records(page)) => page.reread(&self.session),
-            _ => Requests::none(),
-        };
-        self.apply(reread)
+        self.reread_page()
     }
 
     /// Opens a deployment's current settings in the editor, if they are still awaited.
@@ -185,27 +86,22 @@ impl App {
         (profile, id, name): (Arc<str>, Arc<str>, String),
         document: Result<DeploymentDocument, ApiError>,
     ) -> Vec<Effect> {
-        if self.pending_record
-            != Some(Described::Deployment(
-                profile.clone(),
-                id.clone(),
-                name.clone(),
-            ))
+        let of = Described::Deployment(profile.clone(), id.clone(), name.clone());
+        if self
+            .pending_record
+            .take_if(|awaited| *awaited == of)
+            .is_none()
         {
             return Vec::new();
         }
-        self.pending_record = None;
         match document {
             Ok(DeploymentDocument { text, current }) => {
-                return self.edit(
-                    Subject::UpdateDeployment {
-                        profile,
-                        id,
-                        name: name.into(),
-                    },
-                    &text,
-                    Some(current),
-                );
+                let subject = Subject::UpdateDeployment {
+                    profile,
+                    id,
+                    name: name.into(),
+                };
+                return self.edit(subject, &text, Some(current));
             }
             Err(error) => {
                 self.session.report_error(&error);

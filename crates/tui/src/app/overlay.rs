@@ -1,14 +1,52 @@
 //! The overlays, which cover the panes. Each is a component of a feature: a new one needs a folder there and a line here.
 
 use crate::features::*;
-use crate::session::{Component, Paged};
+use crate::session::{Component, ComponentId, Paged};
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// An open component, with the number that identifies it as long as it is open.
+#[derive(Debug, Clone)]
+pub struct Opened<C> {
+    number: u64,
+    component: Box<C>,
+}
+
+impl<C> Opened<C> {
+    /// Opens a component.
+    fn new(component: C) -> Opened<C> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Opened {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            component: Box::new(component),
+        }
+    }
+
+    /// Closes the component.
+    pub(super) fn closed(self) -> C {
+        *self.component
+    }
+}
+
+impl<C> Deref for Opened<C> {
+    type Target = C;
+
+    fn deref(&self) -> &C {
+        &self.component
+    }
+}
+
+impl<C> DerefMut for Opened<C> {
+    fn deref_mut(&mut self) -> &mut C {
+        &mut self.component
+    }
+}
 
 /// Declares the overlays. An overlay with a name and a help sentence has a command of that name that opens it.
 macro_rules! overlays {
     ($($variant:ident($component:ty) $(= $command:literal, $help:literal)?;)*) => {
         #[derive(Debug, Clone)]
-        pub enum Overlay { $($variant(Box<$component>),)* }
+        pub enum Overlay { $($variant(Opened<$component>),)* }
 
         impl Deref for Overlay {
             type Target = dyn Component;
@@ -26,7 +64,7 @@ macro_rules! overlays {
 
         $(impl From<$component> for Overlay {
             fn from(component: $component) -> Overlay {
-                Overlay::$variant(Box::new(component))
+                Overlay::$variant(Opened::new(component))
             }
         })*
 
@@ -34,10 +72,17 @@ macro_rules! overlays {
         pub const SCREENS: &[(&str, &str)] = &[$($(($command, $help),)?)*];
 
         impl Overlay {
+            /// Returns the address of its requests.
+            pub(super) fn id(&self) -> ComponentId {
+                ComponentId::Overlay(match self {
+                    $(Overlay::$variant(component) => component.number,)*
+                })
+            }
+
             /// Creates the overlay that a command opens.
             pub(super) fn of_command(_name: &str) -> Option<Overlay> {
                 $($(if _name == $command {
-                    return Some(Overlay::$variant(Default::default()));
+                    return Some(<$component>::default().into());
                 })?)*
                 None
             }
@@ -65,9 +110,8 @@ overlays! {
     Profiles(profiles::view::ProfilesPage);
     Save(Paged<profiles::file::Save>);
     FirstRun(profiles::first_run::FirstRun);
-    Browse(resources::browse::Browse);
-    SignIn(resources::sign_in::SignIn);
-    Records(resources::records::Records);
+    SignIn(Paged<resources::sign_in::SignIn>);
+    Records(resources::records::RecordPage);
     Inbox(inbox::InboxPage);
     Graph(stream::graph::GraphPage);
     Compare(compare::ComparePage);

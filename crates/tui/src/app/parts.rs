@@ -4,7 +4,7 @@ use super::layout::{body, layout};
 use super::{App, Overlay, Pane};
 use crate::features::deployments::{ListPane, RevisionsPane};
 use crate::input::action::Context;
-use crate::session::{Component, Cx, Requests};
+use crate::session::{Component, ComponentId, Cx, Requests, Session};
 use crate::widgets::area::Area;
 use std::mem::{Discriminant, discriminant, take};
 
@@ -123,6 +123,31 @@ impl App {
             }
             _ => return None,
         })
+    }
+
+    /// Calls what asked for a result or declared a subscription. Returns `None` if it was closed, or is no component.
+    pub(super) fn with_id<R>(
+        &mut self,
+        id: ComponentId,
+        call: impl FnOnce(&mut dyn Component, &mut Session) -> R,
+    ) -> Option<R> {
+        let component: &mut dyn Component = match id {
+            ComponentId::App | ComponentId::Inbox => return None,
+            ComponentId::Overlay(_) => {
+                &mut **self.overlays.iter_mut().find(|open| open.id() == id)?
+            }
+            ComponentId::Pane(Context::Stream) => &mut self.stream,
+            ComponentId::Pane(Context::Logs) => self.logs.as_mut()?,
+            ComponentId::Pane(Context::Server) => &mut self.agent,
+            ComponentId::Pane(_) => &mut ListPane(&mut self.deployments),
+        };
+        Some(call(component, &mut self.session))
+    }
+
+    /// Returns the id of the component with the focus.
+    pub(super) fn focus_id(&self) -> ComponentId {
+        let pane = || ComponentId::Pane(self.pane_context());
+        self.overlays.last().map_or_else(pane, Overlay::id)
     }
 
     /// Calls the component with this key context: the top overlay or a pane.

@@ -71,23 +71,13 @@ impl App {
     }
 
     fn set_overdue(&mut self, profile: &str, since: Option<Timestamp>) {
-        if let Some(state) = self
-            .session
-            .profiles
-            .iter_mut()
-            .find(|state| *state.name == *profile)
-        {
+        if let Some(state) = self.session.profile_mut(profile) {
             state.asking_since = since;
         }
     }
 
     fn note_control_plane(&mut self, profile: &str, error: Option<&ApiError>) {
-        if let Some(state) = self
-            .session
-            .profiles
-            .iter_mut()
-            .find(|state| *state.name == *profile)
-        {
+        if let Some(state) = self.session.profile_mut(profile) {
             state.unreachable = error.filter(|error| reach::is_unreachable(error)).cloned();
         }
     }

@@ -3,18 +3,29 @@
 use super::{App, Overlay, Pane};
 use crate::features::agent::state::Tab;
 use crate::features::stream::viewer::Viewer;
+use crate::input::action::Context;
 use crate::session::msg::{Effect, ThreadRef};
 use crate::session::request::{Pref, StreamCommand};
-use crate::session::{Request, Requests, Route};
+use crate::session::{ComponentId, Request, Requests, Route};
 use runtail_api::{ThreadIntent, ThreadLabel};
 use std::path::PathBuf;
 
+/// The streams, which run commands also while another page covers them.
+pub(super) const STREAM: ComponentId = ComponentId::Pane(Context::Stream);
+/// The lists of the open agent server.
+pub(super) const SERVER: ComponentId = ComponentId::Pane(Context::Server);
+
 impl App {
-    /// Applies requests in order. Returns the effects to run.
+    /// Applies the requests of the component with the focus.
     pub(super) fn apply(&mut self, requests: Requests) -> Vec<Effect> {
+        self.apply_of(self.focus_id(), requests)
+    }
+
+    /// Applies requests in order. Returns the effects to run. Their results go back to `from`.
+    pub(super) fn apply_of(&mut self, from: ComponentId, requests: Requests) -> Vec<Effect> {
         requests
             .into_iter()
-            .flat_map(|request| self.apply_one(request))
+            .flat_map(|request| self.apply_one(from, request))
             .collect()
     }
 
@@ -50,7 +61,7 @@ impl App {
         found
     }
 
-    fn apply_one(&mut self, request: Request) -> Vec<Effect> {
+    fn apply_one(&mut self, from: ComponentId, request: Request) -> Vec<Effect> {
         match request {
             Request::Effect(effect) => {
                 if let Effect::Send(number, _, Some(thread)) | Effect::StartRun(number, thread, _) =
@@ -59,11 +70,11 @@ impl App {
                     self.thread
                         .on_sent(*number, thread.clone(), self.session.now);
                 }
-                return vec![effect];
+                return vec![effect.to(from)];
             }
             Request::Notify(error, text) => self.notify(error, text),
             Request::Open(route) => return self.open(route),
-            Request::Close => self.close(),
+            Request::Close => self.close(from),
             Request::AdjustClocks => {
                 if let Some(logs) = &mut self.logs {
                     logs.adjust_clocks(&self.session);
@@ -83,9 +94,14 @@ impl App {
             Request::Stream(command) => return self.run_stream_command(command),
             Request::SetModes(stream, modes) => {
                 let requests = self.stream.set_modes(&self.session, stream, modes);
-                return self.apply(requests);
+                return self.apply_of(STREAM, requests);
             }
             Request::NoteCancelling(thread, run) => self.note_cancelling(&thread, run.as_deref()),
+            Request::NothingToDo(server, intent, why) => {
+                let why = self.where_to_end(&server, &intent).unwrap_or(why);
+                self.notify(false, why);
+            }
+            Request::Reread => return self.reread_page(),
             Request::LeaveStream(thread) => {
                 // Select the thread in the list that is shown again.
                 if let (Some(server), Some(thread)) = (&mut self.agent.server, thread) {
@@ -131,19 +147,25 @@ impl App {
             Request::UseProfiles(list) => return self.activate_profiles(list),
             Request::Profile(request) => {
                 let requests = self.session.catalog.handle(request);
-                return self.apply(requests);
+                return self.apply_of(ComponentId::App, requests);
             }
         }
         Vec::new()
     }
 
     fn run_stream_command(&mut self, command: StreamCommand) -> Vec<Effect> {
+        let mut from = STREAM;
         let requests = match command {
             StreamCommand::Record(file) => self.stream.record(&self.session, &file),
             StreamCommand::Export(how) => {
                 let top = self.overlays.last_mut();
-                top.and_then(|page| page.save(&self.session, &how))
-                    .unwrap_or_else(|| self.stream.begin_export(&self.session, &how))
+                match top.and_then(|page| Some((page.id(), page.save(&self.session, &how)?))) {
+                    Some((page, requests)) => {
+                        from = page;
+                        requests
+                    }
+                    None => self.stream.begin_export(&self.session, &how),
+                }
             }
             StreamCommand::ShowCheckpoint(id) => self.stream.show_checkpoint(&id),
             StreamCommand::ShowOnGraph(id) => self.stream.show_on_graph(id),
@@ -151,7 +173,7 @@ impl App {
             StreamCommand::Reopen => self.stream.reopen(&self.session),
             StreamCommand::Replay(path) => return self.replay(path.trim()),
         };
-        self.apply(requests)
+        self.apply_of(from, requests)
     }
 
     /// Opens a recording, or replays the current stream from its first event.
@@ -178,21 +200,22 @@ impl App {
         }
     }
 
-    /// Closes the top overlay and keeps its draft.
-    pub(super) fn close(&mut self) {
-        if let Some(overlay) = self.overlays.pop() {
-            self.keep_draft(overlay);
+    /// Closes an overlay and keeps its draft.
+    pub(super) fn close(&mut self, id: ComponentId) {
+        if let Some(at) = self.overlays.iter().position(|open| open.id() == id) {
+            let closed = self.overlays.remove(at);
+            self.keep_draft(closed);
         }
     }
 
     /// Keeps the draft of an overlay that closes.
     fn keep_draft(&mut self, overlay: Overlay) {
         match overlay {
-            Overlay::Compose(composer) => self.composing.keep(*composer),
-            Overlay::Edit(editor) => self.changes.keep(*editor),
+            Overlay::Compose(composer) => self.composing.keep(composer.closed()),
+            Overlay::Edit(editor) => self.changes.keep(editor.closed()),
             Overlay::Answer(card) => self.thread.keep(&card),
-            Overlay::Inbox(page) => self.closed_inbox = Some(*page),
-            Overlay::Profiles(page) => self.session.catalog.table = page.table,
+            Overlay::Inbox(page) => self.closed_inbox = Some(page.closed()),
+            Overlay::Profiles(page) => self.session.catalog.table = page.closed().table,
             _ => {}
         }
     }

@@ -2,6 +2,7 @@
 
 use super::App;
 use super::mouse::{click, drag, wheel};
+use super::requests::SERVER;
 use crate::input::action::Context;
 use crate::session::msg::{Effect, EffectResult, Msg, Sent};
 
@@ -33,7 +34,7 @@ pub fn update(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
     if is_input && asleep(app) < before {
         effects.extend(app.fetch_missing_infos());
     }
-    effects.extend(app.stream.write_recordings(app.session.now));
+    effects.extend(app.write_recordings());
     effects.extend(app.save_tabs());
     effects
 }
@@ -53,10 +54,11 @@ fn route(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
     );
     let effects = match msg {
         Msg::Subscription { key, epoch, event } => {
-            return match super::subscriptions::is_needed(app, &key, epoch) {
-                true => app.on_event(key, event),
+            let owner = super::subscriptions::owner(app, &key, Some(epoch));
+            return match owner {
+                Some(owner) => app.on_event(owner, key, event),
                 // The subscription was stopped or restarted.
-                false => Vec::new(),
+                None => Vec::new(),
             };
         }
         Msg::Key(key) => {
@@ -83,7 +85,7 @@ fn route(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
                 let requests = app
                     .with_pane(Context::Server, |agent, cx| agent.on_tick(cx))
                     .unwrap_or_default();
-                effects.extend(app.apply(requests));
+                effects.extend(app.apply_of(SERVER, requests));
             }
             effects.extend(app.check_stuck());
             effects
@@ -102,8 +104,8 @@ fn route(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
             app.notify(true, why);
             Vec::new()
         }
-        Msg::Effect { epoch, result } if app.is_current(result.profile(), epoch) => {
-            app.on_result(result)
+        Msg::Effect { to, epoch, result } if app.is_current(result.profile(), epoch) => {
+            app.on_reply(to, result)
         }
         // The change is reported, but can no longer be tracked.
         Msg::Effect {

@@ -191,8 +191,8 @@ impl Keymap {
             Context::Compare => &[
                 "compare.next",
                 "compare.collapse",
-                "compare.side",
                 "compare.open",
+                "compare.side",
             ],
             Context::Inbox => &[
                 "inbox.answer",

@@ -3,9 +3,7 @@
 use super::services::Services;
 use crate::boxed;
 use crate::session::msg::ThreadRef;
-use runtail_api::{
-    Acted, ApiError, CancelTarget, LoadedThread, RunStart, StartError, StartFailure,
-};
+use runtail_api::{Acted, CancelTarget, RunStart, StartError, StartFailure};
 use std::time::Duration;
 
 /// How long to wait for cancelled runs to stop.
@@ -44,19 +42,4 @@ pub async fn follow_cancel(
             .for_each(|target| target.error = Some(error.clone())),
     }
     targets
-}
-
-/// Loads the current records of a thread. `is_waiting`: its stream reported a question.
-#[boxed]
-pub async fn load(
-    services: &Services,
-    thread: &ThreadRef,
-    is_waiting: bool,
-) -> Result<Box<LoadedThread>, ApiError> {
-    let client = services.agent_server(&thread.server).await?;
-    let loaded = match is_waiting {
-        true => client.load_waiting_thread(&thread.id).await,
-        false => client.load_thread(&thread.id).await,
-    };
-    loaded.map(Box::new)
 }

@@ -121,7 +121,7 @@ impl Dashboard {
         while !self.app.unfinished_files().is_empty() {
             for effect in effects
                 .drain(..)
-                .filter(|effect| matches!(effect, Effect::File(..)))
+                .filter(|effect| matches!(effect.bare(), Effect::File(..)))
             {
                 self.perform(effect);
             }
@@ -291,7 +291,7 @@ mod tests {
             .flat_map(|code| dashboard.update(Msg::Key(Key::plain(code))))
             .collect();
         while let Some(effect) = effects.pop() {
-            if matches!(effect, Effect::File(..)) {
+            if matches!(effect.bare(), Effect::File(..)) {
                 dashboard.perform(effect);
                 let msg = dashboard.next_message().await;
                 effects.extend(dashboard.update(msg));

@@ -184,8 +184,9 @@ impl<'d> Drive<'d> {
     async fn perform_pending(&mut self, signals: &mut Signals) -> io::Result<Option<Ended>> {
         // Files first: they must be complete also if a signal or the terminal ends the loop here.
         let mut effects = std::mem::take(&mut self.pending);
-        effects.sort_by_key(|effect| !matches!(effect, Effect::File(..)));
+        effects.sort_by_key(|effect| !matches!(effect.bare(), Effect::File(..)));
         for effect in effects {
+            let (to, effect) = effect.addressed();
             match effect {
                 Effect::Suspend => {
                     self.close_keys()?;
@@ -223,7 +224,7 @@ impl<'d> Drive<'d> {
                     if let Effect::Configure(config) = &effect {
                         self.options.notify = config.ui.notify;
                     }
-                    self.dashboard.perform(effect);
+                    self.dashboard.perform(effect.to(to));
                 }
             }
         }

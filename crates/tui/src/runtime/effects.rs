@@ -1,19 +1,10 @@
 //! Runs effects and returns their results.
 
-use super::actions;
-use super::browse;
-use super::changes;
-use super::composing;
-use super::find;
-use super::first_run::{LOCAL_PORTS, find_local_server};
-use super::plans;
 use super::services::Services;
-use super::{resources, row_detail};
+use super::{browse, changes, find, resources, row_detail};
 use crate::boxed;
-use crate::session::msg::{Described, Effect, EffectResult, RevisionRef, Sent, ServerRef};
-use runtail_api::{ApiError, CardOf, PlanError};
-use runtail_core::config::import::{Import, Places};
-use runtail_core::config::{ConfigError, Draft, SecretRef};
+use crate::session::msg::{Described, Effect, EffectResult, RevisionRef, ServerRef};
+use runtail_api::{AgentServer, ApiError, CardOf};
 use runtail_core::model::{FailureCard, StatusTime};
 use serde_json::Value;
 use std::sync::Arc;
@@ -24,33 +15,25 @@ const MAX_RECORD: usize = 64 << 20;
 /// Runs an effect and returns its result; `None` if it has none or if the loop runs it.
 #[boxed]
 pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult> {
-    let done = match effect {
+    Some(match effect {
         Effect::FetchInfo(server) => {
-            let result = services.noted(
-                &server.profile,
-                async { services.agent_server(&server).await?.info().await }.await,
-            );
-            EffectResult::Info(server, result)
+            let info = on_server(services, &server, async |it| it.info().await).await;
+            EffectResult::Info(server, info)
         }
         Effect::FetchAssistants(server) => {
-            let result = services.noted(
-                &server.profile,
-                async {
-                    services
-                        .agent_server(&server)
-                        .await?
-                        .assistants(1000, 0)
-                        .await
-                }
-                .await,
-            );
-            EffectResult::Assistants(server, result)
+            let listed = on_server(services, &server, async |it| it.assistants(1000, 0).await);
+            EffectResult::Assistants(server.clone(), listed.await)
         }
-        Effect::FetchGraphFacts(server, assistant) => {
-            composing::facts(services, server, assistant).await
+        Effect::FetchGraphFacts(server, of) => {
+            let facts = on_server(services, &server, async |it| it.graph_facts(&of).await).await;
+            EffectResult::GraphFacts(server, of, facts.map(Box::new))
         }
-        Effect::FetchInputs(server, assistant, thread) => {
-            composing::inputs(services, server, assistant, thread).await
+        Effect::FetchInputs(server, of, thread) => {
+            let inputs = on_server(services, &server, async |it| {
+                it.past_inputs(&of, thread.as_deref()).await
+            });
+            let inputs = inputs.await;
+            EffectResult::Inputs(server, of, inputs)
         }
         Effect::Describe(what) => {
             let result = services.noted(what.profile(), record(services, &what).await);
@@ -68,57 +51,6 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             let result = services.noted(of.profile(), row_detail::read(services, &of).await);
             EffectResult::RowRead(of, result)
         }
-        Effect::Write(profile, id, name) => {
-            let document =
-                services.noted(&profile, changes::document(services, &profile, &id).await);
-            EffectResult::Written(profile, id, name, document)
-        }
-        Effect::Plan(number, profile, proposal) => {
-            let planned = plans::plan(services, number, &profile, *proposal).await;
-            let error = planned.as_ref().err().and_then(PlanError::request);
-            services.apply_error(&profile, error);
-            EffectResult::Planned(number, planned)
-        }
-        Effect::Send(number, profile, thread) => {
-            let sent = plans::send(services, number, &profile, thread).await;
-            services.apply_error(&profile, sent.error());
-            EffectResult::Sent(number, sent)
-        }
-        Effect::CheckTarget(number, profile) => {
-            let checked = plans::check(services, number).await?;
-            services.apply_error(&profile, checked.as_ref().err());
-            EffectResult::TargetChecked(number, checked)
-        }
-        Effect::StartRun(number, thread, start) => {
-            let profile = thread.server.profile.clone();
-            let acted = actions::start(services, &thread, &start).await;
-            let sent = Sent::Thread(thread, acted);
-            services.apply_error(&profile, sent.error());
-            EffectResult::Sent(number, sent)
-        }
-        Effect::FollowCancel(thread, targets) => {
-            let targets = actions::follow_cancel(services, &thread, targets).await;
-            EffectResult::CancelFollowed(thread, targets)
-        }
-        Effect::LoadThread(number, thread) => {
-            let loaded = services.noted(
-                &thread.server.profile,
-                actions::load(services, &thread, false).await,
-            );
-            EffectResult::ThreadLoaded(number, loaded)
-        }
-        Effect::LoadWaitingThread(number, thread) => {
-            let loaded = services.noted(
-                &thread.server.profile,
-                actions::load(services, &thread, true).await,
-            );
-            EffectResult::ThreadLoaded(number, loaded)
-        }
-        Effect::Forget(number) => {
-            drop(services.plans.take(number));
-            return None;
-        }
-        Effect::ReadJournal => EffectResult::Journal(services.journal.entries()),
         Effect::Browse(number, profile, of) => {
             let result = browse::list(services, &profile, &of).await;
             let error = result
@@ -128,100 +60,24 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             EffectResult::Browsed(number, result)
         }
         Effect::ListRecords(number, server, query) => {
-            let result = services.noted(
-                &server.profile,
-                resources::list(services, &server, &query).await,
-            );
-            EffectResult::RecordsListed(number, query, result)
+            let rows = resources::list(services, &server, &query).await;
+            EffectResult::RecordsListed(number, query, services.noted(&server.profile, rows))
         }
-        Effect::Authenticate(number, profile, request) => {
-            let result = services.noted(
-                &profile,
-                browse::authenticate(services, &profile, &request).await,
-            );
-            EffectResult::Authenticated(number, result)
-        }
-        Effect::File(number, step) => {
-            EffectResult::FileStepped(number, services.files.step(number, step).await)
-        }
-        Effect::OpenLink(link) => {
-            let why = super::open_link(&link).await.err()?;
-            EffectResult::LinkNotOpened(link, why)
-        }
-        Effect::Hook(hook) => EffectResult::HookFailed(super::hooks::run(*hook).await.err()?),
-        Effect::EditOutside(_)
-        | Effect::EditFile(..)
-        | Effect::Alert(..)
-        | Effect::Copy(_)
-        | Effect::Suspend
-        | Effect::Redraw => return None,
-        Effect::DraftFile(path, typed) => {
-            let drafted = blocking(move || Draft::new(&path, typed).map(Box::new)).await;
-            EffectResult::Drafted(drafted)
-        }
-        Effect::SaveFile(draft) => {
-            EffectResult::Saved(blocking(move || draft.write().map(|()| draft)).await)
-        }
-        Effect::SaveTabs(path, number, tabs) => {
-            let writer = services.tabs.clone();
-            let written =
-                tokio::task::spawn_blocking(move || writer.write(&path, number, &tabs)).await;
-            EffectResult::TabsSaved(written.unwrap_or_else(|_| Err("the task failed".into())))
-        }
-        Effect::Try(number, profile) => EffectResult::Tried(number, services.reach(&profile).await),
-        Effect::FindLocalServer => {
-            EffectResult::LocalServer(find_local_server(&LOCAL_PORTS, services.connections()).await)
-        }
-        Effect::FindImports => {
-            let read = || Box::new(Import::read(&Places::usual()));
-            EffectResult::ImportsFound(tokio::task::spawn_blocking(read).await.ok()?)
-        }
-        Effect::DraftImport(file) => {
-            let draft = move || {
-                Import::draft(&Places::usual(), &file, &[])
-                    .map(|(found, draft)| (Box::new(found), draft))
-            };
-            EffectResult::ImportDrafted(blocking(draft).await)
-        }
-        Effect::CheckSecrets(references) => EffectResult::SecretsChecked(
-            tokio::task::spawn_blocking(|| check_secrets(references))
-                .await
-                .ok()?,
-        ),
-        Effect::StartDemo => EffectResult::DemoStarted(services.demo.start().await),
-        Effect::UseProfiles(..) | Effect::Configure(_) | Effect::UseDemo(_) => return None,
-    };
-    Some(done)
+        effect => return changes::perform(services, effect).await,
+    })
 }
 
-/// Reads or writes the configuration file on a thread for blocking work.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, ConfigError> + Send + 'static,
-) -> Result<T, ConfigError> {
-    let broken = |_| {
-        Err(ConfigError::new(
-            "the configuration file could not be read or written",
-        ))
+/// Sends a request to an agent server.
+pub(super) async fn on_server<T>(
+    services: &Services,
+    server: &ServerRef,
+    call: impl AsyncFnOnce(AgentServer) -> Result<T, ApiError>,
+) -> Result<T, ApiError> {
+    let result = match services.agent_server(server).await {
+        Ok(client) => call(client).await,
+        Err(error) => Err(error),
     };
-    tokio::task::spawn_blocking(work)
-        .await
-        .unwrap_or_else(broken)
-}
-
-/// Returns why each reference to a secret can't be read.
-fn check_secrets(references: Vec<String>) -> Vec<(String, Option<String>)> {
-    let why = |reference: &str| match SecretRef::parse(reference, None)
-        .map(|reference| (reference.resolve(), reference))
-    {
-        None => Some("not a reference; write env:VARIABLE or file:PATH".to_string()),
-        Some((Ok(_), _)) => None,
-        Some((Err(_), SecretRef::Env(_))) => Some("not set in this shell".into()),
-        Some((Err(error), _)) => Some(error.to_string()),
-    };
-    references
-        .into_iter()
-        .map(|reference| (reference.clone(), why(&reference)))
-        .collect()
+    services.noted(&server.profile, result)
 }
 
 /// Fetches a record. Secrets are masked, because the dashboard's state must not contain any.

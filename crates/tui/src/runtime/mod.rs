@@ -7,7 +7,6 @@ mod buffered_backend;
 mod changes;
 mod checkpoints;
 mod compare;
-mod composing;
 mod dashboard;
 #[cfg(unix)]
 mod drain;
@@ -26,6 +25,7 @@ mod input;
 #[cfg(unix)]
 mod job;
 mod link;
+mod local;
 mod options;
 mod out;
 mod past_polls;
@@ -39,6 +39,7 @@ mod saved_tabs;
 mod services;
 mod signals;
 mod statuses;
+mod streams;
 mod subs;
 mod terminal;
 mod terminal_caps;

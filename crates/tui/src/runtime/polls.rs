@@ -438,6 +438,34 @@ pub async fn deletion(
     services: &Services,
     profile: &str,
     id: &str,
+    params: ParamsReceiver,
+    out: &Out,
+) {
+    let read = || async move {
+        let control_plane = services.control_plane(profile).await?;
+        let row = control_plane.deployment_row(id).await?;
+        control_plane.read_deployment(services.keep_secrets(profile, row))
+    };
+    let event = SubscriptionEvent::Deleting;
+    until_final(services, (profile, id), read, |_| false, event, params, out).await
+}
+
+/// Polls a watched revision until it is final.
+#[boxed]
+pub async fn watch(services: &Services, of: &RevisionRef, params: ParamsReceiver, out: &Out) {
+    let read = || read_revision(services, &of.profile, &of.deployment, &of.revision);
+    let is_final = |revision: &Revision| revision.phase().is_final();
+    let (of, event) = ((&*of.profile, &*of.revision), SubscriptionEvent::Watched);
+    until_final(services, of, read, is_final, event, params, out).await
+}
+
+/// Polls an object of a profile until it is final or gone. The pace doesn't depend on the focus of the window.
+async fn until_final<T, R: Future<Output = Result<T, ApiError>>>(
+    services: &Services,
+    (profile, id): (&str, &str),
+    read: impl Fn() -> R,
+    is_final: impl Fn(&T) -> bool,
+    event: impl Fn(Result<T, ApiError>, NextPoll) -> SubscriptionEvent,
     mut params: ParamsReceiver,
     out: &Out,
 ) {
@@ -448,59 +476,20 @@ pub async fn deletion(
     let mut schedule = PollSchedule::new();
     loop {
         schedule.begin_request();
-        let result = match services.control_plane(profile).await {
-            Ok(control_plane) => match control_plane.deployment_row(id).await {
-                Ok(row) => control_plane.read_deployment(services.keep_secrets(profile, row)),
-                Err(error) => Err(error),
-            },
-            Err(error) => Err(error),
+        let result = services.noted(profile, read().await);
+        let is_over = match &result {
+            Ok(object) => is_final(object),
+            Err(error) => error.kind == Kind::NotFound,
         };
-        services.apply_error(profile, result.as_ref().err());
-        let is_deleted = result.as_ref().is_err_and(|e| e.kind == Kind::NotFound);
         let timed_out = timeout.is_exceeded(id);
         let continues = schedule.end_request(result.as_ref().err());
         let interval = |_| pause(services.poll.interval, Pace::Fast);
-        let next = match continues && !is_deleted {
-            _ if timed_out && !is_deleted => NextPoll::GaveUp,
+        let next = match continues && !is_over {
+            _ if timed_out && !is_over => NextPoll::GaveUp,
             true => NextPoll::At(schedule.due_at(interval(Pace::Fast))),
             false => NextPoll::Stopped,
         };
-        if !out.send(SubscriptionEvent::Deleting(result, next)).await
-            || !matches!(next, NextPoll::At(_))
-        {
-            return;
-        }
-        schedule.wait(&mut params, interval).await;
-    }
-}
-
-/// Polls a watched revision until it is final. The pace doesn't depend on the focus of the window.
-#[boxed]
-pub async fn watch(services: &Services, of: &RevisionRef, mut params: ParamsReceiver, out: &Out) {
-    let mut timeout = PollTimeout {
-        limit: services.poll.timeout,
-        in_progress_since: None,
-    };
-    let mut schedule = PollSchedule::new();
-    loop {
-        schedule.begin_request();
-        let result = services.noted(
-            &of.profile,
-            read_revision(services, &of.profile, &of.deployment, &of.revision).await,
-        );
-        let is_deleted = result.as_ref().is_err_and(|e| e.kind == Kind::NotFound);
-        let ended = is_deleted || result.as_ref().is_ok_and(|r| r.phase().is_final());
-        let timed_out = timeout.is_exceeded(&of.revision);
-        let continues = schedule.end_request(result.as_ref().err());
-        let interval = |_| pause(services.poll.interval, Pace::Fast);
-        let next = match continues && !ended {
-            _ if timed_out && !ended => NextPoll::GaveUp,
-            true => NextPoll::At(schedule.due_at(interval(Pace::Fast))),
-            false => NextPoll::Stopped,
-        };
-        if !out.send(SubscriptionEvent::Watched(result, next)).await
-            || !matches!(next, NextPoll::At(_))
-        {
+        if !out.send(event(result, next)).await || !matches!(next, NextPoll::At(_)) {
             return;
         }
         schedule.wait(&mut params, interval).await;

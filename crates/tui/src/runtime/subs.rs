@@ -7,19 +7,15 @@ use super::past_polls;
 use super::poll_schedule::ParamsReceiver;
 use super::polls;
 use super::services::Services;
+use super::streams;
 use crate::boxed;
 use crate::session::msg::{
-    Effect, Epoch, Msg, ServerRef, StreamTarget, Subscription, SubscriptionEvent, SubscriptionId,
-    SubscriptionKind, SubscriptionParams,
+    Effect, Epoch, Msg, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
+    SubscriptionParams,
 };
 use crate::widgets::jobs::JobSpec;
 use runtail_api::doctor::{Ask, Check, examine_all};
 use runtail_core::config::{Config, Profile, Watch};
-use runtail_stream::{
-    Head, Item, JoinTransport, LoaderFactory, PageOptions, Record, RunFollowing, RunTransport,
-    SnapshotLoader, SourceOptions, Target, follow, follow_page, follow_run_and_thread,
-    follow_thread,
-};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -103,9 +99,11 @@ impl Runner {
     pub fn run(&mut self, effect: Effect) {
         let (services, out, since) = (self.services.clone(), self.out.clone(), self.generation);
         self.tasks.spawn(async move {
+            let (to, effect) = effect.addressed();
             if let Some(done) = perform(&services, effect).await {
                 let _ = out
                     .send(Msg::Effect {
+                        to,
                         epoch: since,
                         result: done,
                     })
@@ -182,7 +180,7 @@ impl Runner {
                     polls::deletion(services, &profile, &id, params, &out).await
                 }
                 (SubscriptionId::Watch(of), _) => polls::watch(services, &of, params, &out).await,
-                (SubscriptionId::Log(..), SubscriptionKind::Log(profile, scope, filter)) => {
+                (_, SubscriptionKind::Log(profile, scope, filter)) => {
                     polls::log(services, (&profile, scope, filter), params, &out).await
                 }
                 (SubscriptionId::Threads(server), _) => {
@@ -200,48 +198,38 @@ impl Runner {
                 (SubscriptionId::Runs(server, thread), _) => {
                     polls::runs(services, &server, &thread, sub.limit, params, &out).await
                 }
-                (SubscriptionId::Stream(_), SubscriptionKind::Stream(server, target)) => {
-                    stream(services, &server, target, max_event, params, &out).await
+                (_, SubscriptionKind::Stream(server, target)) => {
+                    streams::stream(services, server, target, max_event, params, &out).await
                 }
-                (SubscriptionId::Wait(_), SubscriptionKind::Wait(profile, auth_id)) => {
+                (_, SubscriptionKind::Wait(profile, auth_id)) => {
                     browse::wait(services, &profile, &auth_id, &out).await
                 }
-                (SubscriptionId::Doctor(_), SubscriptionKind::Profiles(all)) => {
+                (_, SubscriptionKind::Profiles(all)) => {
                     let profiles = all
                         .iter()
                         .filter_map(|name| services.profile(name).cloned())
                         .collect();
                     doctor(services.environment.check(), profiles, &out).await
                 }
-                (SubscriptionId::Doctor(_), SubscriptionKind::Profile(profile)) => {
+                (_, SubscriptionKind::Profile(profile)) => {
                     doctor(Vec::new(), vec![Profile::clone(&profile)], &out).await
                 }
-                (SubscriptionId::Job(_), SubscriptionKind::Job(task)) => work(task, &out).await,
-                (SubscriptionId::Bisect(_), SubscriptionKind::Bisect(thread, tip, query)) => {
+                (_, SubscriptionKind::Job(task)) => work(task, &out).await,
+                (_, SubscriptionKind::Bisect(thread, tip, query)) => {
                     super::checkpoints::bisect(services, &thread, tip.as_deref(), &query, &out)
                         .await
                 }
-                (SubscriptionId::Side(..), SubscriptionKind::Side(side)) => {
+                (_, SubscriptionKind::Side(side)) => {
                     super::compare::load(services, &side, &out).await
                 }
-                (SubscriptionId::Graph(_), SubscriptionKind::Graph(server, assistant)) => {
+                (_, SubscriptionKind::Graph(server, assistant)) => {
                     super::checkpoints::graph(services, &server, &assistant, &out).await
                 }
-                (SubscriptionId::History(_), SubscriptionKind::History(thread, request)) => {
+                (_, SubscriptionKind::History(thread, request)) => {
                     super::checkpoints::load(services, &thread, request, &out).await
                 }
-                (
-                    SubscriptionId::Log(..)
-                    | SubscriptionId::Stream(_)
-                    | SubscriptionId::Wait(_)
-                    | SubscriptionId::Doctor(_)
-                    | SubscriptionId::Job(_)
-                    | SubscriptionId::Bisect(_)
-                    | SubscriptionId::Side(..)
-                    | SubscriptionId::History(_)
-                    | SubscriptionId::Graph(_),
-                    _,
-                ) => {}
+                // The others need more than their id.
+                (_, SubscriptionKind::Name) => {}
             }
         })
     }
@@ -287,17 +275,6 @@ impl Runner {
     }
 }
 
-/// A batch of events with more bytes than this waits until the channel to the loop is empty: the channel counts messages, not
-/// bytes, and a single event may have 64 MiB.
-const LARGE_BATCH: usize = 512 << 10;
-
-fn size(item: &Item) -> usize {
-    match item {
-        Item::Record(Record::Event(event)) => event.data.text().len(),
-        _ => 0,
-    }
-}
-
 /// Runs a background job step by step. If this task is stopped, the job stops after its current step.
 async fn work(task: JobSpec, out: &Out) {
     let mut job = task.begin();
@@ -334,172 +311,6 @@ async fn doctor(machine: Vec<Check>, profiles: Vec<Profile>, out: &Out) {
     let ask = Ask::default();
     tokio::join!(examine_all(profiles, &ask, sender), forward);
     out.send(SubscriptionEvent::Checked(None)).await;
-}
-
-/// Returns the head record for recordings of a stream.
-fn head_of(server: &str, target: &StreamTarget, modes: &[String]) -> Head {
-    let (thread_id, run_id) = match target {
-        StreamTarget::Start {
-            on: Target::Thread(thread),
-            ..
-        }
-        | StreamTarget::Tail { thread } => (Some(thread), None),
-        StreamTarget::Join { thread, run } => (Some(thread), Some(run)),
-        StreamTarget::Start { .. } | StreamTarget::Recording { .. } => (None, None),
-    };
-    let modes = match target {
-        StreamTarget::Start { body, .. } => body.stream_mode.clone(),
-        _ => modes.to_vec(),
-    };
-    Head {
-        server: server.into(),
-        thread_id: thread_id.cloned(),
-        run_id: run_id.cloned(),
-        modes,
-        ..Head::default()
-    }
-}
-
-/// Passes a stream to the loop. If this task is stopped, the connection closes, but the run continues.
-async fn stream(
-    services: &Services,
-    server: &ServerRef,
-    target: StreamTarget,
-    max_event: u64,
-    mut params: ParamsReceiver,
-    out: &Out,
-) {
-    if let StreamTarget::Recording { file } = target {
-        return super::recording::play(file, out).await;
-    }
-    let client = match services.agent_server(server).await {
-        Ok(client) => client,
-        Err(error) => {
-            out.send(SubscriptionEvent::Items(vec![Item::Failed(Box::new(
-                error,
-            ))]))
-            .await;
-            return;
-        }
-    };
-    let (sender, items) = mpsc::channel(8);
-    let (page_sender, mut receiver) = mpsc::channel::<Vec<Item>>(8);
-    let (modes, refreshes, shared) = {
-        let current = params.borrow_and_update();
-        (current.modes.clone(), current.refreshes, current.is_shared)
-    };
-    let (modes_sender, modes_receiver) = watch::channel(modes.clone());
-    let head = head_of(client.base(), &target, &modes);
-    let (refresh_sender, refresh) = watch::channel(refreshes);
-    let run_refresh = refresh.clone();
-    let (own_sender, own) =
-        watch::channel::<Arc<[String]>>(params.borrow().own_runs.as_slice().into());
-    let max_event = usize::try_from(max_event).unwrap_or(usize::MAX);
-    let loader_client = client.clone();
-    let page = PageOptions {
-        loader: LoaderFactory(Box::new(move |thread| {
-            SnapshotLoader::new(loader_client.clone(), thread, max_event)
-        })),
-        thread: match &target {
-            StreamTarget::Tail { thread } | StreamTarget::Join { thread, .. } => {
-                Some(thread.clone())
-            }
-            StreamTarget::Start {
-                on: Target::Thread(thread),
-                ..
-            } => Some(thread.clone()),
-            StreamTarget::Start { .. } | StreamTarget::Recording { .. } => None,
-        },
-        head: head.clone(),
-        refresh,
-    };
-    let following = RunFollowing {
-        shared,
-        own: Some(own),
-        refresh: Some(run_refresh),
-        has_state: true,
-        ..RunFollowing::default()
-    };
-    let source = async move {
-        let options = SourceOptions {
-            head,
-            max_event,
-            modes: Some(modes_receiver),
-            ..SourceOptions::default()
-        };
-        match target {
-            StreamTarget::Start { on, body } => {
-                let run = RunTransport::new(client.clone(), on, (*body).clone());
-                follow_run_and_thread(client, run, following, options, sender).await;
-            }
-            StreamTarget::Join { thread, run } => {
-                let options = SourceOptions {
-                    first_after: Some("-1".into()),
-                    ..options
-                };
-                follow(
-                    JoinTransport::new(client, thread, run, modes).shared(shared),
-                    options,
-                    sender,
-                )
-                .await;
-            }
-            StreamTarget::Tail { thread } => {
-                let options = SourceOptions {
-                    first_after: Some("-".into()),
-                    ..options
-                };
-                follow_thread(client, thread, modes, following, options, sender).await;
-            }
-            // Handled above.
-            StreamTarget::Recording { .. } => {}
-        }
-    };
-    let mut forward_params = params.clone();
-    let forward = async {
-        while let Some(items) = receiver.recv().await {
-            // Back-pressure: the recording is behind, so stop reading until it catches up.
-            if forward_params
-                .wait_for(|params| !params.hold)
-                .await
-                .is_err()
-            {
-                return;
-            }
-            let is_large = items.iter().map(size).sum::<usize>() > LARGE_BATCH;
-            if is_large && !out.drained().await || !out.send(SubscriptionEvent::Items(items)).await
-            {
-                return;
-            }
-        }
-    };
-    // Never ends, because the sender of the parameters exists as long as this task.
-    let apply_params = async {
-        while params.changed().await.is_ok() {
-            let (modes, refreshes, own) = {
-                let current = params.borrow_and_update();
-                (
-                    current.modes.clone(),
-                    current.refreshes,
-                    current.own_runs.clone(),
-                )
-            };
-            // Before the refresh, which reads the list of runs.
-            own_sender.send_replace(own.into());
-            refresh_sender
-                .send_if_modified(|known| std::mem::replace(known, refreshes) != refreshes);
-            modes_sender.send_if_modified(|known| {
-                let changed = *known != modes;
-                *known = modes;
-                changed
-            });
-        }
-        std::future::pending().await
-    };
-    tokio::select! {
-        _ = async { tokio::join!(source, follow_page(page, items, page_sender), forward) } => {}
-        () = apply_params => {}
-    }
 }
 
 #[cfg(test)]

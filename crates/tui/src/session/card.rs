@@ -1,7 +1,7 @@
 //! Cards: forms over the whole width, as high as their lines, with their keys in the lower edge of the frame.
 
 use super::form::FormKeys;
-use super::msg::{EffectResult, ServerRef};
+use super::msg::EffectResult;
 use super::{Component, Cx, Requests, Session};
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
@@ -19,13 +19,13 @@ pub fn sentence(rule: &str) -> String {
     format!("{text}{period}")
 }
 
-/// A form of an agent server that covers the panes. It takes all keys.
+/// A form that covers the panes. It takes all keys.
 pub trait FormCard: FormKeys {
     /// The context of its keys.
     const CONTEXT: Context;
 
-    /// Returns its agent server.
-    fn server(&self) -> &ServerRef;
+    /// Returns the profile of its server.
+    fn of_profile(&self) -> &str;
 
     /// Returns the title of its frame.
     fn title(&self, cx: &Cx<'_>) -> String;
@@ -46,7 +46,7 @@ pub trait FormCard: FormKeys {
     fn act(&mut self, cx: &Cx<'_>, action: Option<Action>, key: Key) -> Requests;
 
     /// Applies the result of an effect, if the card asked for it.
-    fn take_reply(&mut self, _reply: &EffectResult) -> Option<Requests> {
+    fn take_reply(&mut self, _session: &Session, _reply: &EffectResult) -> Option<Requests> {
         None
     }
 
@@ -56,7 +56,12 @@ pub trait FormCard: FormKeys {
 
 impl<F: FormCard> Component for F {
     fn framed_keys(&self, cx: &Cx<'_>) -> Vec<&'static str> {
-        framed_keys(cx, &self.keys(), self.scroll().has_pages)
+        // However long the card is.
+        let hidden = match self.scroll().has_pages {
+            true => "↑ 99 ↓ 99 more PageUp PageDown",
+            false => "↓ 99 more",
+        };
+        keys_in_edge(cx, &self.keys(), hidden).0
     }
 
     fn context(&self) -> Context {
@@ -83,8 +88,8 @@ impl<F: FormCard> Component for F {
         self.is_editable()
     }
 
-    fn on_reply(&mut self, _session: &mut Session, reply: &EffectResult) -> Option<Requests> {
-        self.take_reply(reply)
+    fn on_reply(&mut self, session: &mut Session, reply: &EffectResult) -> Option<Requests> {
+        self.take_reply(session, reply)
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
@@ -95,83 +100,50 @@ impl<F: FormCard> Component for F {
     }
 
     fn profile(&self) -> Option<&str> {
-        Some(&self.server().profile)
+        Some(self.of_profile())
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
-        let card = Card {
-            profile: &self.server().profile,
-            title: self.title(cx),
-            keys: self.keys(),
-            lines: &self.drawn(cx),
-            top: self.scroll().top,
-            has_pages: self.scroll().has_pages,
+        let (w, h) = cx.session.page_size();
+        let inner = cx.session.overlay_area();
+        let label = profile_label(cx, self.of_profile());
+        let label = label.map_or_else(Line::new, |label| Line::strong(&label));
+        let (drawn, top) = (self.drawn(cx), self.scroll().top);
+        let below = drawn.lines.len().saturating_sub(top + usize::from(inner.h));
+        let visible = drawn.lines.iter().skip(top).take(inner.h.into());
+        let frame = Area {
+            x: 0,
+            y: 1,
+            w,
+            h: (visible.len() as u16 + 2).min(h.saturating_sub(2)),
         };
-        draw(cx, canvas, &card)
+        let hidden = hidden(cx, top, below, self.scroll().has_pages);
+        let keys = keys_in_edge(cx, &self.keys(), &hidden).1;
+        canvas.frame(frame, &self.title(cx), &label, &keys);
+        for (i, line) in visible.enumerate() {
+            canvas.line(inner.x, inner.y + i as u16, inner.w, line);
+        }
+        let (row, column) = drawn.cursor?;
+        let row = row.checked_sub(top).filter(|row| *row < inner.h.into())?;
+        Some((
+            inner.x + (column as u16).min(inner.w.saturating_sub(1)),
+            inner.y + row as u16,
+        ))
     }
 }
 
-/// A card to draw.
-pub struct Card<'a> {
-    /// The profile of its server.
-    pub profile: &'a str,
-    pub title: String,
-    /// The ids of keys with their labels, most useful first. Keys without an id are typed.
-    pub keys: Vec<(&'static str, String)>,
-    pub lines: &'a FormLines,
-    /// The first visible line.
-    pub top: usize,
-    /// Whether keys scroll it by pages. Otherwise only the focus scrolls it.
-    pub has_pages: bool,
+/// Returns the label of a profile, which tells production from others without color.
+pub fn profile_label(cx: &Cx<'_>, profile: &str) -> Option<String> {
+    let label = cx.session.profile(profile)?.label.as_deref()?;
+    Some(format!("‹{label}›"))
 }
 
-/// Draws a card. Returns the position of the text cursor.
-pub fn draw(cx: &Cx<'_>, canvas: &mut Canvas<'_>, card: &Card<'_>) -> Option<(u16, u16)> {
-    let (w, h) = cx.session.page_size();
-    let inner = cx.session.overlay_area();
-    let mut label = Line::new();
-    if let Some(name) = cx
-        .session
-        .profile(card.profile)
-        .and_then(|profile| profile.label.as_deref())
-    {
-        label.push_strong(&format!("‹{name}›"));
-    }
-    let all = &card.lines.lines;
-    let below = all.len().saturating_sub(card.top + usize::from(inner.h));
-    let hidden = hidden(cx, card, below);
-    let rows = (all.len() - card.top.min(all.len())).min(inner.h.into()) as u16;
-    let frame = Area {
-        x: 0,
-        y: 1,
-        w,
-        h: (rows + 2).min(h.saturating_sub(2)),
-    };
-    canvas.frame(frame, &card.title, &label, &keys(cx, card, &hidden));
-    for (i, line) in all.iter().skip(card.top).take(inner.h.into()).enumerate() {
-        canvas.line(inner.x, inner.y + i as u16, inner.w, line);
-    }
-    let (row, column) = card.lines.cursor?;
-    let row = row
-        .checked_sub(card.top)
-        .filter(|row| *row < inner.h.into())?;
-    Some((
-        inner.x + (column as u16).min(inner.w.saturating_sub(1)),
-        inner.y + row as u16,
-    ))
-}
-
-/// Returns the place of a server in a title: its region or profile, and its name.
-pub fn place(cx: &Cx<'_>, server: &super::msg::ServerRef) -> String {
-    cx.session.place(server)
-}
-
-/// Returns the keys that fit beside the number of lines outside of the frame, each with its id and its text.
-fn fitting(
+/// Returns the keys that fit into the lower edge of a frame, beside the number of lines outside of it: their ids, and the text.
+pub fn keys_in_edge(
     cx: &Cx<'_>,
     keys: &[(&'static str, String)],
     hidden: &str,
-) -> Vec<(&'static str, String)> {
+) -> (Vec<&'static str>, String) {
     let named = keys.iter().filter_map(|(id, label)| match *id {
         "" => Some(("", label.clone())),
         id => Some((
@@ -183,78 +155,39 @@ fn fitting(
     let mut parts: Vec<(&str, String)> = head.into_iter().chain(named).collect();
     let width = |said: &str| text::width(said) + 3;
     let room = usize::from(cx.session.page_size().0).saturating_sub(2);
-    if parts.iter().map(|(_, said)| width(said)).sum::<usize>() <= room {
-        return parts;
+    if parts.iter().map(|(_, said)| width(said)).sum::<usize>() > room
+        && let Some((id, last)) = parts.pop()
+    {
+        // The key that closes the card is shown even if others don't fit, in short.
+        let last = (id, last.split(',').next().unwrap_or_default().to_string());
+        let mut used = width(&last.1);
+        parts.retain(|(_, said)| {
+            let fits = used + width(said) <= room;
+            used += if fits { width(said) } else { 0 };
+            fits
+        });
+        parts.push(last);
     }
-    // The key that closes the card is shown even if others don't fit, in short.
-    let Some((id, last)) = parts.pop() else {
-        return parts;
-    };
-    let last = (id, last.split(',').next().unwrap_or_default().to_string());
-    let mut used = width(&last.1);
-    parts.retain(|(_, said)| {
-        let fits = used + width(said) <= room;
-        used += if fits { width(said) } else { 0 };
-        fits
-    });
-    parts.push(last);
-    parts
-}
-
-/// Returns the keys that fit into the lower edge of a frame: their ids, and the text.
-pub fn keys_in_edge(cx: &Cx<'_>, keys: &[(&'static str, String)]) -> (Vec<&'static str>, String) {
-    let (ids, said): (Vec<&str>, Vec<String>) = fitting(cx, keys, "").into_iter().unzip();
+    let (ids, said): (Vec<&str>, Vec<String>) = parts.into_iter().unzip();
     (ids, said.join("   "))
 }
 
 /// Says how many lines are above and below the frame, and which keys show them. Without such keys, only what is below counts.
-fn hidden(cx: &Cx<'_>, card: &Card<'_>, below: usize) -> String {
-    let above = if card.has_pages { card.top } else { 0 };
+fn hidden(cx: &Cx<'_>, top: usize, below: usize, has_pages: bool) -> String {
+    let above = if has_pages { top } else { 0 };
     let parts = [("↑", above, "move.page_up"), ("↓", below, "move.page_down")];
-    let parts: Vec<_> = parts
-        .into_iter()
-        .filter(|(_, lines, _)| *lines > 0)
-        .collect();
-    if parts.is_empty() {
-        return String::new();
-    }
-    let mut hidden: Vec<String> = parts
-        .iter()
-        .map(|(glyph, lines, _)| format!("{glyph} {lines}"))
-        .collect();
-    hidden.push("more".into());
-    if card.has_pages {
-        hidden.extend(
-            parts
-                .iter()
-                .filter_map(|(.., id)| Some(cx.session.keymap.keys_of(id).first()?.to_string())),
+    let parts = parts.into_iter().filter(|(_, lines, _)| *lines > 0);
+    let (mut hidden, mut keys) = (Vec::new(), vec!["more".to_string()]);
+    for (glyph, lines, id) in parts {
+        hidden.push(format!("{glyph} {lines}"));
+        keys.extend(
+            has_pages
+                .then(|| cx.session.key(id))
+                .filter(|key| !key.is_empty()),
         );
     }
-    hidden.join(" ")
-}
-
-/// Returns the keys in the frame, after the lines outside of it.
-fn keys(cx: &Cx<'_>, card: &Card<'_>, hidden: &str) -> String {
-    fitting(cx, &card.keys, hidden)
-        .into_iter()
-        .map(|(_, said)| said)
-        .collect::<Vec<_>>()
-        .join("   ")
-}
-
-/// Returns the ids of the keys that the frame of a card shows, however long the card is. `has_pages`: as in [`Card`].
-pub fn framed_keys(
-    cx: &Cx<'_>,
-    keys: &[(&'static str, String)],
-    has_pages: bool,
-) -> Vec<&'static str> {
-    let hidden = if has_pages {
-        "↑ 99 ↓ 99 more PageUp PageDown"
-    } else {
-        "↓ 99 more"
-    };
-    fitting(cx, keys, hidden)
-        .into_iter()
-        .map(|(id, _)| id)
-        .collect()
+    match hidden.is_empty() {
+        true => String::new(),
+        false => [hidden, keys].concat().join(" "),
+    }
 }

@@ -88,6 +88,14 @@ pub enum AfterTest {
 }
 
 impl ProfileEntry {
+    /// Returns why the last test of this definition failed, if none is running.
+    pub fn failure(&self) -> Option<&ApiError> {
+        match (&self.running_test, &self.last_test) {
+            (None, Some((_, Err(error)))) => Some(error),
+            _ => None,
+        }
+    }
+
     pub(crate) fn of(profile: Profile) -> ProfileEntry {
         ProfileEntry {
             profile,

@@ -118,6 +118,11 @@ pub trait Component {
         None
     }
 
+    /// Loads its list again, because something in it was changed. `None` if it has none.
+    fn reread(&mut self, _session: &Session) -> Option<Requests> {
+        None
+    }
+
     /// Goes back one step inside the component. `None` closes it instead. `quit`: whether the key was the one that also quits.
     fn back(&mut self, _quit: bool) -> Option<Requests> {
         self.table_mut()?.clear().then(Requests::none)
@@ -179,18 +184,17 @@ pub trait Component {
         Vec::new()
     }
 
-    /// Applies a result that is addressed to it: by the number of its request, or by what it asked about. Returns `None` for the
-    /// results of others.
+    /// Applies the result of an effect that it asked for. Returns `None` if the application does.
     fn on_reply(&mut self, _session: &mut Session, _reply: &EffectResult) -> Option<Requests> {
         None
     }
 
-    /// Applies an event of one of its subscriptions. Events of others change nothing.
+    /// Applies an event of one of its subscriptions.
     fn on_event(
         &mut self,
         _session: &mut Session,
-        _from: &SubscriptionId,
-        _event: &SubscriptionEvent,
+        _from: SubscriptionId,
+        _event: SubscriptionEvent,
     ) -> Requests {
         Requests::none()
     }

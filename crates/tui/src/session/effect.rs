@@ -1,5 +1,6 @@
 //! One-time effects and their results.
 
+use super::component_id::ComponentId;
 use super::first_run::LocalServer;
 use super::proposal::{Proposal, Sent};
 use super::record_list::RecordQuery;
@@ -125,6 +126,8 @@ pub struct DeploymentDocument {
 /// A one-time effect. Each sends one message with its result, except where it says "no result".
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
+    /// An effect whose result is for a component.
+    For(ComponentId, Box<Effect>),
     /// Fetch the software of an agent server.
     FetchInfo(ServerRef),
     /// Fetch the assistants of an agent server.
@@ -211,6 +214,32 @@ pub enum Effect {
     SaveFile(Box<Draft>),
     /// Write the open tabs to this file, with the number of the write.
     SaveTabs(PathBuf, u64, Box<SavedTabs>),
+}
+
+impl Effect {
+    /// Addresses the result to a component.
+    pub fn to(self, to: ComponentId) -> Effect {
+        match (to, self) {
+            (ComponentId::App, effect) | (_, effect @ Effect::For(..)) => effect,
+            (to, effect) => Effect::For(to, Box::new(effect)),
+        }
+    }
+
+    /// Separates the effect from the component that its result is for.
+    pub fn addressed(self) -> (ComponentId, Effect) {
+        match self {
+            Effect::For(to, effect) => (to, *effect),
+            effect => (ComponentId::App, effect),
+        }
+    }
+
+    /// Returns the effect without its address.
+    pub fn bare(&self) -> &Effect {
+        match self {
+            Effect::For(_, effect) => effect,
+            effect => effect,
+        }
+    }
 }
 
 /// A program that is told about an event.

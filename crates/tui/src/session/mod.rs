@@ -3,9 +3,11 @@
 
 pub mod card;
 pub mod catalog;
+pub mod check_lines;
 pub mod checkpoints;
 pub mod compare;
 pub mod component;
+mod component_id;
 pub mod cure;
 pub mod deployments;
 pub mod destination;
@@ -29,12 +31,14 @@ pub mod row_details;
 pub mod row_lines;
 pub mod run;
 pub mod saved_tabs;
+pub mod saving;
 pub mod subject;
 pub mod subscription;
 pub mod thread;
 pub mod threads_known;
 
 pub use component::{Component, Cx};
+pub use component_id::ComponentId;
 pub use page::{Page, Paged};
 pub use request::{Request, Requests, Route};
 
@@ -216,6 +220,13 @@ impl Session {
     /// Returns a profile in use by its name.
     pub fn profile(&self, name: &str) -> Option<&ProfileState> {
         self.profiles.iter().find(|profile| &*profile.name == name)
+    }
+
+    /// Returns a profile in use by its name.
+    pub fn profile_mut(&mut self, name: &str) -> Option<&mut ProfileState> {
+        self.profiles
+            .iter_mut()
+            .find(|profile| &*profile.name == name)
     }
 
     /// Returns the place of a server in titles: its region, or its profile without one, and its name: `us › support-bot`.
@@ -426,11 +437,7 @@ impl Session {
     /// shown.
     pub fn report_error(&mut self, error: &ApiError) {
         let now = self.now;
-        let Some(state) = self
-            .profiles
-            .iter_mut()
-            .find(|p| *p.name == *error.at.profile)
-        else {
+        let Some(state) = self.profile_mut(&error.at.profile) else {
             return;
         };
         if !error.quiet().is_zero() {

@@ -2,6 +2,7 @@
 
 pub use super::{effect::*, proposal::*, refs::*, subscription::*};
 
+use super::component_id::ComponentId;
 use crate::input::key::Key;
 use runtail_core::config::{Config, ConfigError};
 
@@ -55,6 +56,8 @@ pub enum Msg {
     Edited(Result<String, String>),
     /// The result of an effect; dropped if its profile now points to another server.
     Effect {
+        /// The component that asked for it.
+        to: ComponentId,
         /// Number of the configuration that was used when the effect began.
         epoch: Epoch,
         /// The result.
@@ -72,9 +75,10 @@ pub enum Msg {
 }
 
 impl Msg {
-    /// Returns the message for a result of the current configuration.
+    /// Returns the message for a result of the current configuration that the application itself asked for.
     pub fn done(done: EffectResult) -> Msg {
         Msg::Effect {
+            to: ComponentId::App,
             epoch: Epoch::MAX,
             result: done,
         }

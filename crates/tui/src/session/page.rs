@@ -48,6 +48,11 @@ pub trait Page {
         Requests::none()
     }
 
+    /// See [`Component::copied`].
+    fn copied(&self) -> Option<String> {
+        None
+    }
+
     /// See [`Component::hints`].
     fn hints(&self) -> Option<&'static [&'static str]> {
         None
@@ -65,8 +70,8 @@ pub trait Page {
     fn on_event(
         &mut self,
         _session: &mut Session,
-        _from: &SubscriptionId,
-        _event: &SubscriptionEvent,
+        _from: SubscriptionId,
+        _event: SubscriptionEvent,
     ) -> Requests {
         Requests::none()
     }
@@ -172,6 +177,10 @@ impl<P: Page> Component for Paged<P> {
         }
     }
 
+    fn copied(&mut self) -> Option<String> {
+        self.page.copied()
+    }
+
     // A step scrolls the window, unless it moves the cursor of the page. Up scrolls to the beginning first, where the cursor is.
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
         if (lines > 0 || self.place.top.key == 0) && self.page.move_cursor(lines) {
@@ -206,8 +215,8 @@ impl<P: Page> Component for Paged<P> {
     fn on_event(
         &mut self,
         session: &mut Session,
-        from: &SubscriptionId,
-        event: &SubscriptionEvent,
+        from: SubscriptionId,
+        event: SubscriptionEvent,
     ) -> Requests {
         self.page.on_event(session, from, event)
     }

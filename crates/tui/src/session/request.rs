@@ -35,6 +35,10 @@ pub enum Request {
     Stream(StreamCommand),
     /// Mark a thread's active run, or this one, as being cancelled wherever it is shown.
     NoteCancelling(ThreadRef, Option<String>),
+    /// Say that there is nothing to do on a thread for this intent, or where its thread is ended instead.
+    NothingToDo(ServerRef, Box<ThreadIntent>, String),
+    /// Load the topmost list of what can be changed again.
+    Reread,
     /// Return from the stream to the lists behind it, and select this thread there.
     LeaveStream(Option<String>),
     /// Search the threads of the open server.

@@ -3,7 +3,7 @@
 use super::Session;
 use super::msg::RowDetail;
 use super::row_details::KnownDetail;
-use crate::widgets::line::{Line, wrap};
+use crate::widgets::line::{Line, Tone, wrap};
 use runtail_core::model::Question;
 use runtail_core::text;
 use serde_json::Value;
@@ -80,21 +80,18 @@ fn value_lines((label, said): &(String, String), is_list: bool, width: usize) ->
         (false, false) => 4 + text::width(&label),
         (false, true) => FIELD,
     };
-    let mut lines = Vec::new();
-    for (n, part) in bounded(said, width.saturating_sub(indent).max(10))
-        .iter()
-        .enumerate()
-    {
-        let head = match n {
-            0 if label.is_empty() => String::new(),
-            0 if is_list => format!("    {label}"),
-            0 => format!("  {label}"),
-            _ => String::new(),
-        };
-        let fill = " ".repeat(indent.saturating_sub(text::width(&head)));
-        lines.push(Line::dim(&format!("{head}{fill}")).with_plain(part));
-    }
-    lines
+    let head = match is_list {
+        _ if label.is_empty() => String::new(),
+        true => format!("    {label}"),
+        false => format!("  {label}"),
+    };
+    let parts = bounded(said, width.saturating_sub(indent).max(10));
+    let line = |(n, part): (usize, &String)| {
+        let head = if n == 0 { head.as_str() } else { "" };
+        let fill = " ".repeat(indent.saturating_sub(text::width(head)));
+        Line::dim(&format!("{head}{fill}")).with_plain(part)
+    };
+    parts.iter().enumerate().map(line).collect()
 }
 
 /// Wraps the beginning of a value. `…` ends one that is cut.
@@ -155,82 +152,57 @@ pub fn heading(question: &Question) -> String {
 /// Adds what a question contains besides its first line: the arguments of actions, or its other fields.
 pub fn push_fields(lines: &mut Vec<Line>, question: &Question, width: usize) {
     let actions = question.actions();
-    let heading_field = text_field(question).map(|(name, _)| name);
-    let of_value;
-    let groups: Vec<(Option<&str>, &Value)> = match actions.is_empty() {
-        false => actions
-            .iter()
-            .map(|action| (Some(action.name.as_str()), &action.args))
-            .collect(),
-        true => {
-            of_value = &question.value;
-            vec![(None, of_value)]
-        }
-    };
-    for (name, value) in groups {
-        if let Some(name) = name {
-            lines.push(Line::plain("  ").with_plain(name));
-        }
-        match value {
-            Value::Object(fields) => {
-                let is_shown = |(key, _): &(&String, &Value)| Some(key.as_str()) != heading_field;
-                for (key, value) in fields.iter().filter(is_shown).take(MAX_FIELDS) {
-                    let said = match value {
-                        Value::String(text) => text.clone(),
-                        other => other.to_string(),
-                    };
-                    let label = text::fit(&text::clean(key), 16).into_owned();
-                    let rows = bounded(&said, width.saturating_sub(FIELD).max(10));
-                    for (n, part) in rows.iter().enumerate() {
-                        let label = if n == 0 { label.as_str() } else { "" };
-                        let fill = " ".repeat(18usize.saturating_sub(text::width(label)));
-                        lines.push(Line::dim(&format!("    {label}{fill}")).with_plain(part));
-                    }
-                }
-                let hidden = fields
-                    .iter()
-                    .filter(is_shown)
-                    .count()
-                    .saturating_sub(MAX_FIELDS);
-                lines.extend((hidden > 0).then(|| more(hidden)));
-            }
-            // The first line of a text is its summary.
-            Value::String(said) if name.is_none() => {
-                let more: Vec<&str> = said
-                    .lines()
-                    .skip(1)
-                    .filter(|line| !line.trim().is_empty())
-                    .collect();
-                let rows = wrap(
-                    text::head(&more.join("\n"), MAX_VALUE),
-                    width.saturating_sub(2).max(10),
-                );
-                let rows = rows.iter().filter(|_| !more.is_empty());
-                lines.extend(rows.map(|part| Line::plain(&format!("  {part}"))));
-            }
-            _ => {}
-        }
+    for action in &actions {
+        lines.push(Line::plain("  ").with_plain(&action.name));
+        push_values(lines, &action.args, None, width);
     }
+    if !actions.is_empty() {
+        return;
+    }
+    if let Value::String(said) = &question.value {
+        // The first line of a text is its summary.
+        let more = said.lines().skip(1).filter(|line| !line.trim().is_empty());
+        let more = more.collect::<Vec<_>>().join("\n");
+        let width = width.saturating_sub(2).max(10);
+        let rows = wrap(text::head(&more, MAX_VALUE), width).into_iter();
+        let rows = rows.filter(|_| !more.is_empty());
+        return lines.extend(rows.map(|part| Line::plain(&format!("  {part}"))));
+    }
+    let heading = text_field(question).map(|(name, _)| name);
+    push_values(lines, &question.value, heading, width);
+}
+
+/// Adds the fields of an object, except one.
+fn push_values(lines: &mut Vec<Line>, value: &Value, except: Option<&str>, width: usize) {
+    let fields = value.as_object().into_iter().flatten();
+    let fields: Vec<(&String, &Value)> = fields
+        .filter(|(key, _)| Some(key.as_str()) != except)
+        .collect();
+    for (key, value) in fields.iter().take(MAX_FIELDS) {
+        let said = value
+            .as_str()
+            .map_or_else(|| value.to_string(), String::from);
+        lines.extend(value_lines(&(key.to_string(), said), true, width));
+    }
+    let hidden = fields.len().saturating_sub(MAX_FIELDS);
+    lines.extend((hidden > 0).then(|| more(hidden)));
 }
 
 /// Returns the keys of actions with their labels, in the order of the actions, as far as they fit.
 pub fn keys_line(ids: &[(&str, &str)], session: &Session, width: usize) -> Line {
     let mut line = Line::new();
     for (id, label) in ids {
-        let key = session
-            .keymap
-            .hints_of([id], session.settings.ascii)
-            .pop()
-            .map(|(key, _)| key);
-        let Some(key) = key else { continue };
-        let gap = if line.left.is_empty() { "" } else { "   " };
-        if line.width() + text::width(&format!("{gap}{key} {label}")) > width {
+        let mut hints = session.keymap.hints_of([id], session.settings.ascii);
+        let Some((key, _)) = hints.pop() else {
             continue;
-        }
-        line = line
-            .with_plain(gap)
-            .with_accent(&key)
+        };
+        let gap = if line.left.is_empty() { "" } else { "   " };
+        let hint = Line::plain(gap)
+            .with(Tone::Key, &key)
             .with_dim(&format!(" {label}"));
+        if line.width() + hint.width() <= width {
+            line.left.extend(hint.left);
+        }
     }
     line
 }

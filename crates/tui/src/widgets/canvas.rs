@@ -289,6 +289,18 @@ impl Canvas<'_> {
         self.text(area.x + 1, area.y, area.w.saturating_sub(1), title, style)
     }
 
+    /// Draws a title with a rule that fills its line.
+    pub(crate) fn heading(&mut self, area: Area, title: &str, focused: bool) {
+        let width = area.w.saturating_sub(2);
+        let style = self.theme.title(focused);
+        let title = format!("─ {title} ");
+        let used = self.text(area.x + 1, area.y, width, &title, style);
+        let rest = width.saturating_sub(used);
+        let rule = "─".repeat(rest.into());
+        let style = self.theme.style(Tone::Dim);
+        self.text(area.x + 1 + used, area.y, rest, &rule, style);
+    }
+
     /// Draws wrapped text in place of rows. `tone` applies to the first paragraph, the others are dim.
     pub(crate) fn words(&mut self, area: Area, tone: Tone, text: &str) {
         let width = area.w.saturating_sub(4).min(88) as usize;

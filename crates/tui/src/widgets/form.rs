@@ -225,6 +225,14 @@ impl FormDraft {
     /// # Errors
     /// Why the form can't show the value without a change.
     pub fn filled(form: &Form, value: &Value) -> Result<FormDraft, String> {
+        if let [field] = &form.fields[..]
+            && field.name.is_empty()
+        {
+            let draft =
+                FieldDraft::filled(field, Some(value)).map_err(|rule| format!("it {rule}"))?;
+            let (form, fields) = (form.clone(), vec![draft]);
+            return Ok(FormDraft { form, fields });
+        }
         let Some(object) = value.as_object() else {
             return Err("it is not an object".into());
         };

@@ -8,9 +8,12 @@ use runtail_core::model::{FieldKind, FormField};
 use runtail_core::text;
 use serde_json::Value;
 
-/// Maximum columns of a field, and of a number field.
+/// Maximum columns of a field, of one with its note in a column, and of a number field.
 const FIELD: usize = 52;
+const FIELD_BESIDE: usize = 44;
 const NUMBER: usize = 12;
+/// Columns of a note that must fit into its column.
+const NOTE_ROOM: usize = 26;
 /// Maximum lines of a text box, and maximum columns of its text.
 const BOX_LINES: usize = 8;
 const BOX: usize = 116;
@@ -173,6 +176,8 @@ pub struct FormLook<'a> {
     pub indent: &'a str,
     /// Whether rules and descriptions are shown; those of the field with the focus always are.
     pub has_hints: bool,
+    /// The column of the notes. Without one, they follow the field.
+    pub notes: Option<usize>,
 }
 
 /// What is said about a field.
@@ -183,6 +188,12 @@ pub struct FieldNotes {
     pub changed: Option<String>,
     /// Whether the thread's state has a value that stays if the field is left empty.
     pub is_kept: bool,
+    /// What an empty field shows.
+    pub placeholder: String,
+    /// What else is said about it.
+    pub note: String,
+    /// Whether only the chosen option is shown, because there may be many.
+    pub is_list: bool,
 }
 
 /// How a field is drawn.
@@ -250,6 +261,15 @@ impl FieldLook<'_> {
                 };
                 line.push(tone, &format!("{mark} {word}"));
             }
+            FieldKind::Choice(values) if self.notes.is_list => {
+                let chosen = draft.choice.and_then(|chosen| values.get(chosen)?.as_str());
+                let (tone, shown) = match chosen {
+                    Some(chosen) => (Tone::Plain, text::clean(chosen)),
+                    None => (Tone::Dim, "← → choose".into()),
+                };
+                let shown = fitted(&shown, self.room(before, FIELD) - 2);
+                line = in_frame(line, tone, &shown, self.is_focused, " ▾ ]");
+            }
             FieldKind::Choice(values) => {
                 let choice = |(n, value): (usize, &Value)| {
                     let label = value
@@ -259,7 +279,8 @@ impl FieldLook<'_> {
                     (draft.choice == Some(n), label)
                 };
                 let options = values.iter().enumerate().map(choice);
-                more = choices(line, before, options, self.width);
+                let width = self.look.notes.unwrap_or(self.width).min(self.width);
+                more = choices(line, before, options, width);
                 line = more.remove(0);
             }
             FieldKind::Object(_) => {
@@ -281,21 +302,58 @@ impl FieldLook<'_> {
                 } else {
                     FIELD
                 };
-                let room = widest.min(self.width.saturating_sub(before + 4)).max(4);
+                let room = self.room(before, widest);
                 let tone = if self.notes.changed.is_some() {
                     Tone::Strong
                 } else {
                     Tone::Plain
                 };
-                let part = framed(line, tone, &draft.text, room, self.is_focused);
-                (cursor, more) = (part.cursor, part.lines);
-                line = more.remove(0);
+                let placeholder = &self.notes.placeholder;
+                if draft.text.is_empty() && !placeholder.is_empty() {
+                    let shown = fitted(placeholder, room);
+                    line = in_frame(line, Tone::Dim, &shown, self.is_focused, " ]");
+                    cursor = self.is_focused.then_some((0, before + 2));
+                } else {
+                    let part = framed(line, tone, &draft.text, room, self.is_focused);
+                    (cursor, more) = (part.cursor, part.lines);
+                    line = more.remove(0);
+                }
             }
         }
         Part {
             lines: self.with_notes(line, more, before, field),
             cursor,
         }
+    }
+
+    /// Returns the columns of a text after these.
+    fn room(&self, before: usize, widest: usize) -> usize {
+        let widest = match self.look.notes {
+            Some(_) => FIELD_BESIDE,
+            None => widest,
+        };
+        widest.min(self.width.saturating_sub(before + 4)).max(4)
+    }
+
+    /// Adds the note of a field in its column. Where that has no room, it is below while the field has the focus and no problem.
+    fn beside(&self, column: usize, lines: &mut Vec<Line>) {
+        let (problem, note) = (&self.notes.problem, &self.notes.note);
+        let (room, columns) = (self.width.saturating_sub(column), text::width(note));
+        let indent = (self.look.names + NOTE).min(self.width / 3);
+        let fits = |line: &Line| room >= NOTE_ROOM.max(columns) && line.width() + 1 < column;
+        match lines.first_mut() {
+            _ if columns == 0 => {}
+            Some(line) if fits(line) => {
+                line.push_plain(&" ".repeat(column - line.width()));
+                line.push_dim(note);
+            }
+            _ if self.is_focused && problem.is_none() => {
+                lines.extend(indented(Tone::Dim, indent, note, self.width));
+            }
+            _ => {}
+        }
+        let problem = problem.iter();
+        lines.extend(problem.flat_map(|problem| problem_lines(indent, problem, self.width)));
     }
 
     /// Adds the problem and the rule of a field after it, or below it if they don't fit.
@@ -306,19 +364,27 @@ impl FieldLook<'_> {
         before: usize,
         field: &FormField,
     ) -> Vec<Line> {
+        if let Some(column) = self.look.notes {
+            more.insert(0, line);
+            self.beside(column, &mut more);
+            return more;
+        }
         let mut notes = Line::new();
         let FieldNotes {
             problem,
             changed,
             is_kept,
+            note,
+            ..
         } = self.notes;
         if let Some(problem) = problem {
             notes.push_bad("   ✗ ");
             notes.push_plain(problem);
         }
-        if let Some(changed) = changed {
-            notes.push_dim(&format!("   {changed}"));
-        }
+        let said = changed
+            .iter()
+            .chain(Some(note).filter(|note| !note.is_empty()));
+        said.for_each(|said| notes.push_dim(&format!("   {said}")));
         if self.has_hints() && !field.rule.is_empty() && changed.is_none() {
             let rule = if *is_kept {
                 field.rule.replace(REQUIRED, FROM_STATE)

@@ -124,6 +124,16 @@ impl Line {
         Line::new().with(tone, text)
     }
 
+    /// Creates a line of parts with a dot between them. Leaves out empty ones.
+    pub fn joined(parts: impl IntoIterator<Item = (Tone, String)>) -> Line {
+        let mut line = Line::new();
+        for (tone, part) in parts.into_iter().filter(|(_, part)| !part.is_empty()) {
+            let gap = if line.left.is_empty() { "" } else { " · " };
+            line = line.with_dim(gap).with(tone, &part);
+        }
+        line
+    }
+
     /// Adds a left-aligned piece. Sanitizes the text.
     pub fn with(mut self, tone: Tone, text: &str) -> Line {
         self.push(tone, text);
@@ -254,6 +264,22 @@ pub fn wrap_indented(source: &str, width: usize) -> Vec<String> {
             .collect::<Vec<_>>()
     };
     cleaned.split('\n').flat_map(of_line).collect()
+}
+
+/// Wraps a text in one tone.
+pub fn wrapped(tone: Tone, said: &str, width: usize) -> Vec<Line> {
+    let lines = wrap(said, width).into_iter();
+    lines.map(|part| Line::of(tone, &part)).collect()
+}
+
+/// Wraps a value beside its name, which has this many columns.
+pub fn named(name: &str, columns: usize, (tone, value): (Tone, &str), width: usize) -> Vec<Line> {
+    let lines = wrap_indented(value, width.saturating_sub(columns)).into_iter();
+    let named = |(n, part): (usize, String)| {
+        let name = if n == 0 { name } else { "" };
+        Line::dim(&format!("{name:<columns$}")).with(tone, &part)
+    };
+    lines.enumerate().map(named).collect()
 }
 
 /// Wraps a text behind a mark of two columns.

@@ -22,3 +22,4 @@ pub mod table;
 pub(crate) mod text_area_view;
 pub mod text_input;
 pub mod theme;
+pub mod twin;

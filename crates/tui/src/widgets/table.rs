@@ -272,13 +272,24 @@ impl From<Line> for TableRow {
     }
 }
 
+/// A column of a table.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TableColumn {
+    pub title: &'static str,
+    /// Its columns on the screen. One without a width isn't shown.
+    pub width: usize,
+    /// Spaces before it.
+    pub gap: usize,
+    /// Where there is no room for all columns, those with a lower rank are shown first, and those of rank 0 in any case.
+    pub rank: u8,
+    /// Whether its cells are at the right.
+    pub is_right: bool,
+}
+
 /// The columns of a table, laid out for a width.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableColumns {
-    /// Titles and widths. A column without a width isn't shown.
-    all: Vec<(&'static str, usize)>,
-    /// The columns whose cells are at the right.
-    right: Range<usize>,
+    all: Vec<TableColumn>,
     /// The tone of what is between two cells.
     blank: Tone,
 }
@@ -289,30 +300,82 @@ impl TableColumns {
         room: usize,
         columns: impl IntoIterator<Item = (&'static str, usize)>,
     ) -> TableColumns {
-        let mut all: Vec<(&'static str, usize)> = columns.into_iter().collect();
-        let widths = all.iter().map(|(_, width)| *width);
-        let taken = |width: usize| GAP + if width == REST { 0 } else { width };
-        let used: usize = widths.filter(|width| *width > 0).map(taken).sum();
-        for (_, width) in all.iter_mut().filter(|(_, width)| *width == REST) {
-            *width = (room + GAP).saturating_sub(used);
+        let columns = columns.into_iter();
+        TableColumns::spaced(room, columns.map(|(title, width)| (title, width, GAP)))
+    }
+
+    /// Lays out columns with titles, widths and the space before them.
+    pub fn spaced(
+        room: usize,
+        columns: impl IntoIterator<Item = (&'static str, usize, usize)>,
+    ) -> TableColumns {
+        let column = |(title, width, gap)| TableColumn {
+            title,
+            width,
+            gap,
+            ..TableColumn::default()
+        };
+        let mut columns = TableColumns {
+            all: columns.into_iter().map(column).collect(),
+            blank: Tone::Plain,
+        };
+        if let Some(rest) = columns.all.iter().position(|column| column.width == REST) {
+            let shown = columns.all.iter().filter(|column| column.width > 0);
+            let first = shown.clone().next().map_or(0, |column| column.gap);
+            let taken = |column: &TableColumn| match column.width {
+                REST => column.gap,
+                width => column.gap + width,
+            };
+            let used: usize = shown.map(taken).sum();
+            columns.all[rest].width = (room + first).saturating_sub(used);
+        }
+        columns
+    }
+
+    /// Lays out the columns that fit, by rank. Then each of `growth` gets the free room, up to a width.
+    pub fn ranked(
+        room: usize,
+        mut all: Vec<TableColumn>,
+        growth: &[(usize, usize)],
+    ) -> TableColumns {
+        let mut by_rank: Vec<usize> = (0..all.len()).collect();
+        by_rank.sort_by_key(|at| all[*at].rank);
+        let mut free = room;
+        for at in by_rank {
+            let column = &mut all[at];
+            match column.width + column.gap {
+                _ if column.width == 0 => {}
+                needed if needed <= free || column.rank == 0 => {
+                    free = free.saturating_sub(needed);
+                }
+                _ => column.width = 0,
+            }
+        }
+        for (at, most) in growth {
+            let column = &mut all[*at];
+            if column.width > 0 {
+                let more = most.saturating_sub(column.width).min(free);
+                (column.width, free) = (column.width + more, free - more);
+            }
         }
         TableColumns {
             all,
-            right: 0..0,
             blank: Tone::Plain,
         }
     }
 
     /// Aligns the cells of some columns at the right.
     pub fn aligned_right(mut self, columns: Range<usize>) -> TableColumns {
-        self.right = columns;
+        let all = self.all[columns].iter_mut();
+        all.for_each(|column| column.is_right = true);
         self
     }
 
     /// Returns the columns with one that has the room of the next one, too.
     pub fn widened(&self, at: usize) -> TableColumns {
         let mut widened = self.clone();
-        widened.all[at].1 += GAP + std::mem::take(&mut widened.all[at + 1].1);
+        let next = std::mem::take(&mut widened.all[at + 1]);
+        widened.all[at].width += next.gap + next.width;
         widened
     }
 
@@ -337,52 +400,85 @@ impl TableColumns {
             widest(*n).unwrap_or(0).clamp(titles[*n].len(), most)
         });
         let widths = shrunk(natural.collect(), room);
-        let mut all: Vec<(&'static str, usize)> = titles.iter().map(|title| (*title, 0)).collect();
+        let mut columns: Vec<(&str, usize)> = titles.iter().map(|title| (*title, 0)).collect();
         for (n, width) in used.into_iter().zip(widths) {
-            all[n].1 = width;
+            columns[n].1 = width;
         }
         TableColumns {
-            all,
-            right: 0..0,
             blank: Tone::Dim,
+            ..TableColumns::new(room, columns)
         }
     }
 
     /// Returns the width of a column; 0 if it isn't shown.
     pub fn width(&self, at: usize) -> usize {
-        self.all.get(at).map_or(0, |(_, width)| *width)
+        self.all.get(at).map_or(0, |column| column.width)
     }
 
     /// Returns the first column that is shown.
     pub fn first(&self) -> usize {
-        let is_shown = |(_, width): &(&str, usize)| *width > 0;
+        let is_shown = |column: &TableColumn| column.width > 0;
         self.all.iter().position(is_shown).unwrap_or(0)
+    }
+
+    /// Returns the shown columns, each with its start.
+    fn places(&self) -> impl Iterator<Item = (usize, usize, &TableColumn)> {
+        let shown = self.all.iter().enumerate();
+        let shown = shown.filter(|(_, column)| column.width > 0);
+        shown.scan(None, |end: &mut Option<usize>, (at, column)| {
+            let start = end.map_or(0, |end| end + column.gap);
+            *end = Some(start + column.width);
+            Some((at, start, column))
+        })
+    }
+
+    /// Returns the column at a position in a row, to which the space after its cell belongs.
+    pub fn at(&self, x: usize) -> Option<usize> {
+        let (at, ..) = self
+            .places()
+            .find(|(_, start, column)| (*start..=start + column.width).contains(&x))?;
+        Some(at)
+    }
+
+    /// Returns the titles of the shown columns.
+    #[cfg(test)]
+    pub fn titles(&self) -> Vec<&'static str> {
+        self.places().map(|(.., column)| column.title).collect()
     }
 
     /// Returns the titles.
     pub fn head(&self) -> Line {
-        let titles = self.all.iter().map(|(title, _)| Line::dim(title));
-        self.joined(titles.collect(), false)
+        self.head_sorted_by(usize::MAX)
+    }
+
+    /// Returns the titles. That of the column by which rows are sorted is marked.
+    pub fn head_sorted_by(&self, sorted: usize) -> Line {
+        let of = |(at, column): (usize, &TableColumn)| {
+            let tone = if at == sorted {
+                Tone::Strong
+            } else {
+                Tone::Dim
+            };
+            Line::of(tone, column.title)
+        };
+        self.line(self.all.iter().enumerate().map(of))
     }
 
     /// Returns a row with a cell for each column, cut or filled to its width.
     pub fn line(&self, cells: impl IntoIterator<Item = Line>) -> Line {
-        self.joined(cells.into_iter().collect(), true)
-    }
-
-    fn joined(&self, cells: Vec<Line>, is_cut: bool) -> Line {
-        let (mut line, mut gap) = (Line::new(), 0);
-        let columns = self.all.iter().map(|(_, width)| *width).enumerate();
-        for ((n, width), mut cell) in columns.zip(cells).filter(|((_, w), _)| *w > 0) {
-            if is_cut {
-                cell = cell.cut(width);
-            }
-            let mut rest = width.saturating_sub(cell.width());
-            if self.right.contains(&n) {
-                gap += std::mem::take(&mut rest);
-            }
+        let mut cells: Vec<Line> = cells.into_iter().collect();
+        let (mut line, mut used) = (Line::new(), 0);
+        for (at, start, column) in self.places() {
+            let cell = cells.get_mut(at).map(std::mem::take).unwrap_or_default();
+            let cell = cell.cut(column.width);
+            let width = cell.width();
+            let shift = match column.is_right {
+                true => column.width.saturating_sub(width),
+                false => 0,
+            };
+            let gap = (start + shift).saturating_sub(used);
             line.push(self.blank, &" ".repeat(gap));
-            gap = rest + GAP;
+            used += gap + width;
             line.left.extend(cell.left);
         }
         line

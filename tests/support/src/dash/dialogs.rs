@@ -23,7 +23,7 @@ macro_rules! dialogs {
 
 dialogs! {
     Help Keys Messages Inspect Compose Edit Confirm Journal Entry Explain Doctor Answer Why Bisect Modes
-    Command Profiles Save FirstRun Browse SignIn Records Inbox Graph Compare
+    Command Profiles Save FirstRun SignIn Records Inbox Graph Compare
 }
 
 /// The command line and the dialogs.
@@ -79,7 +79,7 @@ impl Dash {
     /// Returns the text in the open editor.
     #[track_caller]
     pub fn document(&self) -> String {
-        self.editor().text.text()
+        self.editor().twin.text.text()
     }
 
     /// Returns the open preview of a change.

@@ -28,7 +28,8 @@ impl Dash {
 
     /// Sets the configuration, and what was chosen on the command line.
     pub fn configured(&mut self, config: &Config, origin: Origin) {
-        self.app.configured(config, origin);
+        let effects = self.app.configured(config, origin);
+        self.note_asked(effects);
     }
 
     /// Sets the file that edits of profiles are written to.
@@ -198,7 +199,7 @@ impl Dash {
 
     /// Selects a checkpoint of the History view. Returns whether it is listed.
     pub fn go_to_checkpoint(&mut self, id: &str) -> bool {
-        self.app.viewer_mut().unwrap().history.go_to(id)
+        self.app.viewer_mut().unwrap().views.history.go_to(id)
     }
 
     /// Selects a deployment.

@@ -104,7 +104,7 @@ impl Dash {
     /// Returns the place of the heading of the first column of the deployments.
     pub fn first_heading(&self) -> (u16, u16) {
         let area = self.app.regions().deployments.unwrap().area;
-        (area.x + self.app.columns()[0].x, area.y)
+        (area.x + runtail_tui::widgets::table::GUTTER, area.y)
     }
 
     /// Returns the id and status of the newest known revision of a deployment.

@@ -243,12 +243,12 @@ impl Dash {
     /// Returns the checkpoint under the cursor of the History view.
     #[track_caller]
     pub fn checkpoint(&self) -> Option<&str> {
-        self.viewer().history.id_under_cursor()
+        self.viewer().views.history.id_under_cursor()
     }
 
     /// Returns the checkpoint whose state the page shows instead of the newest one.
     pub fn shown_checkpoint(&self) -> Option<&str> {
-        Some(&*self.app.viewer()?.shown_checkpoint()?.id)
+        Some(&*self.app.viewer()?.shown_checkpoint()?.of.id)
     }
 
     /// Returns whether the records of the thread are read again.
@@ -267,7 +267,7 @@ impl Dash {
     #[track_caller]
     pub fn bytes(&self) -> (usize, usize) {
         let viewer = self.viewer();
-        (viewer.bytes(), viewer.history.bytes())
+        (viewer.bytes(), viewer.views.history.bytes())
     }
 
     /// Returns the recordings that are not complete yet.

@@ -177,7 +177,7 @@ impl App {
             palette.set_text(&format!("{} ", command.name));
             return Vec::new();
         }
-        self.close();
+        self.close(self.focus_id());
         self.session.prefs.remember_line(line);
         let screen = SCREENS.iter().find(|(name, _)| *name == line);
         let requests = match (completions::split(line), parse_target::read(line), screen) {

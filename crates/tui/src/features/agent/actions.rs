@@ -129,7 +129,12 @@ pub(super) fn star(server: &Server) -> Requests {
 /// Opens the selected row.
 pub(super) fn open(server: &Server) -> Requests {
     if server.tab == Tab::Assistants {
-        return compose(server);
+        // The filter may hide all of them, also the selected one.
+        let table = &server.assistant_table;
+        return match table.is_empty() && !table.filter.is_empty() {
+            true => Requests::none(),
+            false => compose(server),
+        };
     }
     let target = match selected_side(server) {
         Some(SideRef::Thread(ThreadRef { id: thread, .. }, run)) => match run {

@@ -45,16 +45,16 @@ impl KnownHealth {
     pub(super) fn line(&self, software: &str, width: usize) -> Line {
         let software = (!software.is_empty()).then(|| (Tone::Dim, software.to_string()));
         if !self.is_known {
-            return joined(software);
+            return Line::joined(software);
         }
         let Some(health) = self.newest else {
-            return joined(
+            return Line::joined(
                 std::iter::once((Tone::Dim, "? health unknown".to_string())).chain(software),
             );
         };
         if !health.is_offered() {
             let not_offered = (Tone::Dim, "health not offered".to_string());
-            return joined(std::iter::once(not_offered).chain(software));
+            return Line::joined(std::iter::once(not_offered).chain(software));
         }
         let load = health.load.unwrap_or_default();
         let glyph = health.is_healthy.map(|is_healthy| match is_healthy {
@@ -70,7 +70,7 @@ impl KnownHealth {
                 .iter()
                 .cloned()
                 .chain(workers.clone().filter(|_| has_workers));
-            let rest = joined(parts.chain(software.clone().filter(|_| has_software)));
+            let rest = Line::joined(parts.chain(software.clone().filter(|_| has_software)));
             let Some((tone, glyph, word)) = glyph else {
                 return rest;
             };
@@ -155,17 +155,6 @@ fn queue(load: &ServerLoad) -> Vec<(Tone, String)> {
         ));
     }
     parts
-}
-
-fn joined(parts: impl IntoIterator<Item = (Tone, String)>) -> Line {
-    let mut line = Line::new();
-    for (tone, part) in parts {
-        if !line.left.is_empty() {
-            line.push_dim(" · ");
-        }
-        line.push(tone, &part);
-    }
-    line
 }
 
 #[cfg(test)]

@@ -37,10 +37,7 @@ impl PreviewRow {
     pub fn selected(server: &Server, area: Area) -> Option<PreviewRow> {
         preview_area(server, area)?;
         let row = server.threads.row(server.threads.table.selected()?)?;
-        let thread = ThreadRef {
-            server: server.server.clone(),
-            id: row.found.thread.thread_id.clone(),
-        };
+        let thread = server.thread_ref(&row.found.thread.thread_id);
         let state = (
             row.found.thread.updated_at,
             row.facts.questions.len(),
@@ -219,10 +216,7 @@ fn notes(thread: &Thread, width: usize) -> Option<Line> {
 /// Returns the badge of a thread. The list only knows when its last run was requested, and the run may have been queued: only its
 /// page knows how long it took.
 fn listed_badge(server: &Server, thread: &Thread, status: &ThreadStatus, cx: &Cx<'_>) -> Line {
-    let of = ThreadRef {
-        server: server.server.clone(),
-        id: thread.thread_id.clone(),
-    };
+    let of = server.thread_ref(&thread.thread_id);
     match status {
         ThreadStatus::Idle {
             ended: Some(ended),

@@ -1,8 +1,9 @@
 //! The state of an open agent server: its threads, the runs of a thread, its assistants.
 
 use super::threads::{ListOrder, PAGE, ThreadList};
+use crate::session::compare::SideRef;
 use crate::session::loaded::Loaded;
-use crate::session::msg::{ServerRef, WantedStatus};
+use crate::session::msg::{ServerRef, ThreadRef, WantedStatus};
 use crate::session::row_details::RowDetails;
 use crate::widgets::table::Table;
 use runtail_core::model::{Assistant, Run, Thread};
@@ -58,6 +59,20 @@ impl Server {
             assistant_table: Table::default(),
             run_table: Table::default(),
         }
+    }
+
+    /// Returns one of its threads.
+    pub fn thread_ref(&self, id: &str) -> ThreadRef {
+        ThreadRef {
+            server: self.server.clone(),
+            id: id.to_string(),
+        }
+    }
+
+    /// Returns the marked threads as sides of a comparison.
+    pub fn marked_sides(&self) -> impl Iterator<Item = SideRef> {
+        let marked = self.threads.table.marked.iter();
+        marked.map(|id| SideRef::Thread(self.thread_ref(id), None))
     }
 
     /// Returns the request for the status of a listed thread.

@@ -19,7 +19,6 @@ use crate::session::{Component, Cx, Requests, Route, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::table::Table;
-use jiff::Timestamp;
 use runtail_api::ThreadIntent;
 use runtail_core::model::ThreadStatus;
 use std::sync::Arc;
@@ -34,10 +33,7 @@ fn height(server: &Server, area: Area) -> usize {
 
 /// Returns the status of a listed thread: that of its open page, if there is one, so that the two never differ.
 pub(crate) fn listed_status(cx: &Cx<'_>, server: &Server, thread: &str) -> ThreadStatus {
-    let of = ThreadRef {
-        server: server.server.clone(),
-        id: thread.to_string(),
-    };
+    let of = server.thread_ref(thread);
     let is_known = |status: &&ThreadStatus| {
         !matches!(status, ThreadStatus::Loading | ThreadStatus::Unknown { .. })
     };
@@ -79,34 +75,14 @@ impl Agent {
     /// Keeps up to two marked threads of the open server, so that they can be compared with threads of another one.
     fn keep_marks(&mut self) {
         let Some(server) = &self.server else { return };
-        let of = |id: &String| {
-            SideRef::Thread(
-                ThreadRef {
-                    server: server.server.clone(),
-                    id: id.clone(),
-                },
-                None,
-            )
-        };
-        self.marked
-            .extend(server.threads.table.marked.iter().map(of));
+        self.marked.extend(server.marked_sides());
         self.marked
             .drain(..self.marked.len().saturating_sub(MAX_MARKED));
     }
 
     /// Returns everything that is marked, as sides of a comparison.
     pub fn marked_sides(&self) -> Vec<SideRef> {
-        let threads = self.server.iter().flat_map(|server| {
-            server.threads.table.marked.iter().map(|id| {
-                SideRef::Thread(
-                    ThreadRef {
-                        server: server.server.clone(),
-                        id: id.clone(),
-                    },
-                    None,
-                )
-            })
-        });
+        let threads = self.server.iter().flat_map(Server::marked_sides);
         self.marked.iter().cloned().chain(threads).collect()
     }
 
@@ -133,38 +109,9 @@ impl Agent {
                 ));
             }
         };
-        let Some(id) = thread else {
-            return Err(Requests::info("No thread is selected."));
-        };
-        Ok((
-            ThreadRef {
-                server: server.server.clone(),
-                id: id.to_string(),
-            },
-            run.map(str::to_string),
-        ))
-    }
-
-    /// Applies an event of a poll.
-    pub fn on_event(&mut self, at: Timestamp, from: SubscriptionId, event: SubscriptionEvent) {
-        if let (SubscriptionId::Health(server), SubscriptionEvent::Health(health)) = (from, &event)
-        {
-            let known = self.health.entry(server).or_default();
-            known.take(*health, at);
-        }
-        let Some(server) = &mut self.server else {
-            return;
-        };
-        match event {
-            SubscriptionEvent::Threads(read) => server.threads.take(read, at),
-            SubscriptionEvent::ThreadStatus {
-                of,
-                status: Ok(status),
-            } => {
-                server.threads.set_status(of.thread, of.facts, status);
-            }
-            SubscriptionEvent::Runs(result) => server.runs.apply_list(result, at),
-            _ => {}
+        match thread {
+            Some(id) => Ok((server.thread_ref(id), run.map(str::to_string))),
+            None => Err(Requests::info("No thread is selected.")),
         }
     }
 
@@ -194,10 +141,8 @@ impl Agent {
         };
         let table = &server.threads.table;
         let visible = table.ids().get(table.visible()).unwrap_or_default();
-        visible
-            .iter()
-            .filter_map(|id| server.wanted_status(id))
-            .collect()
+        let wanted = visible.iter().filter_map(|id| server.wanted_status(id));
+        wanted.collect()
     }
 }
 
@@ -216,6 +161,35 @@ impl Component for Agent {
         Some(Requests::none())
     }
 
+    fn on_event(
+        &mut self,
+        session: &mut Session,
+        from: SubscriptionId,
+        event: SubscriptionEvent,
+    ) -> Requests {
+        let at = session.now;
+        if let (SubscriptionId::Health(server), SubscriptionEvent::Health(health)) = (from, &event)
+        {
+            let known = self.health.entry(server).or_default();
+            known.take(*health, at);
+        }
+        let Some(server) = &mut self.server else {
+            return Requests::none();
+        };
+        match event {
+            SubscriptionEvent::Threads(read) => server.threads.take(read, at),
+            SubscriptionEvent::ThreadStatus {
+                of,
+                status: Ok(status),
+            } => {
+                server.threads.set_status(of.thread, of.facts, status);
+            }
+            SubscriptionEvent::Runs(result) => server.runs.apply_list(result, at),
+            _ => {}
+        }
+        Requests::none()
+    }
+
     fn context(&self) -> Context {
         Context::Server
     }
@@ -230,14 +204,6 @@ impl Component for Agent {
                 if !server.threads.table.marked.is_empty() =>
             {
                 return act_on_marked(server, action);
-            }
-            (Again, _) => {
-                return match Self::selected_thread(server) {
-                    Ok((ThreadRef { server, id: thread }, _)) => {
-                        Route::on_thread(server, ThreadIntent::Retry { thread, edit: None }).into()
-                    }
-                    Err(why) => why,
-                };
             }
             (Mark, Tab::Threads) => {
                 server.threads.table.toggle_mark();
@@ -262,16 +228,14 @@ impl Component for Agent {
             (MarkAll | Star | Sort, _) => {
                 return Requests::info("This key works on threads. Press 1 to show them.");
             }
-            (Answer | Approve | CancelRun | RollbackRun | Delete, _) => {
-                return match Self::selected_thread(server) {
-                    Ok((thread, run)) => act_on_thread(thread, run, action),
-                    Err(why) => why,
-                };
-            }
-            (Explain, _) => {
-                return match Self::selected_thread(server) {
-                    Ok((thread, _)) => Route::WhyThread(thread).into(),
-                    Err(why) => why,
+            (Again | Explain | Answer | Approve | CancelRun | RollbackRun | Delete, _) => {
+                return match (action, Self::selected_thread(server)) {
+                    (_, Err(why)) => why,
+                    (Again, Ok((ThreadRef { server, id: thread }, _))) => {
+                        Route::on_thread(server, ThreadIntent::Retry { thread, edit: None }).into()
+                    }
+                    (Explain, Ok((thread, _))) => Route::WhyThread(thread).into(),
+                    (_, Ok((thread, run))) => act_on_thread(thread, run, action),
                 };
             }
             // Assistants have no marks, and Space turns their pages.
@@ -476,31 +440,15 @@ impl Component for Agent {
         };
         let of = server.server.clone();
         let epoch = cx.session.epoch_of(&of.profile);
-        out.push(Subscription::new(
-            SubscriptionId::Health(of.clone()),
-            epoch,
-            SubscriptionKind::Name,
-        ));
+        let poll = |id| Subscription::new(id, epoch, SubscriptionKind::Name);
+        out.push(poll(SubscriptionId::Health(of.clone())));
         match (&server.tab, &server.runs_of) {
             (Tab::Threads, _) => {
-                let threads = Subscription::new(
-                    SubscriptionId::Threads(of.clone()),
-                    epoch,
-                    SubscriptionKind::Name,
-                );
-                out.push(threads);
-                out.push(Subscription::new(
-                    SubscriptionId::ThreadStatuses(of),
-                    epoch,
-                    SubscriptionKind::Name,
-                ));
+                out.push(poll(SubscriptionId::Threads(of.clone())));
+                out.push(poll(SubscriptionId::ThreadStatuses(of)));
             }
             (Tab::Runs, Some(thread)) => {
-                let runs = Subscription::new(
-                    SubscriptionId::Runs(of, thread.clone()),
-                    epoch,
-                    SubscriptionKind::Name,
-                );
+                let runs = poll(SubscriptionId::Runs(of, thread.clone()));
                 out.push(runs.with_limit(server.limit));
             }
             _ => {}

@@ -12,7 +12,7 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::markdown::plain_line;
 use crate::widgets::status::{STUCK, tones};
-use crate::widgets::table::{RowStyle, TableRow};
+use crate::widgets::table::{REST, RowStyle, TableColumns, TableRow};
 use jiff::Timestamp;
 use runtail_api::{FoundThread, ServerKind};
 use runtail_core::model::{
@@ -213,200 +213,166 @@ fn run_revision(run: &Run, known: &KnownRevisions) -> Option<String> {
     known.words(config, run.metadata.as_ref().unwrap_or(&Value::Null))
 }
 
+/// Returns how long ago a time is; nothing for an unknown one.
 pub(super) fn ago(at: Option<Timestamp>, now: Timestamp) -> String {
-    at.and_then(|t| Duration::try_from(now - t).ok())
-        .map(text::age)
-        .unwrap_or_default()
+    at.map(|at| text::age_since(at, now)).unwrap_or_default()
 }
 
 /// Returns the column headers, and a line for each of these rows.
 fn table(cx: &Cx<'_>, server: &Server, width: usize, ids: &[String]) -> (Line, Vec<Line>) {
     match server.tab {
         Tab::Threads => {
-            let columns = ThreadColumns::new(width);
+            let columns = thread_columns(width);
             let rows = ids.iter().filter_map(|id| server.threads.row(id));
-            let lines = rows.map(|row| columns.line(cx, server, width, &row.found));
+            let lines = rows.map(|row| thread_line(cx, server, &columns, &row.found));
             (columns.head(), lines.collect())
         }
         Tab::Runs => runs(cx, server, width, ids),
         Tab::Assistants => {
-            let head = format!(
-                "{:<24} {:<18} {:<14} {:>3}  {}",
-                "NAME", "GRAPH", "ID", "VER", "DESCRIPTION"
-            );
+            let columns = [
+                ("NAME", 24, 0),
+                ("GRAPH", 18, 1),
+                ("ID", 14, 1),
+                ("VER", 3, 1),
+                ("DESCRIPTION", REST, 2),
+            ];
+            let columns = TableColumns::spaced(width, columns).aligned_right(3..4);
             let shown = server.shown_assistants().into_iter();
             let lines = shown
                 .filter(|one| ids.contains(&one.assistant_id))
-                .map(assistant_line);
-            (Line::dim(&head), lines.collect())
+                .map(|one| columns.line(assistant_cells(one)));
+            (columns.head(), lines.collect())
         }
     }
 }
 
-fn assistant_line(assistant: &Assistant) -> Line {
-    let name = assistant.name.as_deref().unwrap_or(&assistant.graph_id);
-    let mut line = Line::plain(&format!("{:<24} ", text::fit(&text::clean(name), 24)));
-    line.push_accent(&format!(
-        "{:<18} ",
-        text::fit(&text::clean(&assistant.graph_id), 18)
-    ));
-    line.push_dim(&format!("{:<14} ", text::short_id(&assistant.assistant_id)));
-    line.push_dim(&format!(
-        "{:>3}  ",
-        assistant.version.map(|v| v.to_string()).unwrap_or_default()
-    ));
-    line.push_dim(assistant.description.as_deref().unwrap_or(""));
-    line
+fn assistant_cells(assistant: &Assistant) -> [Line; 5] {
+    let version = assistant.version.map(|version| version.to_string());
+    [
+        Line::plain(assistant.name.as_deref().unwrap_or(&assistant.graph_id)),
+        Line::accent(&assistant.graph_id),
+        Line::dim(&text::short_id(&assistant.assistant_id)),
+        Line::dim(&version.unwrap_or_default()),
+        Line::dim(assistant.description.as_deref().unwrap_or_default()),
+    ]
 }
 
 /// Returns the column headers of the runs, and a line for each of these.
 fn runs(cx: &Cx<'_>, server: &Server, width: usize, ids: &[String]) -> (Line, Vec<Line>) {
     let all = server.runs.value.as_deref().unwrap_or_default();
-    let thread = server
+    let newest = all.first().map(|run| &run.run_id);
+    let of_newest = server
         .runs_of
         .as_deref()
         .map(|thread| listed_status(cx, server, thread))
         .unwrap_or_default();
-    let newest = all.first().map(|run| &run.run_id);
     let revisions = cx.session.deployments.revisions(&server.server);
-    let (mut lines, mut has_bound) = (Vec::new(), false);
-    for run in server.shown_runs() {
-        if !ids.contains(&run.run_id) {
-            continue;
+    let columns = [
+        ("STATUS", STATE, 0),
+        ("RUN", 14, 1),
+        ("AGE", 5, 1),
+        ("TOOK", 9, 2),
+        ("ASSISTANT", REST, 2),
+    ];
+    let columns = TableColumns::spaced(width, columns).aligned_right(2..4);
+    let mut has_bound = false;
+    let shown = server.shown_runs().into_iter();
+    let lines = shown.filter(|run| ids.contains(&run.run_id)).map(|run| {
+        let (role, word) = match newest == Some(&run.run_id) {
+            true => run_state(run, &of_newest),
+            false => run_state(run, &ThreadStatus::Loading),
+        };
+        let took = took(run, all, cx.session.now).unwrap_or_default();
+        has_bound |= took.starts_with('≤');
+        let mut assistant = Line::accent(&assistant_name(server, &run.assistant_id));
+        if let Some(words) = revisions.and_then(|known| run_revision(run, known)) {
+            assistant.push_dim(&format!("  {words}"));
         }
-        let (role, word) = run_state(
-            run,
-            if newest == Some(&run.run_id) {
-                &thread
-            } else {
-                &ThreadStatus::Loading
-            },
-        );
-        let mut line = state(role, &word);
-        line.push_plain(&format!("{:<14} ", text::short_id(&run.run_id)));
-        line.push_dim(&format!("{:>5}  ", ago(run.created_at, cx.session.now)));
-        let took = took(run, all, cx.session.now);
-        has_bound |= took.as_ref().is_some_and(|took| took.starts_with('≤'));
-        line.push_dim(&format!("{:>9}  ", took.unwrap_or_default()));
-        line.push_accent(&assistant_name(server, &run.assistant_id));
-        let revision = revisions.and_then(|known| run_revision(run, known));
-        if let Some(words) = revision {
-            line.push_dim(&format!("  {words}"));
-        }
-        lines.push(line);
-    }
-    let head = format!(
-        "{:<STATE$} {:<14} {:>5}  {:>9}  {}",
-        "STATUS", "RUN", "AGE", "TOOK", "ASSISTANT"
-    );
+        columns.line([
+            state(tones(role), role, &word),
+            Line::plain(&text::short_id(&run.run_id)),
+            Line::dim(&ago(run.created_at, cx.session.now)),
+            Line::dim(&took),
+            assistant,
+        ])
+    });
+    let lines = lines.collect();
     let meaning = match has_bound {
         false => "",
         true if width < WIDE => "≤ incl. queue",
         true => "≤ may include time in the queue",
     };
-    (Line::dim(&head).right(Tone::Dim, meaning), lines)
+    (columns.head().right(Tone::Dim, meaning), lines)
 }
 
 /// Width from which the person that a thread belongs to is shown.
 const WIDE: usize = 110;
 
-/// The widths of the columns of a list of threads.
-struct ThreadColumns {
-    thread: usize,
-    /// 0 if it is not shown.
-    person: usize,
+/// The columns of a thread's graph and id, and of what it needs.
+const THREAD: usize = 2;
+const NEEDS: usize = 4;
+/// Columns of a status with its glyph.
+const STATE: usize = 17;
+
+fn thread_columns(width: usize) -> TableColumns {
+    let (thread, person) = match width {
+        WIDE.. => (22, 16),
+        70.. => (17, 0),
+        _ => (13, 0),
+    };
+    let columns = [
+        ("AGE", 4, 0),
+        ("STATE", STATE, 2),
+        ("THREAD", thread, 2),
+        // The star.
+        ("", 1, 0),
+        ("WHAT IT NEEDS, NAME OR LAST MESSAGE", REST, 1),
+        ("FOR", person, 2),
+    ];
+    TableColumns::spaced(width, columns).aligned_right(0..1)
 }
 
-impl ThreadColumns {
-    fn new(width: usize) -> ThreadColumns {
-        match width {
-            WIDE.. => ThreadColumns {
-                thread: 22,
-                person: 18,
-            },
-            70.. => ThreadColumns {
-                thread: 17,
-                person: 0,
-            },
-            _ => ThreadColumns {
-                thread: 13,
-                person: 0,
-            },
-        }
+/// Returns the row of a thread.
+fn thread_line(cx: &Cx<'_>, server: &Server, columns: &TableColumns, found: &FoundThread) -> Line {
+    let thread = &found.thread;
+    let status = listed_status(cx, server, &thread.thread_id);
+    let stuck = server.threads.stuck(&thread.thread_id, &status);
+    let of_state = match stuck {
+        Some(_) => state(STUCK, StatusRole::Unknown, STUCK_WORD),
+        None => state(tones(status.role()), status.role(), list_word(&status)),
+    };
+    let of_thread = match server.table().selected() == Some(&*thread.thread_id) {
+        true => Tone::Strong,
+        false => Tone::Plain,
+    };
+    let mut needs = Line::new();
+    if let Some(name) = thread.name() {
+        let room = columns.width(NEEDS).saturating_sub(2).min(40);
+        needs.push_strong(&format!("{}  ", text::seen(name, room)));
     }
+    let (tone, notes) = about(found, &status, stuck);
+    // By its metadata.
+    let value = |key: &str| thread.metadata.as_ref()?.get(key)?.as_str();
+    let person = value("owner").or_else(|| value("user"));
+    columns.line([
+        Line::dim(&ago(thread.updated_at, cx.session.now)),
+        of_state,
+        Line::of(of_thread, &thread_name(thread, columns.width(THREAD))),
+        Line::accent(if thread.is_starred() { "*" } else { "" }),
+        needs.with(tone, &notes),
+        Line::dim(person.unwrap_or_default()),
+    ])
+}
 
-    fn head(&self) -> Line {
-        let thread = self.thread;
-        let head = format!(
-            "{:>4}  {:<STATE$}  {:<thread$}  {}",
-            "AGE", "STATE", "THREAD", "WHAT IT NEEDS, NAME OR LAST MESSAGE"
-        );
-        let line = Line::dim(&head);
-        if self.person > 0 {
-            line.right(Tone::Dim, &format!("{:<1$}", "FOR", self.person - 2))
-        } else {
-            line
-        }
-    }
-
-    /// Returns the row of a thread.
-    fn line(&self, cx: &Cx<'_>, server: &Server, width: usize, found: &FoundThread) -> Line {
-        let thread = &found.thread;
-        let status = listed_status(cx, server, &thread.thread_id);
-        let stuck = server.threads.stuck(&thread.thread_id, &status);
-        let mut line = Line::dim(&format!("{:>4}  ", ago(thread.updated_at, cx.session.now)));
-        let of_state = match stuck {
-            Some(_) => cell(STUCK, (StatusRole::Unknown.glyph(), STUCK_WORD)),
-            None => state(status.role(), list_word(&status)),
-        };
-        line.left.extend(of_state.left);
-        line.push_plain(" ");
-        let is_selected = server.table().selected() == Some(&*thread.thread_id);
-        let of_thread = if is_selected {
-            Tone::Strong
-        } else {
-            Tone::Plain
-        };
-        line.push(of_thread, &self.thread(thread));
-        line.push_accent(if thread.is_starred() { "* " } else { "  " });
-        let mut room = width.saturating_sub(line.width() + self.person);
-        if let Some(name) = thread.name() {
-            let name = format!("{}  ", text::seen(name, room.saturating_sub(2).min(40)));
-            room = room.saturating_sub(text::width(&name));
-            line.push_strong(&name);
-        }
-        let (tone, notes) = about(found, &status, stuck);
-        line.push(tone, &text::fit(&notes, room));
-        match self.person {
-            0 => line,
-            _ => line.right(Tone::Dim, &self.person(thread)),
-        }
-    }
-
-    /// Returns the graph and the end of the thread's id.
-    fn thread(&self, thread: &Thread) -> String {
-        let id: Vec<char> = text::clean(text::tail(&thread.thread_id, 64))
-            .chars()
-            .collect();
-        let last: String = id[id.len().saturating_sub(4)..].iter().collect();
-        let graph = thread.graph().unwrap_or("thread");
-        let graph = text::seen(graph, self.thread.saturating_sub(text::width(&last) + 1));
-        let name = format!("{graph} {last}");
-        let pad = self.thread.saturating_sub(text::width(&name));
-        name + &" ".repeat(pad)
-    }
-
-    /// Returns the person that the thread belongs to, by its metadata.
-    fn person(&self, thread: &Thread) -> String {
-        let value = |key: &str| thread.metadata.as_ref()?.get(key)?.as_str();
-        let room = self.person - 2;
-        let name = text::seen(
-            value("owner").or_else(|| value("user")).unwrap_or_default(),
-            room,
-        );
-        let pad = room.saturating_sub(text::width(&name));
-        name + &" ".repeat(pad)
-    }
+/// Returns the graph and the end of a thread's id.
+fn thread_name(thread: &Thread, width: usize) -> String {
+    let id: Vec<char> = text::clean(text::tail(&thread.thread_id, 64))
+        .chars()
+        .collect();
+    let last: String = id[id.len().saturating_sub(4)..].iter().collect();
+    let graph = thread.graph().unwrap_or("thread");
+    let graph = text::seen(graph, width.saturating_sub(text::width(&last) + 1));
+    format!("{graph} {last}")
 }
 
 fn assistant_name(server: &Server, id: &str) -> String {
@@ -422,23 +388,12 @@ fn assistant_name(server: &Server, id: &str) -> String {
     )
 }
 
-/// Columns of a status with its glyph.
-const STATE: usize = 17;
-
 /// The word of a stuck thread, as in the inbox.
 pub(super) const STUCK_WORD: &str = "stuck";
 
-/// Formats a status for its column.
-fn state(role: StatusRole, word: &str) -> Line {
-    cell(tones(role), (role.glyph(), word))
-}
-
-/// Formats a glyph and a word, each with its tone, for the column of the status.
-fn cell((first, tone): (Tone, Tone), (glyph, word): (&str, &str)) -> Line {
-    let mut line = Line::of(first, &format!("{glyph} "));
-    line.push(tone, &text::fit(word, STATE - 2));
-    line.push_plain(&" ".repeat((STATE + 1).saturating_sub(line.width())));
-    line
+/// Returns a status with its glyph.
+fn state((of_glyph, tone): (Tone, Tone), role: StatusRole, word: &str) -> Line {
+    Line::of(of_glyph, &format!("{} ", role.glyph())).with(tone, word)
 }
 
 /// Returns the word of a status, shortened for its column.

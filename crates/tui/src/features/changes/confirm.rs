@@ -9,7 +9,7 @@ use super::target_check::TargetCheck;
 use super::view;
 use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
-use crate::session::msg::{Effect, Proposal, ServerRef};
+use crate::session::msg::{Effect, EffectResult, Proposal, Sent, ServerRef};
 use crate::session::{Component, Cx, Request, Requests, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
@@ -265,19 +265,33 @@ impl Confirm {
     }
 
     /// Applies the plan of a change.
-    pub fn on_planned(
+    fn on_planned(
         &mut self,
         session: &mut Session,
         number: u64,
         planned: Result<(Box<Preview>, Option<Choice>), PlanError>,
     ) -> Requests {
-        let mut out = Requests::none();
         let mut targets = self.targets.iter_mut();
-        let target = targets.find(|target| target.number == number);
-        // A result that is repeated after the request was sent makes nothing ready again.
-        let Some(target) = target.filter(|_| !self.is_sent) else {
-            return out;
+        let Some(target) = targets.find(|target| target.number == number) else {
+            // Another change was planned instead.
+            return drop_plan(number, &planned);
         };
+        // A result that is repeated after the request was sent makes nothing ready again.
+        if self.is_sent {
+            return Requests::none();
+        }
+        if let (Err(PlanError::Nothing(why)), None, Proposal::Thread(server, intent)) =
+            (&planned, &self.several, &target.proposal)
+        {
+            // There is nothing to do on the thread, so a notice replaces the dialog.
+            let (server, intent) = (server.clone(), intent.clone());
+            return Requests::from(Request::Close).and(Request::NothingToDo(
+                server,
+                Box::new(intent),
+                why.clone(),
+            ));
+        }
+        let mut out = Requests::none();
         let choice = match planned {
             Ok((preview, choice)) => {
                 // The target of another change is read again just before sending only.
@@ -312,7 +326,7 @@ impl Confirm {
     }
 
     /// Applies what reading the target again has shown. A change of it is planned again.
-    pub fn on_checked(
+    fn on_checked(
         &mut self,
         session: &Session,
         result: Result<Option<Vec<String>>, ApiError>,
@@ -422,17 +436,10 @@ impl Confirm {
     /// Types a key into the name or the number.
     fn type_key(&mut self, key: Key) {
         let is_limit = matches!(self.choice, Some(Choice::RecursionLimit(_)));
-        if is_limit
-            && key
-                .text()
-                .is_some_and(|c| !c.is_ascii_digit() || self.typed.text().len() > 8)
-        {
-            return;
+        let refuses = |c: char| !c.is_ascii_digit() || self.typed.text().len() > 8;
+        if self.is_typing() && !(is_limit && key.text().is_some_and(refuses)) {
+            self.typed.key(key);
         }
-        if self.wants_name().is_none() && !is_limit {
-            return;
-        }
-        self.typed.key(key);
     }
 
     /// Returns the area of the dialog. Where text is typed, a row stays free below it, which a notice may take.
@@ -469,6 +476,22 @@ pub fn confirm_area(area: Area) -> Area {
     }
 }
 
+/// Has what a failed change was about loaded again, if it is gone or has changed.
+pub fn after_failure(session: &mut Session, error: &ApiError) -> Requests {
+    if !matches!(error.kind, Kind::NotFound | Kind::Stale) {
+        return Requests::none();
+    }
+    session.restart_polls();
+    Request::Reread.into()
+}
+
+/// Drops a plan whose preview was closed.
+pub fn drop_plan<T, E>(number: u64, planned: &Result<T, E>) -> Requests {
+    let is_plan = planned.is_ok();
+    let forget = is_plan.then(|| Effect::Forget(number).into());
+    forget.unwrap_or_default()
+}
+
 /// Copies a request as a command.
 pub fn copy_command(curl: &str) -> Requests {
     Requests::info(
@@ -478,6 +501,19 @@ pub fn copy_command(curl: &str) -> Requests {
 }
 
 impl Component for Confirm {
+    fn on_reply(&mut self, session: &mut Session, reply: &EffectResult) -> Option<Requests> {
+        match reply {
+            EffectResult::Planned(number, planned) => {
+                Some(self.on_planned(session, *number, planned.clone()))
+            }
+            EffectResult::TargetChecked(_, result) => {
+                Some(self.on_checked(session, result.clone()))
+            }
+            EffectResult::Sent(_, Sent::Record(Err(error))) => Some(self.on_failed(session, error)),
+            _ => None,
+        }
+    }
+
     fn context(&self) -> Context {
         Context::Confirm
     }

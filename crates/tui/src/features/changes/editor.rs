@@ -4,13 +4,14 @@ use super::deployment_form::DeploymentForm;
 use super::{Changes, resource_documents, view};
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
-use crate::session::card;
+use crate::session::card::FormCard;
 use crate::session::form::FormKeys;
 use crate::session::msg::{Effect, EffectResult};
 use crate::session::subject::Subject;
 use crate::session::{Component, Cx, Request, Requests, Route, Session};
 use crate::widgets::canvas::Canvas;
-use crate::widgets::text_input::{Problem, TextInput};
+use crate::widgets::text_input::Problem;
+use crate::widgets::twin::Twin;
 use runtail_api::{BulkAction, ForkChange, ResourceIntent, StateEdit, ThreadIntent};
 use runtail_core::config::ConfigError;
 use runtail_core::model::{
@@ -148,13 +149,17 @@ fn problem(error: ConfigError) -> Problem {
 pub struct Editor {
     /// The subject of the document.
     pub subject: Subject,
-    pub text: TextInput,
+    /// The document, with the form of a deployment, which may be shown instead.
+    pub twin: Twin<Option<Box<DeploymentForm>>>,
     /// The problem of the text; an invalid document is never sent.
     pub problem: Option<Problem>,
-    /// The form of a deployment, which may be shown instead of the text.
-    pub form: Option<Box<DeploymentForm>>,
     /// The text with which the editor opened.
     original: String,
+}
+
+/// Shows the fields of a document in the form.
+fn read_form(form: &mut Option<Box<DeploymentForm>>, text: &str) -> Result<(), String> {
+    form.as_mut().map_or(Ok(()), |form| form.read(text))
 }
 
 impl Editor {
@@ -162,31 +167,33 @@ impl Editor {
     pub fn new(subject: Subject, text: &str) -> Editor {
         let mut editor = Editor {
             subject,
-            text: TextInput::new(text),
+            twin: Twin::new(None, text),
             problem: None,
-            form: None,
             original: text.to_string(),
         };
-        editor.text.set_cursor(0, 0);
+        editor.twin.text.set_cursor(0, 0);
         editor.check();
         editor
     }
 
     /// Shows the document of a deployment as a form. `current` has the fields of an existing deployment.
     pub fn with_form(mut self, current: Option<SpecForm>) -> Editor {
-        let text = self.text.text();
-        self.form = DeploymentForm::new(&self.subject, &text, current).map(Box::new);
+        self.twin.form = DeploymentForm::new(&self.subject, current).map(Box::new);
+        if self.twin.form.is_some() {
+            // Why it stays a document is shown above it.
+            drop(self.twin.show_form(read_form));
+        }
         self
     }
 
     /// Returns the form, if it is shown instead of the text.
     fn shown_form(&mut self) -> Option<&mut DeploymentForm> {
-        self.form.as_deref_mut().filter(|form| form.is_shown)
+        self.twin.shown_mut()?.as_deref_mut()
     }
 
     /// Writes changed fields of the form into the document.
     pub fn take_form(&mut self) {
-        let Some(form) = self.form.as_deref_mut() else {
+        let Some(form) = &mut self.twin.form else {
             return;
         };
         if !std::mem::take(&mut form.is_changed) {
@@ -195,62 +202,56 @@ impl Editor {
         if let Subject::CreateDeployment { profile } = &mut self.subject {
             *profile = form.profile.clone();
         }
-        let before = self.text.text();
+        let before = self.twin.text.text();
         match form.values.write(&before) {
-            Ok(text) if text != before => self.text.set_text(&text),
+            Ok(text) if text != before => self.twin.text.set_text(&text),
             Ok(_) => {}
-            Err(error) => (form.is_shown, form.why_document) = (false, Some(error.message)),
+            Err(error) => (self.twin.as_text, self.twin.why_text) = (true, Some(error.message)),
         }
         self.check();
     }
 
     /// Switches between form and document.
     fn toggle_form(&mut self, session: &Session) -> Requests {
-        let text = self.text.text();
-        let Some(form) = self.form.as_deref_mut() else {
-            return Requests::none();
-        };
-        if form.is_shown {
+        if let Some(form) = self.shown_form() {
             form.leave_secret();
-            form.is_shown = false;
-            self.text.set_cursor(0, 0);
+            self.twin.as_text = true;
+            self.twin.text.set_cursor(0, 0);
             return Requests::none();
         }
-        form.show(&text);
-        match &form.why_document {
-            Some(why) => Requests::error(format!("Couldn't switch to the form: {why}.")),
-            None => form.request_lists(session),
+        match self.twin.show_form(read_form) {
+            Err(why) => Requests::error(why),
+            Ok(()) => self.on_open(session),
         }
     }
 
-    /// Returns why the document can't be shown as a form.
-    pub(super) fn why_document(&self) -> Option<&str> {
-        self.form
-            .as_deref()
-            .and_then(|form| form.why_document.as_deref())
-    }
-
-    /// Names what a new deployment still needs, by the labels of the form.
+    /// Names what a new deployment still needs, by the labels of the form. A document that has no form is left to the server.
     pub(super) fn missing(&self) -> Vec<String> {
-        let form = DeploymentForm::new(&self.subject, &self.text.text(), None);
-        form.map(|form| form.missing()).unwrap_or_default()
+        let form = DeploymentForm::new(&self.subject, None).and_then(|mut form| {
+            form.read(&self.twin.text.text()).ok()?;
+            Some(form)
+        });
+        form.map_or_else(Vec::new, |form| form.missing())
     }
 
     /// Replaces the text.
-    pub fn set_text(&mut self, text: &str) {
-        let (row, col) = self.text.cursor();
-        self.text.set_text(text);
-        self.text.set_cursor(row, col);
+    fn set_text(&mut self, text: &str) {
+        let (row, col) = self.twin.text.cursor();
+        self.twin.text.set_text(text);
+        self.twin.text.set_cursor(row, col);
         self.check();
+        if !self.twin.as_text {
+            drop(self.twin.show_form(read_form));
+        }
     }
 
     /// Returns whether the text was changed since the editor opened.
     pub fn is_changed(&self) -> bool {
-        self.text.text() != self.original
+        self.twin.text.text() != self.original
     }
 
     fn check(&mut self) {
-        self.problem = self.subject.read(&self.text.text()).err();
+        self.problem = self.subject.read(&self.twin.text.text()).err();
     }
 }
 
@@ -272,8 +273,8 @@ impl Changes {
         let mut editor = Editor::new(subject, text);
         if let Some(draft) = &draft {
             // A new input, because an undo must not replace the draft with the original text.
-            editor.text = TextInput::new(draft);
-            editor.text.set_cursor(0, 0);
+            editor.twin = Twin::new(None, draft);
+            editor.twin.text.set_cursor(0, 0);
             editor.check();
         }
         (editor, draft.is_some())
@@ -282,7 +283,7 @@ impl Changes {
     /// Keeps the text as a draft for this subject.
     pub fn keep(&mut self, editor: Editor) {
         if editor.is_changed() {
-            let text = editor.text.text();
+            let text = editor.twin.text.text();
             self.drafts.insert(editor.subject, text);
         }
     }
@@ -291,13 +292,12 @@ impl Changes {
 impl Editor {
     /// Discards what was typed and restores the original document.
     fn start_over(&mut self) {
-        let original = self.original.clone();
-        self.set_text(&original);
         if let Some(form) = self.shown_form() {
             form.leave_secret();
             form.left.clear();
-            form.show(&original);
         }
+        let original = self.original.clone();
+        self.set_text(&original);
     }
 
     /// Goes to the first field of the form that has a problem, if any has one.
@@ -329,7 +329,7 @@ impl Editor {
         if matches!(&self.subject, Subject::CreateDeployment { profile } if profile.is_empty()) {
             return Requests::error("Choose a profile in the form (ctrl-t). Nothing was sent.");
         }
-        let (profile, text) = (self.subject.profile().into(), self.text.text());
+        let (profile, text) = (self.subject.profile().into(), self.twin.text.text());
         match self.subject.read(&text) {
             Ok(ParsedDocument::Change(intent)) => Route::change(profile, intent).into(),
             Ok(ParsedDocument::Authentication(request)) => {
@@ -418,7 +418,8 @@ fn preview_state(subject: &Subject, values: serde_json::Value) -> Requests {
 
 impl Component for Editor {
     fn on_reply(&mut self, session: &mut Session, reply: &EffectResult) -> Option<Requests> {
-        let requests = self.form.as_mut()?.on_reply(session, reply)?;
+        let is_shown = !self.twin.as_text;
+        let requests = self.twin.form.as_mut()?.on_list(session, reply, is_shown)?;
         self.take_form();
         Some(requests)
     }
@@ -451,21 +452,21 @@ impl Component for Editor {
                 Requests::none()
             }
             Some(Action::Back) => Request::Close.into(),
-            Some(Action::Form) if self.form.is_some() => self.toggle_form(cx.session),
+            Some(Action::Form) if self.twin.form.is_some() => self.toggle_form(cx.session),
             Some(Action::StartOver) => {
                 self.start_over();
                 Requests::none()
             }
-            Some(Action::EditOutside) => Effect::EditOutside(self.text.text()).into(),
+            Some(Action::EditOutside) => Effect::EditOutside(self.twin.text.text()).into(),
             _ => match self.shown_form() {
                 Some(form) => {
-                    let mut requests = form.form_key(action, key);
+                    let mut requests = form.act(cx, action, key);
                     requests.extend(form.request_lists(cx.session));
                     self.take_form();
                     requests
                 }
                 None => action.and_then(Requests::while_typing).unwrap_or_else(|| {
-                    self.text.key(key);
+                    self.twin.text.key(key);
                     self.check();
                     Requests::none()
                 }),
@@ -476,25 +477,19 @@ impl Component for Editor {
     fn paste(&mut self, _cx: &Cx<'_>, text: &str) {
         match self.shown_form() {
             Some(form) => form.paste_text(text),
-            None => self.text.insert(text),
+            None => self.twin.text.insert(text),
         }
         self.take_form();
         self.check();
     }
 
     fn framed_keys(&self, cx: &Cx<'_>) -> Vec<&'static str> {
-        let of_form = self
-            .form
-            .as_deref()
-            .filter(|form| form.is_shown)
-            .map(DeploymentForm::keys);
-        of_form
-            .map(|keys| card::framed_keys(cx, &keys, false))
-            .unwrap_or_default()
+        let form = self.twin.shown().and_then(Option::as_ref);
+        form.map(|form| form.framed_keys(cx)).unwrap_or_default()
     }
 
     fn hints(&self) -> Option<&'static [&'static str]> {
-        self.form.is_some().then_some(&[
+        self.twin.form.is_some().then_some(&[
             "editor.preview",
             "editor.form",
             "editor.outside",
@@ -506,15 +501,13 @@ impl Component for Editor {
     fn relayout(&mut self, cx: &Cx<'_>) {
         let problem = self.problem.as_ref().map(|problem| problem.message.clone());
         if let Some(form) = self.shown_form() {
-            form.relayout(cx, problem.as_deref());
+            form.problem = problem;
+            form.relayout(cx);
         }
     }
 
     fn on_edited(&mut self, text: &str) {
         self.set_text(text);
-        if let Some(form) = self.shown_form() {
-            form.show(text);
-        }
     }
 
     fn profile(&self) -> Option<&str> {
@@ -522,16 +515,9 @@ impl Component for Editor {
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
-        match self.form.as_deref().filter(|form| form.is_shown) {
-            Some(form) => form.draw(
-                cx,
-                canvas,
-                &self.subject,
-                self.problem
-                    .as_ref()
-                    .map(|problem| problem.message.as_str()),
-            ),
-            None => view::editor(self, cx, canvas),
+        match self.twin.shown() {
+            Some(Some(form)) => form.view(cx, canvas),
+            _ => view::editor(self, cx, canvas),
         }
     }
 }

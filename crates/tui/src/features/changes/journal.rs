@@ -6,7 +6,7 @@ use crate::input::action::{Action, Context};
 use crate::session::msg::{Effect, EffectResult};
 use crate::session::{Component, Cx, GUTTER, Page, Requests, Route, Session};
 use crate::widgets::canvas::Canvas;
-use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::line::{Line, Tone, wrapped};
 use crate::widgets::table::Table;
 use runtail_api::{Outcome, SentRequest};
 use runtail_core::text;
@@ -51,17 +51,13 @@ fn entry_lines(sent: &SentRequest, width: usize) -> Vec<Line> {
     if let Outcome::NoAnswer(why) = &sent.outcome {
         let text =
             format!("{why}. It is unknown whether it was applied: check before you send it again.");
-        lines.extend(wrap(&text, width).iter().map(|part| Line::plain(part)));
+        lines.extend(wrapped(Tone::Plain, &text, width));
     }
     lines.push(Line::new());
     lines.push(Line::dim(
         "As curl ($KEY, $TOKEN: placeholders; ***: masked)",
     ));
-    lines.extend(
-        wrap(&sent.request.curl(), width)
-            .iter()
-            .map(|part| Line::plain(part)),
-    );
+    lines.extend(wrapped(Tone::Plain, &sent.request.curl(), width));
     lines
 }
 

@@ -2,7 +2,7 @@
 
 use super::confirm::Confirm;
 use crate::input::action::Action;
-use crate::session::card;
+use crate::session::card::keys_in_edge;
 use crate::session::compare::SideRef;
 use crate::session::msg::{Effect, ThreadRef};
 use crate::session::proposal::Proposal;
@@ -163,6 +163,6 @@ impl Confirm {
 
     /// Returns the keys in the lower edge of the frame: their ids, and the text.
     pub(super) fn framed(&self, cx: &Cx<'_>) -> (Vec<&'static str>, String) {
-        card::keys_in_edge(cx, &self.keys(cx))
+        keys_in_edge(cx, &self.keys(cx), "")
     }
 }

@@ -1,10 +1,10 @@
 //! The preview of one change: its title, its complete requests, and what can still be chosen.
 
 use super::confirm::{Confirm, Stage};
-use super::preview_lines::{PreviewStyle, preview_lines, wrapped};
+use super::preview_lines::{PreviewStyle, preview_lines};
+use crate::session::Cx;
 use crate::session::proposal::Proposal;
-use crate::session::{Cx, card};
-use crate::widgets::line::{Line, Tone};
+use crate::widgets::line::{Line, Tone, wrapped};
 use runtail_api::{Choice, PlanError, ThreadIntent};
 use runtail_core::model::Intent;
 use runtail_core::text;
@@ -37,7 +37,7 @@ impl Confirm {
             Some(_) => Some(named.to_string()),
             None => planning,
         };
-        let place = proposal.server().map(|server| card::place(cx, server));
+        let place = proposal.server().map(|server| cx.session.place(server));
         let parts = subject.into_iter().chain(place);
         let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
         parts.join(" · ")
@@ -54,7 +54,7 @@ impl Confirm {
             || format!("thread {}", thread.split(' ').next().unwrap_or_default()),
             |page| page.name.clone(),
         );
-        format!("{} › {thread}", card::place(cx, server))
+        format!("{} › {thread}", cx.session.place(server))
     }
 
     /// Describes the available option.

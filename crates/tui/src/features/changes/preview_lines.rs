@@ -1,7 +1,7 @@
 //! The lines of a preview: labels at the left, and beside them the changes, the consequences, and the exact requests.
 
 use crate::widgets::form_lines::padded;
-use crate::widgets::line::{Line, Piece, Tone, marked, wrap};
+use crate::widgets::line::{Line, Piece, Tone, marked, wrap, wrapped};
 use jiff::Timestamp;
 use runtail_core::model::{Branch, BranchStep, BranchStepKind, Change, PlainRequest, Preview};
 use runtail_core::text;
@@ -25,13 +25,6 @@ pub(super) struct PreviewStyle<'a> {
     pub is_folded: bool,
     /// Whether the state could be edited before the run.
     pub may_edit: bool,
-}
-
-pub(super) fn wrapped(tone: Tone, text: &str, width: usize) -> Vec<Line> {
-    wrap(text, width)
-        .iter()
-        .map(|line| Line::of(tone, line))
-        .collect()
 }
 
 /// Returns the columns beside a label.
@@ -96,10 +89,9 @@ pub(super) fn preview_lines(preview: &Preview, style: &PreviewStyle<'_>) -> Vec<
     }
     lines.extend(labeled("Changes", changes(preview, style), width));
     let revision = preview.revision.sentence();
-    let mut said = if revision.is_empty() {
-        Vec::new()
-    } else {
-        wrapped(Tone::Plain, &revision, inner(width))
+    let mut said = match revision.is_empty() {
+        true => Vec::new(),
+        false => wrapped(Tone::Plain, &revision, inner(width)),
     };
     if let Some(calls) = preview
         .branch
@@ -152,10 +144,7 @@ fn step_lines(branch: &Branch, style: &PreviewStyle<'_>) -> Vec<Line> {
         match text::width(named) <= nodes {
             true => push_nodes(&mut of_step[0], step, named, nodes),
             false => {
-                of_step = wrap(named, inner)
-                    .iter()
-                    .map(|part| Line::of(own, part))
-                    .collect();
+                of_step = wrapped(own, named, inner);
                 of_step.push(Line::of(own, &" ".repeat(nodes)));
             }
         }

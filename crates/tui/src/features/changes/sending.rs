@@ -1,9 +1,9 @@
 //! Sends what a preview has shown, once: only after the confirmation, and not for a read-only profile.
 
-use super::confirm::{Confirm, Stage};
+use super::confirm::{Confirm, Stage, after_failure};
 use crate::session::msg::{Effect, Proposal};
-use crate::session::{Cx, Request, Requests};
-use runtail_api::{Acted, ApiError, BULK_CONCURRENCY, BulkOutcome, StartError, ThreadIntent};
+use crate::session::{Cx, Request, Requests, Session};
+use runtail_api::{Acted, ApiError, BULK_CONCURRENCY, BulkOutcome, Kind, StartError, ThreadIntent};
 use runtail_core::text;
 
 impl Confirm {
@@ -81,6 +81,19 @@ impl Confirm {
         }
         let out = self.send_next();
         (!self.is_active(), out)
+    }
+
+    /// Applies the failure of a sent change of a record. If its target had changed before it was sent, it is planned again.
+    pub(super) fn on_failed(&mut self, session: &mut Session, error: &ApiError) -> Requests {
+        let is_stale = error.kind == Kind::Stale;
+        if is_stale && matches!(self.one().proposal, Proposal::Service(_)) {
+            session.restart_polls();
+            session.notify(true, format!("{}.", text::capitalized(&error.detail)));
+            return self.review_again(session);
+        }
+        self.fail(error.clone());
+        session.report_error(error);
+        after_failure(session, error)
     }
 
     /// Shows that the sent change failed.

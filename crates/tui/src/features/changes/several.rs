@@ -2,11 +2,10 @@
 
 use super::confirm::{ChangeTarget, Confirm, Stage};
 use super::writers::next_node;
-use crate::session::card;
 use crate::session::msg::ServerRef;
 use crate::session::subject::Subject;
 use crate::session::{Cx, Request, Requests, Route, Session};
-use crate::widgets::line::{Line, Tone, marked, wrap};
+use crate::widgets::line::{Line, Tone, marked, wrapped};
 use runtail_api::{BulkAction, BulkOutcome, Choice, StateEdit, Writer};
 use runtail_core::text::{self, short_id};
 use std::collections::BTreeMap;
@@ -126,7 +125,7 @@ impl Confirm {
     /// Returns the subject of the title.
     pub(super) fn threads_subject(&self, cx: &Cx<'_>, all: &Several) -> String {
         let threads = text::counted(self.targets.len(), "thread");
-        format!("{threads} · {}", card::place(cx, &all.server))
+        format!("{threads} · {}", cx.session.place(&all.server))
     }
 
     /// Returns the lines of the preview or of the result.
@@ -165,7 +164,7 @@ impl Confirm {
                  continues with the edited state. If the server still calls it failed, press {retry}."
             );
             lines.push(Line::new());
-            lines.extend(wrap(&how, width).iter().map(|part| Line::plain(part)));
+            lines.extend(wrapped(Tone::Plain, &how, width));
         }
         lines
     }

@@ -1,7 +1,6 @@
 //! Reads the target of a previewed change again while the preview is open. What is shown is only what was really read.
 
-use super::preview_lines::wrapped;
-use crate::widgets::line::{Line, Tone};
+use crate::widgets::line::{Line, Tone, wrapped};
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::ApiError;
 use runtail_core::text;

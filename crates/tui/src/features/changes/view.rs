@@ -4,6 +4,7 @@ use super::confirm::{Confirm, confirm_area};
 use super::editor::Editor;
 use super::journal::{JournalView, outcome};
 use crate::session::Cx;
+use crate::session::card::profile_label;
 use crate::session::page::{draw_lines, overlay_frame, title_line};
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
@@ -21,10 +22,9 @@ fn frame(cx: &Cx<'_>, canvas: &mut Canvas<'_>, title: &str, name: &str, profile:
 
 /// Returns the subject and its profile for a title.
 fn about(cx: &Cx<'_>, name: &str, profile: &str) -> Line {
-    let state = cx.session.profiles.iter().find(|p| &*p.name == profile);
     let mut line = Line::plain(name).right(Tone::Dim, profile);
-    if let Some(label) = state.and_then(|p| p.label.as_deref()) {
-        line = line.right(Tone::Strong, &format!(" ‹{label}›"));
+    if let Some(label) = profile_label(cx, profile) {
+        line = line.right(Tone::Strong, &format!(" {label}"));
     }
     if cx.session.settings.demo {
         line = line.right(Tone::Moving, " DEMO");
@@ -54,7 +54,7 @@ pub(super) fn editor(editor: &Editor, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
             marked((Tone::Bad, "✗ "), Tone::Plain, &said, area.w.into())
         }
     };
-    let why = editor.why_document().map(|why| {
+    let why = editor.twin.why_text.as_ref().map(|why| {
         marked(
             (Tone::Plain, "  "),
             Tone::Dim,
@@ -67,7 +67,7 @@ pub(super) fn editor(editor: &Editor, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
         canvas.line(area.x, area.y + i as u16, area.w, line);
     }
     let room = below(area, state.len() as u16);
-    text_area(canvas, room, &editor.text, editor.problem.as_ref())
+    text_area(canvas, room, &editor.twin.text, editor.problem.as_ref())
 }
 
 /// Draws the preview dialog. Returns the position of the text cursor.

@@ -14,6 +14,8 @@ use std::time::Duration;
 const MARGIN: usize = 3;
 /// Maximum columns of the keys.
 const MAX_KEY: usize = 26;
+/// Columns of a time without its seconds.
+const MINUTES: usize = 16;
 /// Maximum bytes of a value that is fitted into a cell.
 const MAX_CELL: usize = 400;
 
@@ -109,7 +111,7 @@ pub(super) struct Keys {
     pub table: KeyTable,
     facts: Vec<Fact>,
     /// Columns of the longest name.
-    longest: usize,
+    pub longest: usize,
 }
 
 /// A row: a fact or a key.
@@ -308,6 +310,16 @@ impl Keys {
                 KeyValue::Absent if row.is_secret() => Line::dim("absent"),
                 KeyValue::Absent => Line::new(),
             },
+        }
+    }
+
+    /// Returns the cells of a side, cut to a width. A time leaves out its seconds before it is cut.
+    pub fn cut_cells(&self, at: usize, which: usize, session: &Session, width: usize) -> Line {
+        let cells = self.cells(at, which, session);
+        let is_time = matches!(self.line(at), Some(KeyLine::Fact(Fact::Created)));
+        match is_time && cells.width() > width {
+            true => Line::plain(text::head(&cells.text(), MINUTES)).cut(width),
+            false => cells.cut(width),
         }
     }
 

@@ -3,10 +3,11 @@
 mod component;
 
 use super::aligned::{Aligned, LoadedSide};
-use super::view;
+use super::view::{self, CompareLayout};
 use crate::session::compare::{ConfigurationRef, SideContents, SideLoaded, SideRef};
 use crate::session::msg::{Described, Effect, FileStep, RevisionRef};
 use crate::session::request::StreamCommand;
+use crate::session::saving::Saving;
 use crate::session::{Cx, Requests, Route, Session};
 use crate::widgets::diff_lines;
 use crate::widgets::line::Line;
@@ -55,7 +56,7 @@ pub struct ComparePage {
     pub(super) focus: usize,
     pub(super) shows_state: bool,
     /// The file that is being written.
-    saving: Option<(u64, PathBuf)>,
+    pub(super) saving: Saving,
 }
 
 impl ComparePage {
@@ -76,7 +77,7 @@ impl ComparePage {
             collapsed: false,
             focus: 0,
             shows_state: false,
-            saving: None,
+            saving: Saving::default(),
         }
     }
 
@@ -485,22 +486,8 @@ impl ComparePage {
         let Some(comparison) = whole.and_then(Aligned::steps).cloned() else {
             return Requests::error("Both sides must be loaded before the comparison is saved.");
         };
-        let number = session.next_change.take();
-        self.saving = Some((number, PathBuf::from(path)));
-        Effect::File(number, FileStep::Comparison(path.into(), comparison)).into()
-    }
-
-    /// Reports that the file was written, or why not. `None` if the file belongs to something else.
-    fn on_saved(&mut self, number: u64, result: &Result<u64, String>) -> Option<Requests> {
-        let (_, path) = self.saving.take_if(|(saving, _)| *saving == number)?;
-        let path = text::clean(&path.display().to_string()).into_owned();
-        Some(match result {
-            Ok(size) => Requests::info(format!(
-                "Saved the comparison, {}, to {path}",
-                text::bytes(*size)
-            )),
-            Err(why) => Requests::error(format!("Couldn't write {path}: {why}")),
-        })
+        let step = FileStep::Comparison(path.into(), comparison);
+        self.saving.begin(session, path, step)
     }
 
     /// Opens the commits between both revisions on GitHub.
@@ -522,15 +509,17 @@ impl ComparePage {
     }
 
     fn height(&self, cx: &Cx<'_>) -> usize {
-        view::layout(cx.session.page_size(), self.needed())
-            .rows
-            .h
-            .into()
+        self.layout(cx).rows.h.into()
     }
 
-    /// Returns the number of rows that the list needs; `None` while it isn't known.
-    pub(super) fn needed(&self) -> Option<usize> {
-        self.aligned.as_ref().map(|_| self.shown.len())
+    /// Lays out the page. How many rows the list needs isn't known before both sides are there.
+    pub(super) fn layout(&self, cx: &Cx<'_>) -> CompareLayout {
+        let needed = self.aligned.as_ref().map(|_| self.shown.len());
+        let keys = self.aligned.as_ref().and_then(Aligned::keys);
+        let longest = self
+            .is_of_keys()
+            .then(|| keys.map_or(0, |keys| keys.longest));
+        view::layout(cx.session.page_size(), needed, longest)
     }
 
     /// Opens the thread of the side with the focus at the selected step, or its recording.

@@ -33,7 +33,7 @@ pub(super) fn columns(width: usize) -> [usize; 3] {
 /// Returns the number of a step with the space around it, which has room for the mark of the cursor.
 pub(super) fn number_cell(number: &str, width: usize) -> String {
     match width < WITH_TOKENS {
-        true => format!("{number:>4} "),
+        true => format!("{number:>3} "),
         false => format!("{number:>5}  "),
     }
 }
@@ -117,8 +117,16 @@ pub(super) fn key_row(
     layout: &CompareLayout,
     cx: &Cx<'_>,
 ) -> [Line; 3] {
-    let side = |which: usize, width: u16| {
-        keys::side_line(of, at, which, is_selected, width.into(), cx.session)
+    let has_keys = !layout.has_keys_first();
+    let side = |which: usize, width: u16| match has_keys {
+        true => keys::side_line(of, at, which, is_selected, width.into(), cx.session),
+        false => {
+            let room = usize::from(width).saturating_sub(2);
+            let cells = of.cut_cells(at, which, cx.session, room);
+            let mut line = Line::plain(" ");
+            line.left.extend(cells.left);
+            line
+        }
     };
     let verdict = of.verdict(at);
     let (tone, sign) = verdict.as_ref().map_or((Tone::Dim, " "), |verdict| {
@@ -129,7 +137,14 @@ pub(super) fn key_row(
     } else {
         Tone::Plain
     };
-    let mut middle = sign_line(tone, sign, layout.middle.w);
+    let margins = if has_keys { layout.middle.w } else { 0 };
+    let mut middle = sign_line(tone, sign, margins);
+    if !has_keys {
+        let room = usize::from(layout.middle.w).saturating_sub(4);
+        let tone = if is_selected { Tone::Strong } else { Tone::Dim };
+        middle.push(tone, &keys::fit_end(&of.name(at), room));
+        return [side(0, layout.left.w), middle, side(1, layout.right.w)];
+    }
     push_fitted(
         &mut middle,
         tone_of_what,
@@ -166,7 +181,19 @@ fn step_line(step: &Step, shows_number: bool, is_selected: bool, width: usize) -
     } else {
         format!(" {sign}")
     };
-    let room = ends[0].saturating_sub(number.len() + text::width(&sign));
+    let took = step.took();
+    // On a narrow side, a name ends where the time begins.
+    let end = match ends[2] > ends[1] {
+        true => ends[0],
+        false => ends[1].saturating_sub(text::width(&took) + 1),
+    };
+    let room = end.saturating_sub(number.len() + text::width(&sign));
+    let is_long = text::width(&place) + text::width(&rest) > room;
+    let (place, rest) = match rest.trim_start_matches([' ', '·']) {
+        // What a step did says more than the name of its node, which the details have.
+        said if is_long && !said.is_empty() => (String::new(), said.to_string()),
+        _ => (place, rest),
+    };
     let place = text::fit(&place, room).into_owned();
     let rest = text::fit(&rest, room.saturating_sub(text::width(&place))).into_owned();
     let mut name = Line::of(name_tone, &place);
@@ -177,7 +204,7 @@ fn step_line(step: &Step, shows_number: bool, is_selected: bool, width: usize) -
     };
     name.push(tone, &rest);
     name.push(sign_tone(step), &sign);
-    let ends_of_row = [Line::plain(&step.took()), Line::dim(&step.tokens())];
+    let ends_of_row = [Line::plain(&took), Line::dim(&step.tokens())];
     step_cells(&number, name, ends_of_row, ends)
 }
 

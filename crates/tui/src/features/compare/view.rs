@@ -12,11 +12,16 @@ use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::scroll::{Flat, window};
 use ratatui::style::Modifier;
 use runtail_core::text;
+use runtail_stream::comparison::Verdict;
 
 /// Minimum columns of a page that shows everything: tokens, time differences, and what both sides have in common beside their places.
 const WIDE: u16 = 110;
 /// Columns of the region between the two sides on a wide page.
 pub(super) const MIDDLE: u16 = 27;
+/// Minimum columns of a page whose middle says what differs, and not only that something does.
+const WITH_WORDS: u16 = 96;
+/// Minimum lines of a narrow page that has a line of its own for the place and for the totals of each side.
+const TALL: u16 = 20;
 /// Columns of the first difference in the title of the middle, if its whole name has no room.
 const ROOM_OF_FIRST: usize = 18;
 /// Minimum number of rows of the list, so that a growing side doesn't move the details with every step.
@@ -27,7 +32,7 @@ const MIN_ROWS: u16 = 8;
 pub(super) struct CompareLayout {
     /// The steps of A, without borders.
     pub left: Area,
-    /// How the rows differ.
+    /// How the rows differ. On a narrow page of keys it has the keys, too, and is left of both sides.
     pub middle: Area,
     /// The steps of B.
     pub right: Area,
@@ -35,13 +40,31 @@ pub(super) struct CompareLayout {
     pub rows: Area,
     /// The details with their frame.
     detail: Area,
+    /// The lines of the places above, and of the totals below.
+    lines: u16,
 }
 
-/// Lays out the page: place, borders, headings, rows, details, totals. The list takes the rows that it needs, the details the rest.
-pub(super) fn layout((w, h): (u16, u16), needed: Option<usize>) -> CompareLayout {
-    let least = (h / 4).clamp(3, 14);
-    // The place above, the totals and the footer below; three lines are borders and headings.
-    let body = h.saturating_sub(4);
+impl CompareLayout {
+    /// Returns whether the middle has the keys.
+    pub fn has_keys_first(&self) -> bool {
+        self.middle.x < self.left.x
+    }
+}
+
+/// Lays out the page: places, borders, headings, rows, details, totals. The list takes the rows that it needs, the details the
+/// rest. `longest_key`: of a comparison of keys.
+pub(super) fn layout(
+    (w, h): (u16, u16),
+    needed: Option<usize>,
+    longest_key: Option<usize>,
+) -> CompareLayout {
+    let is_narrow = w < WIDE;
+    let lines = if is_narrow && h >= TALL { 2 } else { 1 };
+    // What steps wrote needs more room than the value of a key.
+    let is_of_keys = is_narrow && longest_key.is_some();
+    let least = (if is_of_keys { h / 5 } else { h / 4 }).clamp(3, 14);
+    // The header, the places above, the totals and the footer below; three lines are borders and headings.
+    let body = h.saturating_sub(2 + 2 * lines);
     let most = body.saturating_sub(least + 3);
     let count = needed.map_or(most, |needed| {
         u16::try_from(needed)
@@ -50,38 +73,39 @@ pub(super) fn layout((w, h): (u16, u16), needed: Option<usize>) -> CompareLayout
     });
     let steps = Area {
         x: 0,
-        y: 2,
+        y: 1 + lines,
         w,
         h: count + 3,
     };
-    let middle_w = match w {
-        WIDE.. => MIDDLE,
-        76.. => 9,
-        _ => 5,
+    // Around a key, there are the sign and the mark of the cursor.
+    let keys = longest_key
+        .filter(|_| is_narrow)
+        .map(|longest| longest.clamp(3, (w * 3 / 10).into()) as u16 + 4);
+    let middle_w = match (w, keys) {
+        (_, Some(keys)) => keys,
+        (WIDE.., _) => MIDDLE,
+        (WITH_WORDS.., _) => 9,
+        _ => 3,
     };
     let inner = w.saturating_sub(4 + middle_w);
-    let left_w = (inner + if w < WIDE { 1 } else { 3 }) / 2;
+    let left_w = (inner + if is_narrow { 1 } else { 3 }) / 2;
     let rows = Area {
         x: 1,
         y: steps.y + 2,
         w: w.saturating_sub(2),
         h: count,
     };
-    let left = Area {
-        x: 1,
-        w: left_w,
-        ..rows
+    let after = |x: u16| x + 1;
+    let (left_x, middle_x) = match keys {
+        Some(keys) => (after(1 + keys), 1),
+        None => (1, after(1 + left_w)),
     };
-    let middle = Area {
-        x: left.x + left.w + 1,
-        w: middle_w,
-        ..rows
-    };
-    let right = Area {
-        x: middle.x + middle_w + 1,
-        w: inner - left_w,
-        ..rows
-    };
+    let [left, middle, right] = [
+        (left_x, left_w),
+        (middle_x, middle_w),
+        (1 + left_w + 1 + middle_w + 1, inner - left_w),
+    ]
+    .map(|(x, w)| Area { x, w, ..rows });
     let below = body.saturating_sub(steps.h);
     CompareLayout {
         left,
@@ -94,19 +118,20 @@ pub(super) fn layout((w, h): (u16, u16), needed: Option<usize>) -> CompareLayout
             w,
             h: below,
         },
+        lines,
     }
 }
 
 /// Draws the page.
 pub(super) fn draw(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
-    let layout = layout(cx.session.page_size(), page.needed());
+    let layout = page.layout(cx);
     canvas.clear(Area {
         x: 0,
         y: 1,
         w: cx.session.page_size().0,
         h: cx.session.page_size().1.saturating_sub(2),
     });
-    place(page, cx, canvas);
+    places(page, &layout, cx, canvas);
     if let Some(why) = page.aligned.as_ref().and_then(Aligned::not_comparable) {
         return only_totals(page, &why, &layout, cx, canvas);
     }
@@ -134,10 +159,8 @@ pub(super) fn draw(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
                 }
             }
             Some(ListedRow::Equal(_, count)) => {
-                let area = match layout.middle.w {
-                    ..MIDDLE => layout.left,
-                    _ => layout.middle,
-                };
+                let is_wide = layout.middle.w >= MIDDLE || layout.has_keys_first();
+                let area = if is_wide { layout.middle } else { layout.left };
                 let line =
                     sign_line(Tone::Dim, "=", area.w).with(Tone::Dim, &format!("{count} equal"));
                 canvas.line(area.x, y, area.w, &line);
@@ -161,6 +184,7 @@ pub(super) fn draw(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
 fn heads(page: &ComparePage, layout: &CompareLayout, canvas: &mut Canvas<'_>) {
     for (which, area) in [(0, layout.left), (1, layout.right)] {
         let head = match page.is_of_keys() {
+            true if layout.has_keys_first() => Line::dim(" VALUE"),
             true => keys::head(page.aligned.as_ref().and_then(Aligned::keys), area.w.into()),
             false => step_cells(
                 &number_cell("STEP", area.w.into()),
@@ -170,46 +194,30 @@ fn heads(page: &ComparePage, layout: &CompareLayout, canvas: &mut Canvas<'_>) {
             ),
         };
         canvas.line(area.x, area.y - 1, area.w, &head);
-        if let Some(error) = page.missing(which) {
-            match error {
-                Some(error) => {
-                    let lines = detail::why(error, area.w.saturating_sub(4).into());
-                    for (n, line) in lines.iter().take(area.h.into()).enumerate() {
-                        canvas.line(
-                            area.x + 2,
-                            area.y + n as u16,
-                            area.w.saturating_sub(2),
-                            line,
-                        );
-                    }
+        let words = Area {
+            y: area.y.saturating_sub(1),
+            ..area
+        };
+        let steps = page.side(which).filter(|side| side.steps.is_empty());
+        match (page.missing(which), steps) {
+            (Some(Some(error)), _) => {
+                let lines = detail::why(error, area.w.saturating_sub(4).into());
+                for (y, line) in (area.y..area.y + area.h).zip(&lines) {
+                    canvas.line(area.x + 2, y, area.w.saturating_sub(2), line);
                 }
-                None => canvas.words(
-                    Area {
-                        y: area.y.saturating_sub(1),
-                        ..area
-                    },
-                    Tone::Dim,
-                    "loading…",
-                ),
             }
-        } else if let Some(side) = page.side(which).filter(|side| side.steps.is_empty()) {
-            let words = if side.is_running {
-                "No steps yet."
-            } else {
-                "No steps."
-            };
-            canvas.words(
-                Area {
-                    y: area.y.saturating_sub(1),
-                    ..area
-                },
-                Tone::Dim,
-                words,
-            );
+            (Some(None), _) => canvas.words(words, Tone::Dim, "loading…"),
+            (None, Some(side)) if side.is_running => {
+                canvas.words(words, Tone::Dim, "No steps yet.");
+            }
+            (None, Some(_)) => canvas.words(words, Tone::Dim, "No steps."),
+            (None, None) => {}
         }
     }
     let Area { x, y, w, .. } = layout.middle;
     let head = match page.is_of_keys() {
+        _ if layout.has_keys_first() => "   KEY",
+        _ if w < 5 => "",
         _ if w < MIDDLE => "A → B",
         true => "      A → B",
         false => "      A → B  Δ TIME",
@@ -233,8 +241,10 @@ fn only_totals(
     for (which, total) in page.totals(comparison).into_iter().enumerate() {
         let title = side_title(page, cx, which);
         let room = usize::from(layout.left.w);
+        let title = text::fit(&title, room.saturating_sub(2));
         let gap = " ".repeat(room.saturating_sub(text::width(&title)));
-        let line = Line::accent(&text::fit(&title, room)).with_plain(&format!("{gap}{total}"));
+        let total = whole_parts(&total, usize::from(w).saturating_sub(room));
+        let line = Line::accent(&title).with_plain(&format!("{gap}{total}"));
         canvas.line(1, 5 + which as u16, w, &line);
     }
     if page.shows_state {
@@ -262,26 +272,36 @@ fn only_totals(
     }
 }
 
-/// Draws the line with the place of both sides.
-fn place(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+/// Draws the places of both sides: in one line, or where it is narrow in one each.
+fn places(page: &ComparePage, layout: &CompareLayout, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let w = cx.session.page_size().0;
     let (subject, right) = match w {
         WIDE.. => (format!("{}   ", page.subject()), page.common()),
         // The ends of the places say which they are, and the border has what they have in common.
         _ => Default::default(),
     };
-    let mut line = Line::strong(&subject);
-    let room = usize::from(w).saturating_sub(2 + subject.len() + text::width(&right) + 3 + 7) / 2;
-    for (which, name) in ["A ", "   B "].into_iter().enumerate() {
-        line.push_accent(name);
-        let place = page.title(cx.session, which);
-        let place = text::clean(&place);
-        line.push_plain(&match w {
-            WIDE.. => text::fit(&place, room).into_owned(),
-            _ => keys::fit_end(&place, room),
-        });
+    let room = usize::from(w).saturating_sub(2 + subject.len() + text::width(&right) + 3);
+    let room = room.saturating_sub(7) / 2;
+    let [a, b] = [0, 1].map(|which| {
+        let place = text::clean(&page.title(cx.session, which)).into_owned();
+        let place = match layout.lines {
+            1 if w < WIDE => keys::fit_end(&place, room),
+            1 => text::fit(&place, room).into_owned(),
+            _ => place,
+        };
+        let name = if which == 0 { "A " } else { "B " };
+        Line::accent(name).with_plain(&place)
+    });
+    let w = w.saturating_sub(2);
+    if layout.lines == 2 {
+        canvas.line(1, 1, w, &a);
+        return canvas.line(1, 2, w, &b);
     }
-    canvas.line(1, 1, w.saturating_sub(2), &line.right(Tone::Dim, &right));
+    let mut line = Line::strong(&subject);
+    line.left.extend(a.left);
+    line.push_plain("   ");
+    line.left.extend(b.left);
+    canvas.line(1, 1, w, &line.right(Tone::Dim, &right));
 }
 
 /// Draws the borders with the titles.
@@ -289,23 +309,20 @@ fn frame(page: &ComparePage, layout: &CompareLayout, cx: &Cx<'_>, canvas: &mut C
     let (top, bottom) = (layout.rows.y - 2, layout.rows.y + layout.rows.h);
     let style = canvas.theme.style(Tone::Dim);
     let line = |area: Area| "─".repeat(area.w.into());
-    let border = |[start, first, second, end]: [&str; 4]| {
-        format!(
-            "{start}{}{first}{}{second}{}{end}",
-            line(layout.left),
-            line(layout.middle),
-            line(layout.right)
-        )
-    };
+    let mut regions = [layout.left, layout.middle, layout.right];
+    regions.sort_by_key(|area| area.x);
+    let border =
+        |[start, joint, end]: [&str; 3]| format!("{start}{}{end}", regions.map(line).join(joint));
     let w = layout.rows.w + 2;
-    canvas.text(0, top, w, &border(["╭", "┬", "┬", "╮"]), style);
-    canvas.text(0, bottom, w, &border(["╰", "┴", "┴", "╯"]), style);
+    canvas.text(0, top, w, &border(["╭", "┬", "╮"]), style);
+    canvas.text(0, bottom, w, &border(["╰", "┴", "╯"]), style);
     for y in top + 1..bottom {
-        for x in [0, layout.middle.x - 1, layout.right.x - 1, w - 1] {
+        for x in [0, regions[1].x - 1, regions[2].x - 1, w - 1] {
             canvas.text(x, y, 1, "│", style);
         }
     }
     let (focused, corners) = match page.focus {
+        0 if layout.has_keys_first() => (layout.left, ["┬", "┬", "┴", "┴"]),
         0 => (layout.left, ["╭", "┬", "╰", "┴"]),
         _ => (layout.right, ["┬", "╮", "┴", "╯"]),
     };
@@ -356,7 +373,7 @@ fn frame(page: &ComparePage, layout: &CompareLayout, cx: &Cx<'_>, canvas: &mut C
     }
     let first = page.aligned.as_ref().and_then(Aligned::first_name);
     let words = match (first, page.no_difference()) {
-        _ if layout.middle.w < MIDDLE => return,
+        _ if layout.middle.w < MIDDLE || layout.has_keys_first() => return,
         (Some(first), _) => {
             let whole = format!("FIRST DIFFERENCE: {first}");
             if text::width(&whole) + 2 <= MIDDLE.into() {
@@ -480,10 +497,22 @@ fn details(page: &ComparePage, layout: &CompareLayout, cx: &Cx<'_>, canvas: &mut
         }
         return;
     }
-    title(canvas, half + 2, area.y, rest, Tone::Strong, "B");
-    let Some((aligned, at)) = page.aligned.as_ref().zip(page.at_cursor()) else {
-        return;
+    let shown = page.aligned.as_ref().zip(page.at_cursor());
+    let verdict = shown.and_then(|(aligned, at)| aligned.verdict(at));
+    let of_b = match verdict {
+        // The middle of the rows has no room for that.
+        Some(Verdict::Differs(what)) if layout.middle.w < 5 => format!("B · differs: {what}"),
+        _ => "B".to_string(),
     };
+    title(
+        canvas,
+        half + 2,
+        area.y,
+        rest,
+        Tone::Strong,
+        &text::clean(&of_b),
+    );
+    let Some((aligned, at)) = shown else { return };
     // As far as there is room, the differences after it follow.
     let next = (at + 1..aligned.len())
         .filter(|next| aligned.is_difference(*next))
@@ -540,17 +569,42 @@ fn totals(
     canvas: &mut Canvas<'_>,
 ) {
     let (w, h) = cx.session.page_size();
-    let y = h.saturating_sub(2);
+    let y = h.saturating_sub(1 + layout.lines);
     let half = layout.detail.w / 2;
     let [a, b] = match aligned {
         Aligned::Steps(comparison) => page.totals(comparison),
         Aligned::Keys(keys) => keys.totals(&cx.session.key("compare.commits")),
     };
-    let label = if w < WIDE { "" } else { "Total   " };
-    let line = Line::strong(label).with_plain(&a);
-    canvas.line(1, y, half.saturating_sub(2), &line);
-    canvas.line(half + 1, y, w.saturating_sub(half + 2), &Line::plain(&b));
+    let names = match aligned {
+        Aligned::Keys(_) if w < WIDE => ["", ""],
+        Aligned::Steps(_) if layout.lines == 2 => ["Total A   ", "Total B   "],
+        Aligned::Steps(_) if w < WIDE => ["A ", "B "],
+        _ => ["Total   ", ""],
+    };
+    let (of_a, of_b) = match layout.lines {
+        1 => (half.saturating_sub(2), w.saturating_sub(half + 2)),
+        _ => (w.saturating_sub(2), w.saturating_sub(2)),
+    };
+    let total = |name: &str, total: &str, width: u16| {
+        let room = usize::from(width).saturating_sub(name.len());
+        Line::strong(name).with_plain(&whole_parts(total, room))
+    };
+    canvas.line(1, y, of_a, &total(names[0], &a, of_a));
+    let (x, y) = match layout.lines {
+        1 => (half + 1, y),
+        _ => (1, y + 1),
+    };
+    canvas.line(x, y, of_b, &total(names[1], &b, of_b));
     border_notes(page, aligned, layout, canvas);
+}
+
+/// Cuts the parts of a text that don't fit.
+fn whole_parts(text: &str, width: usize) -> String {
+    let ends = text.match_indices(" · ").map(|(at, _)| at);
+    let ends = ends.chain(std::iter::once(text.len()));
+    let fitting = ends.filter(|end| text::width(&text[..*end]) <= width);
+    let end = fitting.last().unwrap_or(text.len());
+    text::fit(&text[..end], width).into_owned()
 }
 
 /// Draws the notes into the border below the rows: what was not compared, on a narrow page also what has no room elsewhere, and
@@ -577,25 +631,33 @@ fn border_notes(
             canvas.theme.style(Tone::Dim),
         );
     }
-    let mut notes = Vec::new();
-    if layout.middle.w < MIDDLE {
-        let first = aligned
-            .first_name()
-            .map(|first| format!("First difference: {first}"));
-        notes.extend(first.or_else(|| page.no_difference().map(str::to_string)));
-        notes.extend(Some(page.common()).filter(|common| !common.is_empty()));
-    }
-    let mut unknown = aligned.notes().iter();
-    notes.extend(unknown.next().map(|first| format!("? {first}")));
-    notes.extend(unknown.cloned());
-    if let Some(first) = notes.first() {
-        let all = format!(" {} ", notes.join(" · "));
-        let note = match notes.len() - 1 {
-            more if more > 0 && text::width(&all) > room.into() => {
-                format!(" {first} · {more} more ")
-            }
-            _ => all,
-        };
+    let is_narrow = layout.detail.w < WIDE;
+    let first = aligned.first_name().filter(|_| is_narrow);
+    let same = page
+        .no_difference()
+        .filter(|_| is_narrow && first.is_none());
+    let common = Some(page.common()).filter(|common| is_narrow && !common.is_empty());
+    let unknown = aligned.notes().iter().enumerate();
+    let mut notes: Vec<String> = same.map(str::to_string).into_iter().chain(common).collect();
+    notes.extend(unknown.map(|(n, note)| match n {
+        0 => format!("? {note}"),
+        _ => note.clone(),
+    }));
+    // As many as fit, from the fullest form to the shortest.
+    let labels = ["First difference: ", "First: "];
+    let form = |shown: usize, label: &str| {
+        let first = first.iter().map(|first| format!("{label}{first}"));
+        let hidden = notes.len() - shown;
+        let more = (hidden > 0).then(|| format!("{hidden} more"));
+        let parts = first.chain(notes[..shown].iter().cloned()).chain(more);
+        parts.collect::<Vec<_>>().join(" · ")
+    };
+    let forms = (0..=notes.len()).rev();
+    let mut forms = forms.flat_map(|shown| labels.map(|label| form(shown, label)));
+    let fitting = forms.find(|note| text::width(note) + 2 <= room.into());
+    let note = fitting.unwrap_or_else(|| form(notes.len().min(1), labels[1]));
+    if !note.is_empty() {
+        let note = format!(" {note} ");
         canvas.foreign(2, bottom, room, &text::fit(&note, room.into()), Tone::Dim);
     }
 }
@@ -609,8 +671,13 @@ mod tests {
         for w in 60..240 {
             for h in 12..70 {
                 let is_large = w >= 110 && h >= 24;
-                for needed in [None, Some(0), Some(12), Some(5_000)] {
-                    let layout = layout((w, h), needed);
+                for (needed, key) in [
+                    (None, None),
+                    (Some(0), Some(0)),
+                    (Some(12), Some(60)),
+                    (Some(5_000), None),
+                ] {
+                    let layout = layout((w, h), needed, key);
                     assert_eq!(
                         layout.left.w + layout.middle.w + layout.right.w + 4,
                         w,
@@ -626,10 +693,11 @@ mod tests {
                         layout.detail.y,
                         "{w}x{h}"
                     );
-                    assert_eq!(layout.detail.y + layout.detail.h, h - 2, "{w}x{h}");
+                    let end = h - 1 - layout.lines;
+                    assert_eq!(layout.detail.y + layout.detail.h, end, "{w}x{h}");
                     assert!(layout.detail.h >= if is_large { 5 } else { 3 }, "{w}x{h}");
                 }
-                let layout = layout((w, h), None);
+                let layout = layout((w, h), None, None);
                 let [name, took, tokens] = columns(layout.right.w.into());
                 assert!(
                     name > 12

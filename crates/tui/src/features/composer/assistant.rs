@@ -52,23 +52,19 @@ impl AssistantPick {
             .listed()
             .map(|one| one.id.clone())
             .or_else(|| self.initial.clone());
-        let label = |a: &Assistant| {
-            let name = a.shown_name();
-            let graph = if name == a.graph_id {
-                String::new()
-            } else {
-                format!(" ({})", a.graph_id)
-            };
-            let version = a
-                .version
-                .map(|version| format!(" v{version}"))
-                .unwrap_or_default();
-            format!("{name}{graph}{version}")
-        };
-        let listed = |a: &Assistant| Listed {
-            id: a.assistant_id.clone(),
-            graph: a.graph_id.clone(),
-            label: label(a),
+        let listed = |a: &Assistant| {
+            let mut label = a.shown_name().to_string();
+            if label != a.graph_id {
+                label += &format!(" ({})", a.graph_id);
+            }
+            if let Some(version) = a.version {
+                label += &format!(" v{version}");
+            }
+            Listed {
+                id: a.assistant_id.clone(),
+                graph: a.graph_id.clone(),
+                label,
+            }
         };
         self.all = assistants.iter().map(listed).collect();
         self.all.sort_by(|a, b| a.label.cmp(&b.label));
@@ -174,11 +170,8 @@ impl AssistantPick {
             Code::Left if count > 0 && self.typed.is_empty() => {
                 self.chosen = (self.chosen + count - 1) % count
             }
-            Code::Right if count > 0 && self.typed.is_empty() => {
-                self.chosen = (self.chosen + 1) % count
-            }
             // An assistant's name can have blanks, but doesn't begin with one.
-            Code::Char(' ') if count > 0 && self.typed.is_empty() => {
+            Code::Right | Code::Char(' ') if count > 0 && self.typed.is_empty() => {
                 self.chosen = (self.chosen + 1) % count
             }
             _ => {

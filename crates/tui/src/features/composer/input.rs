@@ -1,7 +1,8 @@
 //! The input of a run: one draft that is shown as a form or as JSON. Switching loses nothing.
 
 use crate::widgets::form::{FieldProblems, FormDraft};
-use crate::widgets::text_input::{Problem, TextInput};
+use crate::widgets::text_input::Problem;
+use crate::widgets::twin::Twin;
 use runtail_core::exact_json;
 use runtail_core::model::{Form, FormField, violations};
 use serde_json::Value;
@@ -14,15 +15,10 @@ const AFTER_CONTENT: usize = 4;
 /// An input that is being written.
 #[derive(Debug, Clone)]
 pub struct InputDraft {
-    /// The schema of the chosen assistant's input, and its form, if it has one.
+    /// The schema of the chosen assistant's input.
     schema: Option<Value>,
-    form: Option<FormDraft>,
-    pub json: TextInput,
-    pub as_json: bool,
-    /// The form that the JSON was written from, and that text: unchanged, it becomes the same form again.
-    written: Option<(String, FormDraft)>,
-    /// Why the input can't be shown as a form.
-    pub why_json: Option<String>,
+    /// Its form, if it has one, and the input as JSON.
+    pub twin: Twin<Option<FormDraft>>,
     /// The value of the JSON, or its first syntax error.
     pub parsed: Result<Value, Problem>,
     /// What of the input breaks the schema: the path and the rule.
@@ -36,19 +32,14 @@ impl Default for InputDraft {
     fn default() -> InputDraft {
         let mut input = InputDraft {
             schema: None,
-            form: None,
-            json: TextInput::new(TEMPLATE),
-            as_json: true,
-            written: None,
-            why_json: None,
-            parsed: Ok(Value::Null),
+            twin: Twin::new(None, TEMPLATE),
+            parsed: parse(TEMPLATE),
             broken: Vec::new(),
             unchecked: None,
             is_touched: false,
         };
-        input.check();
-        let (row, col) = input.json.cursor();
-        input.json.set_cursor(row, col - AFTER_CONTENT);
+        let (row, col) = input.twin.text.cursor();
+        input.twin.text.set_cursor(row, col - AFTER_CONTENT);
         input
     }
 }
@@ -61,47 +52,34 @@ impl InputDraft {
         if self.schema == schema {
             return;
         }
-        self.show_with(schema, form);
-        self.refresh();
-    }
-
-    fn show_with(&mut self, schema: Option<Value>, form: Option<Form>) {
         let value = self.value().ok();
         self.schema = schema;
-        self.written = None;
-        self.why_json = None;
-        let Some(form) = form else {
-            if !self.as_json {
-                self.write_json(value.as_ref());
-            }
-            self.form = None;
-            self.as_json = true;
-            return;
-        };
-        let is_typed_json = self.as_json && self.is_touched;
-        self.form = Some(FormDraft::of(form.clone()));
-        if !self.is_touched {
-            self.as_json = false;
-        } else if !is_typed_json && let Some(value) = value {
-            match FormDraft::filled(&form, &value) {
-                Ok(filled) => self.form = Some(filled),
-                Err(why) => self.stay_json(&value, why),
-            }
+        (self.twin.written, self.twin.why_text) = (None, None);
+        let was_form = !self.twin.as_text;
+        self.twin.form = form.map(FormDraft::of);
+        match (&self.twin.form, value) {
+            (Some(_), _) if !self.is_touched => self.twin.as_text = false,
+            (_, Some(value)) if was_form => self.show_value(&value),
+            // JSON that was typed stays as it is, and so do fields that are not valid yet.
+            (Some(_), _) => {}
+            (None, _) if was_form => self.twin.show_text(String::new()),
+            (None, _) => {}
         }
+        self.refresh();
     }
 
     /// Returns the form, if it is shown.
     pub fn form(&self) -> Option<&FormDraft> {
-        self.form.as_ref().filter(|_| !self.as_json)
+        self.twin.shown()?.as_ref()
     }
 
     pub fn form_mut(&mut self) -> Option<&mut FormDraft> {
-        self.form.as_mut().filter(|_| !self.as_json)
+        self.twin.shown_mut()?.as_mut()
     }
 
     /// Returns the form whether it is shown or not.
     pub fn known_form(&self) -> Option<&Form> {
-        self.form.as_ref().map(|draft| &draft.form)
+        self.twin.form.as_ref().map(|draft| &draft.form)
     }
 
     pub fn is_touched(&self) -> bool {
@@ -112,14 +90,14 @@ impl InputDraft {
     pub fn touch(&mut self) {
         self.is_touched = true;
         // It is about the text before the change.
-        self.why_json = None;
+        self.twin.why_text = None;
         self.refresh();
     }
 
     /// Checks the input again.
     fn refresh(&mut self) {
-        if self.as_json {
-            self.check();
+        if self.twin.as_text {
+            self.parsed = parse(&self.twin.text.text());
         }
         self.unchecked = None;
         self.broken = match (&self.schema, self.value()) {
@@ -160,32 +138,16 @@ impl InputDraft {
     }
 
     fn show_value(&mut self, value: &Value) {
-        self.why_json = None;
-        self.written = None;
+        (self.twin.written, self.twin.why_text) = (None, None);
         match self.known_form().map(|form| FormDraft::filled(form, value)) {
-            Some(Ok(filled)) => {
-                self.form = Some(filled);
-                self.as_json = false;
+            Some(Ok(filled)) => (self.twin.form, self.twin.as_text) = (Some(filled), false),
+            other => {
+                self.twin.show_text(pretty(value));
+                // It is not what the form says.
+                self.twin.written = None;
+                self.twin.why_text = other.and_then(Result::err);
             }
-            Some(Err(why)) => self.stay_json(value, why),
-            None => self.write_json(Some(value)),
         }
-    }
-
-    fn stay_json(&mut self, value: &Value, why: String) {
-        self.write_json(Some(value));
-        self.why_json = Some(why);
-        self.as_json = true;
-    }
-
-    fn write_json(&mut self, value: Option<&Value>) {
-        let text = value
-            .and_then(|value| serde_json::to_string_pretty(value).ok())
-            .unwrap_or_default();
-        if self.json.text() != text {
-            self.json.set_text(&text);
-        }
-        self.check();
     }
 
     /// Switches between form and JSON. JSON that doesn't fit the form stays JSON, and says why.
@@ -193,76 +155,26 @@ impl InputDraft {
     /// # Errors
     /// Why it stays as it is.
     pub fn turn(&mut self) -> Result<(), String> {
-        let turned = self.try_turn();
-        self.refresh();
-        turned
-    }
-
-    fn try_turn(&mut self) -> Result<(), String> {
-        self.why_json = None;
-        let Some(form) = &self.form else {
-            return Err("There is no form: the server has no schema of this graph's input that it can show.".into());
-        };
-        if !self.as_json {
-            let form = form.clone();
-            let value = self.shown_value(&form);
-            self.as_json = true;
-            self.write_json(Some(&value));
-            self.written = Some((self.json.text(), form));
-            return Ok(());
-        }
-        let text = self.json.text();
-        let filled = match (&self.written, &self.parsed) {
-            (Some((written, draft)), _) if *written == text => Ok(draft.clone()),
-            (_, Ok(value)) => FormDraft::filled(&form.form, value),
-            (_, Err(problem)) => Err(problem.to_string()),
-        };
-        match filled {
-            Ok(filled) => {
-                self.form = Some(filled);
-                self.as_json = false;
+        let turned = match (&self.twin.form, self.twin.as_text) {
+            (None, _) => {
+                let why = "There is no form: the server has no schema of this graph's input that it can show.";
+                return Err(why.into());
+            }
+            (Some(form), false) => {
+                let text = pretty(&shown_value(form));
+                self.twin.show_text(text);
                 Ok(())
             }
-            Err(why) => {
-                self.why_json = Some(why.clone());
-                Err(format!(
-                    "Stays JSON, because it doesn't fit the form: {why}."
-                ))
-            }
-        }
-    }
-
-    /// Returns the value of a form for JSON. A field whose text is not valid keeps it as a text.
-    fn shown_value(&self, draft: &FormDraft) -> Value {
-        let (mut value, problems) = draft.value();
-        for (path, _) in &problems {
-            let spot = draft.position(path).map(|(n, _)| (n, None));
-            if let Some((field, typed)) = spot.and_then(|spot| draft.field(spot))
-                && let Some(object) = value.as_object_mut()
-                && typed.inner.is_none()
-            {
-                object.insert(field.name.clone(), typed.text.text().into());
-            }
-        }
-        value
-    }
-
-    /// Checks the syntax of the JSON, so that nothing else is ever sent.
-    fn check(&mut self) {
-        let text = self.json.text();
-        self.parsed = exact_json::parse(&text).map_err(|why| {
-            let is_empty = text.trim().is_empty();
-            let (line, column) = if is_empty { (1, 1) } else { why.place(&text) };
-            let message = match is_empty {
-                true => "type the input as JSON: {…}".into(),
-                false => why.to_string(),
-            };
-            Problem {
-                line,
-                column,
-                message,
-            }
-        });
+            (Some(_), true) => self.twin.show_form(|form, text| {
+                let value = parse(text).map_err(|problem| problem.to_string())?;
+                if let Some(form) = form {
+                    *form = FormDraft::filled(&form.form, &value)?;
+                }
+                Ok(())
+            }),
+        };
+        self.refresh();
+        turned
     }
 
     /// Returns the input.
@@ -287,8 +199,8 @@ impl InputDraft {
 
     /// Returns what the schema says about the key that is being typed in the JSON.
     pub fn rule_at_cursor(&self) -> Option<(String, String)> {
-        let form = self.known_form().filter(|_| self.as_json)?;
-        let (before, _) = self.json.around_cursor();
+        let form = self.known_form().filter(|_| self.twin.as_text)?;
+        let (before, _) = self.twin.text.around_cursor();
         let typed = before.rsplit('"').next()?;
         let is_in_text = before.matches('"').count() % 2 == 1;
         let key = if is_in_text {
@@ -315,6 +227,42 @@ impl InputDraft {
             .find(|field| !key.is_empty() && is_key(&field.name))?;
         Some((field.name.clone(), field.rule.clone()))
     }
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+/// Returns the value of a form for JSON. A field whose text is not valid keeps it as a text.
+fn shown_value(draft: &FormDraft) -> Value {
+    let (mut value, problems) = draft.value();
+    for (path, _) in &problems {
+        let spot = draft.position(path).map(|(n, _)| (n, None));
+        if let Some((field, typed)) = spot.and_then(|spot| draft.field(spot))
+            && let Some(object) = value.as_object_mut()
+            && typed.inner.is_none()
+        {
+            object.insert(field.name.clone(), typed.text.text().into());
+        }
+    }
+    value
+}
+
+/// Parses JSON in full, so that nothing else is ever sent.
+fn parse(text: &str) -> Result<Value, Problem> {
+    exact_json::parse(text).map_err(|why| {
+        let is_empty = text.trim().is_empty();
+        let (line, column) = if is_empty { (1, 1) } else { why.place(text) };
+        let message = match is_empty {
+            true => "type the input as JSON: {…}".into(),
+            false => why.to_string(),
+        };
+        Problem {
+            line,
+            column,
+            message,
+        }
+    })
 }
 
 /// Returns a schema without that of messages, which is large and doesn't describe the short form that servers accept.

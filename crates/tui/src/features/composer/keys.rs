@@ -5,14 +5,14 @@ use super::input::InputDraft;
 use super::options::{OptionsDraft, complete};
 use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
-use crate::session::card::{FormCard, place};
+use crate::session::card::FormCard;
 use crate::session::form::FormKeys;
-use crate::session::msg::{EffectResult, ServerRef};
+use crate::session::msg::EffectResult;
 use crate::session::run::Where;
-use crate::session::{Cx, Request, Requests};
+use crate::session::{Cx, Request, Requests, Session};
 use crate::widgets::form::{FieldDraft, FieldInput, FormDraft, FormScroll, Spot, turn_of, turned};
 use crate::widgets::form_lines::FormLines;
-use runtail_core::model::{Conflict, FormField};
+use runtail_core::model::{Conflict, FormField, RunOption};
 use runtail_core::text;
 
 /// An element that can have the focus.
@@ -26,8 +26,6 @@ pub enum Stop {
     Field(Section, Spot),
     Modes,
     Conflict,
-    Before,
-    After,
 }
 
 /// Where a field is.
@@ -55,15 +53,21 @@ impl Composer {
     pub(super) fn field(&self) -> Option<(&FormField, &FieldDraft)> {
         match self.focus {
             Stop::Field(Section::Input, spot) => self.input.form()?.field(spot),
-            Stop::Field(Section::Options, spot) => self.options.rare.field(spot),
+            Stop::Field(Section::Options, spot) => self.options.form.field(spot),
             _ => None,
         }
+    }
+
+    /// Returns whether an option that names nodes has the focus.
+    fn is_at_nodes(&self) -> bool {
+        let stops = [RunOption::Before, RunOption::After].map(|option| self.stop_of(option));
+        stops.contains(&self.focus)
     }
 
     fn form_mut(&mut self, section: Section) -> Option<&mut FormDraft> {
         match section {
             Section::Input => self.input.form_mut(),
-            Section::Options => Some(&mut self.options.rare),
+            Section::Options => Some(&mut self.options.form),
         }
     }
 
@@ -116,8 +120,8 @@ impl FormKeys for Composer {
             None => stops.push(Stop::Json),
         }
         if self.shows_options {
-            stops.extend([Stop::Modes, Stop::Conflict, Stop::Before, Stop::After]);
-            stops.extend(of(Section::Options, &self.options.rare));
+            stops.extend([Stop::Modes, Stop::Conflict]);
+            stops.extend(of(Section::Options, &self.options.form));
         }
         stops
     }
@@ -128,9 +132,7 @@ impl FormKeys for Composer {
 
     fn input(&mut self) -> FieldInput<'_> {
         match self.focus {
-            Stop::Json => FieldInput::Text(&mut self.input.json, true),
-            Stop::Before => FieldInput::Text(&mut self.options.before, false),
-            Stop::After => FieldInput::Text(&mut self.options.after, false),
+            Stop::Json => FieldInput::Text(&mut self.input.twin.text, true),
             Stop::Field(section, spot) => match self.form_mut(section) {
                 Some(form) => form.input(spot),
                 None => FieldInput::Other,
@@ -199,10 +201,10 @@ impl FormKeys for Composer {
 
     /// Completes the name of a node.
     fn complete(&mut self) -> bool {
+        let has_nodes = self.is_at_nodes();
         let nodes = self.nodes().map(<[String]>::to_vec).unwrap_or_default();
-        match self.focus {
-            Stop::Before => complete(&mut self.options.before, &nodes),
-            Stop::After => complete(&mut self.options.after, &nodes),
+        match self.input() {
+            FieldInput::Text(typed, _) if has_nodes => complete(typed, &nodes),
             _ => false,
         }
     }
@@ -215,12 +217,12 @@ impl FormKeys for Composer {
 impl FormCard for Composer {
     const CONTEXT: Context = Context::Composer;
 
-    fn server(&self) -> &ServerRef {
-        &self.server
+    fn of_profile(&self) -> &str {
+        &self.server.profile
     }
 
     fn title(&self, cx: &Cx<'_>) -> String {
-        text::clean(&format!("New run · {}", place(cx, &self.server))).into_owned()
+        text::clean(&format!("New run · {}", cx.session.place(&self.server))).into_owned()
     }
 
     fn keys(&self) -> Vec<(&'static str, String)> {
@@ -230,14 +232,14 @@ impl FormCard for Composer {
         let mut keys = vec![("composer.start", "start".to_string())];
         keys.extend(self.choice_keys().map(|hint| ("", hint.to_string())));
         keys.push(match self.focus {
-            Stop::Before | Stop::After => ("composer.next", "complete, next field".into()),
+            _ if self.is_at_nodes() => ("composer.next", "complete, next field".into()),
             _ if self.is_long() => ("", "⏎ new line".into()),
             _ => ("composer.next", "next field".into()),
         });
         if self.input.known_form().is_some() {
             keys.push((
                 "composer.form",
-                if self.input.as_json {
+                if self.input.twin.as_text {
                     "as form"
                 } else {
                     "as JSON"
@@ -298,7 +300,7 @@ impl FormCard for Composer {
                 if self.is_in_input() {
                     self.focus = self.first_input();
                 }
-                return turned.err().map(Requests::info).unwrap_or_default();
+                return turned.err().map(Requests::error).unwrap_or_default();
             }
             Some(Action::Option) => {
                 self.shows_options = !self.shows_options;
@@ -320,7 +322,7 @@ impl FormCard for Composer {
         Requests::none()
     }
 
-    fn take_reply(&mut self, reply: &EffectResult) -> Option<Requests> {
+    fn take_reply(&mut self, _session: &Session, reply: &EffectResult) -> Option<Requests> {
         match reply {
             EffectResult::Assistants(from, result)
                 if *from == self.server && self.assistant.all.is_empty() =>

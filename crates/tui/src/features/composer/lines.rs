@@ -179,8 +179,8 @@ impl Composer {
     fn input_lines(&self, out: &mut FormLines, cx: &Cx<'_>, height: usize, is_small: bool) {
         let mut line = Line::dim(&padded("Input", LABELS));
         if self.input.known_form().is_some() {
-            option(&mut line, !self.input.as_json, "form");
-            option(&mut line, self.input.as_json, "JSON");
+            option(&mut line, !self.input.twin.as_text, "form");
+            option(&mut line, self.input.twin.as_text, "JSON");
             let graph = self
                 .assistant
                 .listed()
@@ -236,6 +236,7 @@ impl Composer {
             names: NAMES,
             indent: "",
             has_hints: !is_small,
+            notes: None,
         };
         match self.focus {
             Stop::Field(focused, spot) if focused == section => (look, Some(spot)),
@@ -245,7 +246,7 @@ impl Composer {
 
     /// Adds the JSON with line numbers, as many lines as there is room for.
     fn json_lines(&self, out: &mut FormLines, height: usize) {
-        let input = &self.input.json;
+        let input = &self.input.twin.text;
         let is_focused = self.focus == Stop::Json;
         let (row, _) = input.cursor();
         let count = input.lines().len();
@@ -275,7 +276,7 @@ impl Composer {
         if let Err(problem) = &self.input.parsed {
             out.marked((Tone::Bad, "✗ "), Tone::Plain, &problem.to_string());
         }
-        if let Some(why) = &self.input.why_json {
+        if let Some(why) = &self.input.twin.why_text {
             let said = format!("It stays JSON, because the form can't show it: {why}.");
             out.marked((Tone::Dim, "  "), Tone::Dim, &said);
         } else if let (Ok(_), Some((path, rule))) =

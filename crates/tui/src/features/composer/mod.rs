@@ -234,7 +234,7 @@ impl Composer {
         let Some(facts) = self.facts().cloned() else {
             return;
         };
-        let was_json = self.input.as_json;
+        let was_json = self.input.twin.as_text;
         // The focus stays while an assistant is searched or an option is set.
         let is_in_input = self.is_in_input();
         self.input.set_schema(facts.input_schema.as_ref());
@@ -245,7 +245,9 @@ impl Composer {
         {
             self.input.set_value(&last);
         }
-        if is_in_input && (was_json != self.input.as_json || !self.stops().contains(&self.focus)) {
+        if is_in_input
+            && (was_json != self.input.twin.as_text || !self.stops().contains(&self.focus))
+        {
             self.focus = self.first_input();
         }
     }
@@ -264,13 +266,21 @@ impl Composer {
 
     /// Returns the warning about a run on the chosen thread: by its open page, else as it was in the list.
     fn warning(&self, cx: &Cx<'_>) -> Option<Warning> {
-        let thread = self.target_thread()?;
-        match cx.session.pages.status(&thread) {
-            None | Some(ThreadStatus::Loading | ThreadStatus::Unknown { .. }) => self.warning,
+        self.target_thread()?;
+        match self.status(cx) {
+            None => self.warning,
             Some(ThreadStatus::Waiting { .. }) => Some(Warning::WaitingForInput),
             Some(status) if status.is_active() => Some(Warning::Active),
             Some(_) => None,
         }
+    }
+
+    /// Returns the status of the thread that the run is started on, if its open page knows it.
+    fn status<'s>(&self, cx: &Cx<'s>) -> Option<&'s ThreadStatus> {
+        let status = cx.session.pages.status(&self.target_thread()?);
+        status.filter(|status| {
+            !matches!(status, ThreadStatus::Loading | ThreadStatus::Unknown { .. })
+        })
     }
 
     /// Records that the run was not started. The draft is kept.

@@ -3,18 +3,17 @@
 use super::Composer;
 use super::keys::{Section, Stop};
 use super::lines::LABELS;
-use super::options::RARE;
+use super::options::FIELDS;
 use crate::session::run::mode_meaning;
+use crate::widgets::form::{FieldDraft, Spot};
 use crate::widgets::form_lines::{
-    FieldNotes, FormLines, checkbox, choices, flow, framed, indented, padded, problem_lines,
+    FieldNotes, FormLines, checkbox, choices, flow, indented, padded, problem_lines,
 };
 use crate::widgets::line::{Line, Tone};
-use crate::widgets::text_input::TextInput;
-use runtail_core::model::{Conflict, RunOption};
+use runtail_core::model::{Conflict, FormField, RunOption};
 use runtail_core::text;
 
-/// Columns of a breakpoint's field, and nodes that are named beside them.
-const NODES: usize = 24;
+/// Nodes that are named beside a breakpoint.
 const NAMED: usize = 8;
 
 impl Composer {
@@ -30,31 +29,29 @@ impl Composer {
         };
         self.mode_lines(out, problem(RunOption::Modes));
         self.conflict_lines(out);
-        let (before, after) = (&self.options.before, &self.options.after);
-        self.break_lines(out, Stop::Before, before, problem(RunOption::Before));
-        self.break_lines(out, Stop::After, after, problem(RunOption::After));
         let (look, focus) = self.look(Section::Options, is_small);
         let refused = self.refused_option();
-        out.form(
-            &self.options.rare,
-            &look,
-            focus,
-            |(n, inner), field, draft| {
-                let own = match inner {
-                    None => problem(RARE[n]),
-                    Some(_) => draft.problem(field),
-                };
-                let refused = refused
-                    .as_ref()
-                    .filter(|(option, _)| inner.is_none() && *option == RARE[n]);
-                FieldNotes {
-                    problem: own
-                        .filter(|_| self.was_tried || draft.was_left)
-                        .or_else(|| refused.map(|(_, why)| why.clone())),
-                    ..FieldNotes::default()
-                }
-            },
-        );
+        let notes = |spot: Spot, field: &FormField, draft: &FieldDraft| {
+            let option = FIELDS[spot.0];
+            let own = match spot.1 {
+                None => problem(option),
+                Some(_) => draft.problem(field),
+            };
+            let own = own.filter(|_| self.was_tried || draft.was_left);
+            let refused = refused
+                .as_ref()
+                .filter(|(of, _)| spot.1.is_none() && *of == option);
+            let has_nodes = matches!(option, RunOption::Before | RunOption::After);
+            FieldNotes {
+                problem: own.or_else(|| refused.map(|(_, why)| why.clone())),
+                note: match has_nodes && focus == Some(spot) {
+                    true => self.node_hint(),
+                    false => String::new(),
+                },
+                ..FieldNotes::default()
+            }
+        };
+        out.form(&self.options.form, &look, focus, notes);
     }
 
     fn folded(&self, out: &mut FormLines) {
@@ -110,31 +107,6 @@ impl Composer {
         };
         lines.extend(indented(tone, LABELS, chosen.consequence(), out.width));
         out.add(self.focus == Stop::Conflict, lines);
-    }
-
-    fn break_lines(
-        &self,
-        out: &mut FormLines,
-        stop: Stop,
-        typed: &TextInput,
-        problem: Option<String>,
-    ) {
-        let is_focused = self.focus == stop;
-        let name = if stop == Stop::Before {
-            "break before"
-        } else {
-            "break after"
-        };
-        let label = self.option_label(stop, name);
-        let mut part = framed(label, Tone::Plain, typed, NODES, is_focused);
-        if is_focused {
-            part.note(&self.node_hint(), LABELS, out.width);
-        }
-        if let Some(problem) = problem.filter(|_| self.was_tried || !is_focused) {
-            part.lines
-                .extend(problem_lines(LABELS, &problem, out.width));
-        }
-        out.add(is_focused, part);
     }
 
     /// Names the nodes at which a run can stop.

@@ -1,7 +1,7 @@
 //! The options of a run as fields: modes, strategy, breakpoints, and those that are rarely needed.
 
 use crate::input::key::{Code, Key};
-use crate::widgets::form::{FieldDraft, FormDraft};
+use crate::widgets::form::{FieldDraft, FormDraft, Spot};
 use crate::widgets::text_input::TextInput;
 use runtail_core::model::{
     Conflict, Durability, FieldKind, Form, FormField, OptionProblem, RunOption, RunOptions,
@@ -13,8 +13,10 @@ use serde_json::{Value, json};
 
 /// The entry beside the modes that requests the events of subgraphs.
 pub const SUBGRAPHS: &str = "subgraphs";
-/// Options beside the modes, the strategy and the breakpoints.
-pub const RARE: [RunOption; 7] = [
+/// The options that are fields of a form: all but the modes and the strategy.
+pub const FIELDS: [RunOption; 9] = [
+    RunOption::Before,
+    RunOption::After,
     RunOption::RecursionLimit,
     RunOption::Delay,
     RunOption::Durability,
@@ -32,34 +34,29 @@ pub struct OptionsDraft {
     /// The mode under the cursor.
     pub mode_at: usize,
     pub conflict: Conflict,
-    pub before: TextInput,
-    pub after: TextInput,
-    /// The form of the rare options.
-    pub rare: FormDraft,
+    /// The other options.
+    pub form: FormDraft,
 }
 
 impl Default for OptionsDraft {
     fn default() -> OptionsDraft {
-        let rare = RARE.map(|option| field_of(option, None));
+        let fields = FIELDS.map(|option| field_of(option, None));
         OptionsDraft {
             modes: initial_modes(),
             mode_at: 0,
             conflict: Conflict::Reject,
-            before: TextInput::line(""),
-            after: TextInput::line(""),
-            rare: FormDraft::of(Form {
+            form: FormDraft::of(Form {
                 title: None,
-                fields: rare.to_vec(),
+                fields: fields.to_vec(),
             }),
         }
     }
 }
 
-/// Returns the index of a rare option in their form.
-pub fn rare_index(option: RunOption) -> usize {
-    RARE.iter()
-        .position(|one| *one == option)
-        .unwrap_or_default()
+/// Returns the place of an option in the form.
+pub fn spot_of(option: RunOption) -> Spot {
+    let at = FIELDS.iter().position(|one| *one == option);
+    (at.unwrap_or_default(), None)
 }
 
 fn initial_modes() -> Vec<(&'static str, bool)> {
@@ -85,9 +82,10 @@ fn field_of(option: RunOption, schema: Option<&Value>) -> FormField {
             "object as JSON: configurable, tags, recursion_limit",
         ),
         RunOption::Metadata => (FieldKind::Json, "object as JSON, kept with the run"),
-        RunOption::Modes | RunOption::Conflict | RunOption::Before | RunOption::After => {
-            unreachable!("not in RARE: they have rows of their own")
+        RunOption::Modes | RunOption::Conflict => {
+            unreachable!("not in FIELDS: they have rows of their own")
         }
+        RunOption::Before | RunOption::After => (FieldKind::Text, ""),
         RunOption::Webhook => (
             FieldKind::Text,
             "address called after the run; servers refuse their own machine",
@@ -109,8 +107,7 @@ impl OptionsDraft {
     /// Shows the context as the form of this schema. A context that was typed is kept if it fits.
     pub fn set_context_schema(&mut self, schema: Option<&Value>) {
         let field = field_of(RunOption::Context, schema);
-        let spot = (rare_index(RunOption::Context), None);
-        let Some((known, draft)) = self.rare.field_mut(spot) else {
+        let Some((known, draft)) = self.form.field_mut(spot_of(RunOption::Context)) else {
             return;
         };
         if known.kind == field.kind {
@@ -129,20 +126,24 @@ impl OptionsDraft {
 
     /// Adds breakpoints before and after nodes. Returns whether there are any to add.
     pub fn add_breakpoints(&mut self, before: &[String], after: &[String]) -> bool {
-        for (field, nodes) in [(&mut self.before, before), (&mut self.after, after)] {
-            let mut all = names(field);
-            all.extend(
-                nodes
-                    .iter()
-                    .filter(|node| !all.contains(node))
-                    .cloned()
-                    .collect::<Vec<_>>(),
-            );
-            if !nodes.is_empty() {
-                *field = TextInput::line(&all.join(", "));
+        for (option, nodes) in [(RunOption::Before, before), (RunOption::After, after)] {
+            let mut all = self.nodes(option);
+            let new = nodes.iter().filter(|node| !all.contains(node)).cloned();
+            all.extend(new.collect::<Vec<_>>());
+            if let Some((_, draft)) = self.form.field_mut(spot_of(option)) {
+                draft.text = TextInput::line(&all.join(", "));
             }
         }
         !before.is_empty() || !after.is_empty()
+    }
+
+    /// Returns the nodes of a breakpoint option.
+    fn nodes(&self, option: RunOption) -> Vec<String> {
+        let typed = self
+            .form
+            .field(spot_of(option))
+            .map(|(_, draft)| draft.text.text());
+        names(&typed.unwrap_or_default())
     }
 
     /// Returns the chosen modes, without [`SUBGRAPHS`].
@@ -166,12 +167,12 @@ impl OptionsDraft {
                 .iter()
                 .any(|(name, on)| *name == SUBGRAPHS && *on),
             conflict: Some(self.conflict),
-            before: names(&self.before),
-            after: names(&self.after),
+            before: self.nodes(RunOption::Before),
+            after: self.nodes(RunOption::After),
             ..RunOptions::default()
         };
         let mut problems = Vec::new();
-        for (option, field, draft) in self.rare() {
+        for (option, field, draft) in self.fields() {
             let value = match draft.value(field) {
                 Ok(value) => value,
                 Err(broken) => {
@@ -207,7 +208,6 @@ impl OptionsDraft {
                 RunOption::Webhook => {
                     options.webhook = value.as_str().map(|address| address.trim().to_string());
                 }
-                // They are not in RARE.
                 RunOption::Modes | RunOption::Conflict | RunOption::Before | RunOption::After => {}
             }
         }
@@ -250,26 +250,17 @@ impl OptionsDraft {
             (conflict.to_string(), self.conflict != Conflict::Reject),
         ];
         let mut usual = 0;
-        let mut set = |name: &str, value: Option<String>| match value {
-            Some(value) => parts.push((format!("{name}: {value}"), true)),
-            None => usual += 1,
-        };
-        for (name, typed) in [("break before", &self.before), ("break after", &self.after)] {
-            set(
-                name,
-                Some(names(typed).join(", ")).filter(|names| !names.is_empty()),
-            );
-        }
-        for (option, field, draft) in self.rare() {
-            set(
-                option.name(),
-                match draft.value(field) {
-                    Ok(None) => None,
-                    Ok(Some(Value::Object(fields))) => Some(format!("{{ {} keys }}", fields.len())),
-                    Ok(Some(value)) => Some(text::seen(&field.text_of(&value), 30)),
-                    Err(_) => Some("not valid".into()),
-                },
-            );
+        for (option, field, draft) in self.fields() {
+            let value = match draft.value(field) {
+                Ok(None) => {
+                    usual += 1;
+                    continue;
+                }
+                Ok(Some(Value::Object(fields))) => format!("{{ {} keys }}", fields.len()),
+                Ok(Some(value)) => text::seen(&field.text_of(&value), 30),
+                Err(_) => "not valid".into(),
+            };
+            parts.push((format!("{}: {value}", option.name()), true));
         }
         if usual > 0 {
             parts.push((format!("{usual} more at default"), false));
@@ -277,10 +268,10 @@ impl OptionsDraft {
         parts
     }
 
-    /// Returns the rare options, with their fields.
-    fn rare(&self) -> impl Iterator<Item = (RunOption, &FormField, &FieldDraft)> {
-        let fields = self.rare.form.fields.iter().zip(&self.rare.fields);
-        let named = RARE.into_iter().zip(fields);
+    /// Returns the options of the form, with their fields.
+    fn fields(&self) -> impl Iterator<Item = (RunOption, &FormField, &FieldDraft)> {
+        let fields = self.form.form.fields.iter().zip(&self.form.fields);
+        let named = FIELDS.into_iter().zip(fields);
         named.map(|(option, (field, draft))| (option, field, draft))
     }
 
@@ -299,9 +290,9 @@ impl OptionsDraft {
 }
 
 /// Returns the names in a text, separated by commas.
-fn names(typed: &TextInput) -> Vec<String> {
-    let text = typed.text();
-    text.split(',')
+fn names(typed: &str) -> Vec<String> {
+    typed
+        .split(',')
         .map(str::trim)
         .filter(|name| !name.is_empty())
         .map(str::to_string)
@@ -311,20 +302,14 @@ fn names(typed: &TextInput) -> Vec<String> {
 /// Completes the last name of a text. Returns whether it changed: a name that is complete, or that no node begins with, stays.
 pub fn complete(typed: &mut TextInput, nodes: &[String]) -> bool {
     let text = typed.text();
-    let (before, last) = text
-        .rsplit_once(',')
-        .map_or(("", text.as_str()), |(before, last)| (before, last));
-    let last = last.trim();
-    if last.is_empty() || nodes.iter().any(|node| node == last) {
-        return false;
-    }
-    let Some(node) = nodes.iter().find(|node| node.starts_with(last)) else {
+    let start = text.rfind(',').map_or(0, |at| at + 1);
+    let last = text[start..].trim();
+    let node = nodes.iter().find(|node| node.starts_with(last));
+    let is_new = !last.is_empty() && nodes.iter().all(|node| node != last);
+    let Some(node) = node.filter(|_| is_new) else {
         return false;
     };
-    typed.set_text(&if before.is_empty() {
-        node.clone()
-    } else {
-        format!("{before}, {node}")
-    });
+    let space = if start > 0 { " " } else { "" };
+    typed.set_text(&format!("{}{space}{node}", &text[..start]));
     true
 }

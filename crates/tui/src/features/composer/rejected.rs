@@ -1,7 +1,7 @@
 //! What was rejected: an option by the server, or fields of the input by the graph in the thread's last run.
 
 use super::Composer;
-use super::options::rare_index;
+use super::options::spot_of;
 use crate::session::Cx;
 use crate::widgets::form::is_at;
 use runtail_api::Kind;
@@ -33,10 +33,7 @@ impl Composer {
 
     /// Returns the fields that the graph rejected in the thread's last run, each with the rule.
     pub(super) fn rejected(&self, cx: &Cx<'_>) -> Vec<(String, String)> {
-        let status = self
-            .target_thread()
-            .and_then(|thread| cx.session.pages.status(&thread));
-        match status {
+        match self.status(cx) {
             Some(ThreadStatus::Failed { error, .. }) => rejected_fields(error),
             _ => Vec::new(),
         }
@@ -47,10 +44,7 @@ impl Composer {
     pub(super) fn is_marked(&self, path: &str) -> bool {
         let name = path.split('.').next().unwrap_or_default();
         let has = |form: &Form| form.fields.iter().any(|field| field.name == name);
-        let context = self
-            .options
-            .rare
-            .field((rare_index(RunOption::Context), None));
+        let context = self.options.form.field(spot_of(RunOption::Context));
         let is_of_context = context
             .is_some_and(|(field, _)| matches!(&field.kind, FieldKind::Object(form) if has(form)));
         !is_of_context && self.input.form().is_some_and(|draft| has(&draft.form))

@@ -2,7 +2,7 @@
 
 use super::Composer;
 use super::keys::{Section, Stop};
-use super::options::rare_index;
+use super::options::spot_of;
 use crate::session::card::sentence;
 use crate::session::form::FormKeys;
 use crate::session::msg::{Effect, StreamTarget};
@@ -10,9 +10,7 @@ use crate::session::run::{Warning, Where};
 use crate::session::{Cx, Request, Requests, Route};
 use crate::widgets::form::is_at;
 use runtail_api::{RunStart, StartFailure, StartGuard, ThreadIntent};
-use runtail_core::model::{
-    Conflict, FieldKind, OptionProblem, RunCreate, RunOption, RunOptions, ThreadStatus,
-};
+use runtail_core::model::{Conflict, FieldKind, OptionProblem, RunCreate, RunOption, RunOptions};
 use runtail_core::text;
 use runtail_stream::Target;
 use std::sync::Arc;
@@ -103,7 +101,7 @@ impl Composer {
     fn input_problems(&self, state: &StateKeys) -> Vec<(Stop, String)> {
         let mut found = match self.input.value() {
             Err(problems) => problems,
-            Ok(_) if self.input.as_json => return Vec::new(),
+            Ok(_) if self.input.twin.as_text => return Vec::new(),
             Ok(_) => self.input.violations().clone(),
         };
         found.retain(|(path, rule)| state.demands(path, rule));
@@ -112,7 +110,7 @@ impl Composer {
             None => Stop::Json,
         };
         let text = |path: &str, rule: &str| match path {
-            "" if self.input.as_json => format!("The input is not valid JSON: {rule}."),
+            "" if self.input.twin.as_text => format!("The input is not valid JSON: {rule}."),
             "" => sentence(rule),
             path => match self.item_of(path) {
                 Some((list, item)) => sentence(&format!("{}: {item} {rule}", text::seen(list, 60))),
@@ -179,9 +177,7 @@ impl Composer {
         match option {
             RunOption::Modes => Stop::Modes,
             RunOption::Conflict => Stop::Conflict,
-            RunOption::Before => Stop::Before,
-            RunOption::After => Stop::After,
-            rare => Stop::Field(Section::Options, (rare_index(rare), None)),
+            option => Stop::Field(Section::Options, spot_of(option)),
         }
     }
 
@@ -250,13 +246,8 @@ impl Composer {
     /// Describes what the start key does, or the first reason why it does nothing. The second part says whether it is ready.
     pub(super) fn readiness(&self, cx: &Cx<'_>) -> (String, bool) {
         if let Err(problems) = self.request(cx) {
-            return (
-                problems
-                    .first()
-                    .map(|(_, why)| why.clone())
-                    .unwrap_or_default(),
-                false,
-            );
+            let first = problems.into_iter().next();
+            return (first.map(|(_, why)| why).unwrap_or_default(), false);
         }
         if cx.session.is_read_only(&self.server.profile) {
             return (
@@ -264,22 +255,20 @@ impl Composer {
                 false,
             );
         }
-        let delay = self
+        let when = match self
             .options
             .checked(None)
             .ok()
             .and_then(|options| options.delay)
-            .filter(|delay| *delay > 0);
-        let when = delay
-            .map(|seconds| format!(" in {seconds}s"))
-            .unwrap_or_default();
+        {
+            None | Some(0) => String::new(),
+            Some(seconds) => format!(" in {seconds}s"),
+        };
         let place = match (self.place, self.target_thread()) {
-            (_, Some(thread)) => {
-                let known = cx.session.pages.status(&thread);
-                let known = known.filter(|status| {
-                    !matches!(status, ThreadStatus::Loading | ThreadStatus::Unknown { .. })
-                });
-                let status = known.map(|status| format!(" ({})", status.word()));
+            (_, Some(_)) => {
+                let status = self
+                    .status(cx)
+                    .map(|status| format!(" ({})", status.word()));
                 format!("on {}{}", self.thread_name(), status.unwrap_or_default())
             }
             (Where::Stateless, None) => "without a thread; nothing is saved".into(),
@@ -327,7 +316,7 @@ impl Composer {
     /// Names the required fields that are empty although it isn't known whether the thread's state has them.
     pub(super) fn left_to_the_state(&self, state: &StateKeys) -> Option<String> {
         const NAMED: usize = 3;
-        let is_unknown = *state == StateKeys::Unknown && !self.input.as_json;
+        let is_unknown = *state == StateKeys::Unknown && !self.input.twin.as_text;
         let is_left = |(_, rule): &&(String, String)| is_unknown && rule == "required";
         let left: Vec<String> = self
             .input
@@ -346,9 +335,7 @@ impl Composer {
     /// Returns whether the server refuses the run because another one is active, as the thread's open page shows. A list may be
     /// older than the end of the run.
     pub(super) fn is_refused(&self, cx: &Cx<'_>) -> bool {
-        let status = self
-            .target_thread()
-            .and_then(|thread| cx.session.pages.status(&thread));
+        let status = self.status(cx);
         self.options.conflict == Conflict::Reject && status.is_some_and(|status| status.is_active())
     }
 

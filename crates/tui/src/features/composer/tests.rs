@@ -57,7 +57,7 @@ fn the_form_replaces_an_untouched_input_only() {
     let expected = json!({"level": "low", "urgent": false});
     assert_eq!(untouched.value().unwrap(), expected, "defaults are sent");
     let mut typed = InputDraft::default();
-    typed.json.insert("hello");
+    typed.twin.text.insert("hello");
     typed.touch();
     typed.set_schema(Some(&schemas("form")["input_schema"]));
     assert!(typed.form().is_none() && typed.known_form().is_some());
@@ -65,7 +65,7 @@ fn the_form_replaces_an_untouched_input_only() {
     // It doesn't fit that form, which has no messages.
     assert_eq!(
         typed.turn().unwrap_err(),
-        "Stays JSON, because it doesn't fit the form: it has no field for messages."
+        "Couldn't switch to the form: it has no field for messages."
     );
     assert_eq!(typed.value().unwrap()["messages"][0]["content"], "hello");
 }
@@ -118,8 +118,9 @@ fn a_message_is_one_text() {
     input.turn().unwrap();
     assert_eq!(input.value().unwrap(), expected);
     input
-        .json
-        .set_text(&input.json.text().replace("send", "post"));
+        .twin
+        .text
+        .set_text(&input.twin.text.text().replace("send", "post"));
     input.touch();
     input.turn().unwrap();
     assert_eq!(
@@ -129,9 +130,9 @@ fn a_message_is_one_text() {
     let two =
         json!({"messages": [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]});
     input.set_value(&two);
-    assert!(input.as_json && input.value() == Ok(two));
+    assert!(input.twin.as_text && input.value() == Ok(two));
     assert_eq!(
-        input.why_json.as_deref(),
+        input.twin.why_text.as_deref(),
         Some("messages is more than one text of the user")
     );
 }
@@ -146,7 +147,7 @@ fn switching_keeps_what_is_not_valid_yet() {
         ("price".to_string(), "must be a number".to_string())
     );
     input.turn().unwrap();
-    let shown: Value = serde_json::from_str(&input.json.text()).unwrap();
+    let shown: Value = serde_json::from_str(&input.twin.text.text()).unwrap();
     assert_eq!(
         (&shown["price"], &shown["extra"]),
         (&json!("ten"), &json!("{\"a\": "))
@@ -192,7 +193,7 @@ fn json_that_does_not_fit_the_form_says_why() {
         );
         let mut input = input("form");
         input.set_value(&value);
-        assert!(input.as_json && input.value() == Ok(value));
+        assert!(input.twin.as_text && input.value() == Ok(value));
     }
 }
 
@@ -200,14 +201,14 @@ fn json_that_does_not_fit_the_form_says_why() {
 fn the_rule_of_the_key_at_the_cursor_is_known() {
     let mut input = input("form");
     input.turn().unwrap();
-    input.json = TextInput::new("{\n  \"cust");
+    input.twin.text = TextInput::new("{\n  \"cust");
     assert_eq!(input.rule_at_cursor().unwrap().0, "customer");
-    input.json = TextInput::new("{\"level\": ");
+    input.twin.text = TextInput::new("{\"level\": ");
     assert_eq!(
         input.rule_at_cursor(),
         Some(("level".into(), "default low".into()))
     );
-    input.json = TextInput::new("{\"other");
+    input.twin.text = TextInput::new("{\"other");
     assert_eq!(input.rule_at_cursor(), None);
 }
 
@@ -261,9 +262,9 @@ fn options_differ_from_their_defaults_in_the_summary() {
         options.summary()[0].0,
         "modes: messages-tuple, updates, values, custom, tasks"
     );
-    options.before.insert("draft");
+    options.form.fields[0].text.insert("draft");
     options.conflict = runtail_core::model::Conflict::Rollback;
-    options.rare.fields[0].text = TextInput::new("50");
+    options.form.fields[2].text = TextInput::new("50");
     let all = [
         "rollback active runs",
         "break before: draft",
@@ -272,7 +273,7 @@ fn options_differ_from_their_defaults_in_the_summary() {
     assert_eq!(differing(&options), all);
     let body = options.checked(None).unwrap().body("a", None);
     assert_eq!(body.extra["config"], json!({"recursion_limit": 50}));
-    options.rare.fields[0].text = TextInput::new("-1");
+    options.form.fields[2].text = TextInput::new("-1");
     assert_eq!(
         options.checked(None).unwrap_err()[0].to_string(),
         "step limit: must be 0 or more"
@@ -367,13 +368,13 @@ proptest! {
         let was_form = input.form().is_some();
         if was_form {
             input.turn().unwrap();
-            prop_assert_eq!(serde_json::from_str::<Value>(&input.json.text()).unwrap(), value.clone());
+            prop_assert_eq!(serde_json::from_str::<Value>(&input.twin.text.text()).unwrap(), value.clone());
             // Also without the form that it was written from.
             let again = FormDraft::filled(&form("form"), &value);
             prop_assert_eq!(again.map(|draft| draft.value()), Ok((value.clone(), Vec::new())));
             input.turn().unwrap();
         } else {
-            prop_assert!(input.why_json.is_some());
+            prop_assert!(input.twin.why_text.is_some());
             prop_assert!(input.turn().is_err());
         }
         prop_assert_eq!(input.value(), Ok(value));

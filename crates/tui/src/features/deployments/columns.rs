@@ -1,7 +1,7 @@
 //! The columns of the deployments list: their layout, and the order of the rows.
 
 use super::list::Row;
-use crate::widgets::table::GUTTER;
+use crate::widgets::table::{GUTTER, TableColumn, TableColumns};
 use runtail_core::model::Phase;
 use std::cmp::{Ordering, Reverse};
 
@@ -10,74 +10,20 @@ pub const FIELDS: [&str; 11] = [
     "name", "profile", "region", "state", "newest", "live", "source", "type", "url", "ref", "id",
 ];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Column {
-    /// The deployment's name.
-    Name,
-    /// The tag of its profile.
-    Region,
-    /// The status of the newest revision, or an unusual status of the deployment.
-    Newest,
-    /// The age of the newest revision.
-    Age,
-    /// Whether the newest revision serves, an older one, or none.
-    Serving,
-    /// The last 24 hours.
-    Past,
-    /// The threads with an active run.
-    Busy,
-    /// The threads that wait for a person.
-    Waiting,
-    /// The threads that failed.
-    Failed,
-    /// The subject of the commit that the newest revision was built from.
-    Message,
-    /// What the newest revision was made from.
-    Commit,
-    /// The address of the agent server.
-    Url,
-}
-
-impl Column {
-    /// Returns the header of the column.
-    pub fn title(self, width: u16) -> &'static str {
-        match self {
-            Column::Name => "NAME",
-            Column::Region if width < 6 => "RG",
-            Column::Region => "REGION",
-            Column::Newest => "NEWEST REVISION",
-            Column::Age => "AGE",
-            Column::Serving => "SERVING",
-            Column::Past => "LAST 24 H",
-            Column::Busy => "BUSY",
-            Column::Waiting => "WAIT",
-            Column::Failed => "FAIL",
-            Column::Message => "MESSAGE",
-            Column::Commit => "COMMIT",
-            Column::Url => "AGENT SERVER",
-        }
-    }
-
-    /// Returns whether its values are aligned right.
-    pub fn is_right(self) -> bool {
-        matches!(
-            self,
-            Column::Age | Column::Busy | Column::Waiting | Column::Failed
-        )
-    }
-
-    /// Returns the order that a click on its header chooses.
-    pub fn order(self) -> Option<Order> {
-        match self {
-            Column::Name => Some(Order::Name),
-            Column::Region => Some(Order::Region),
-            Column::Newest => Some(Order::Problems),
-            Column::Age => Some(Order::Age),
-            Column::Busy => Some(Order::Busy),
-            _ => None,
-        }
-    }
-}
+/// The column of the deployment's name.
+pub const NAME: usize = 0;
+/// The column of the tag of its profile.
+const REGION: usize = 1;
+/// The column of the status of the newest revision, or of an unusual status of the deployment.
+const NEWEST: usize = 2;
+/// The column of the age of the newest revision.
+const AGE: usize = 3;
+/// The column of the threads with an active run.
+const BUSY: usize = 6;
+/// The column of the subject of the commit that the newest revision was built from.
+const MESSAGE: usize = 9;
+/// The column of what the newest revision was made from.
+pub const COMMIT: usize = 10;
 
 /// An order of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -94,43 +40,39 @@ pub enum Order {
 }
 
 impl Order {
+    /// All of them, with the name for the title and the column whose header is marked.
+    const ALL: [(Order, &'static str, usize); 5] = [
+        (Order::Problems, "problems first", NEWEST),
+        (Order::Name, "by name", NAME),
+        (Order::Age, "by age", AGE),
+        (Order::Region, "by region", REGION),
+        (Order::Busy, "by busy threads", BUSY),
+    ];
+
+    /// Returns the order that a click on the header of a column chooses.
+    pub fn of_column(column: usize) -> Option<Order> {
+        let mut all = Order::ALL.into_iter();
+        all.find(|(.., at)| *at == column).map(|(order, ..)| order)
+    }
+
     /// Returns the order that follows.
     pub fn next(self) -> Order {
-        match self {
-            Order::Problems => Order::Name,
-            Order::Name => Order::Age,
-            Order::Age => Order::Region,
-            Order::Region => Order::Busy,
-            Order::Busy => Order::Problems,
-        }
+        Order::ALL[(self as usize + 1) % Order::ALL.len()].0
     }
 
     /// Returns its name for the title.
     pub fn word(self) -> &'static str {
-        match self {
-            Order::Problems => "problems first",
-            Order::Name => "by name",
-            Order::Age => "by age",
-            Order::Region => "by region",
-            Order::Busy => "by busy threads",
-        }
+        Order::ALL[self as usize].1
     }
 
     /// Returns the column whose header is marked.
-    pub fn column(self) -> Column {
-        match self {
-            Order::Problems => Column::Newest,
-            Order::Name => Column::Name,
-            Order::Age => Column::Age,
-            Order::Region => Column::Region,
-            Order::Busy => Column::Busy,
-        }
+    pub fn column(self) -> usize {
+        Order::ALL[self as usize].2
     }
 
     /// Compares two rows.
-    pub fn compare(self, a: &Row, b: &Row) -> Ordering {
-        let created =
-            |row: &Row| Reverse(row.newest.as_ref().and_then(|revision| revision.created_at));
+    fn compare(self, a: &Row, b: &Row) -> Ordering {
+        let created = |row: &Row| Reverse(created_at(row));
         match self {
             Order::Problems => (urgency(a), created(a)).cmp(&(urgency(b), created(b))),
             Order::Name => a.name.cmp(&b.name),
@@ -139,17 +81,10 @@ impl Order {
             Order::Busy => b.counts.busy.cmp(&a.counts.busy),
         }
     }
+}
 
-    /// Returns whether the value that rows are ordered by is unknown.
-    pub fn is_unknown(self, row: &Row) -> bool {
-        match self {
-            Order::Age => row
-                .newest
-                .as_ref()
-                .is_none_or(|revision| revision.created_at.is_none()),
-            Order::Problems | Order::Name | Order::Region | Order::Busy => false,
-        }
-    }
+fn created_at(row: &Row) -> Option<jiff::Timestamp> {
+    row.newest.as_ref()?.created_at
 }
 
 /// Returns the rank of a row; lower ranks need attention first.
@@ -174,147 +109,108 @@ pub struct Sort {
 }
 
 impl Sort {
-    /// Compares two rows. Unknown values are last in both directions.
+    /// Compares two rows. Unknown ages are last in both directions.
     pub fn compare(self, a: &Row, b: &Row) -> Ordering {
-        let Sort {
-            order: by,
-            reversed,
-        } = self;
-        let order = by.compare(a, b);
-        let order = if reversed { order.reverse() } else { order };
-        let rest = || {
-            Order::Name
-                .compare(a, b)
-                .then(a.profile.cmp(&b.profile))
-                .then_with(|| a.id.cmp(&b.id))
+        let is_unknown = |row| self.order == Order::Age && created_at(row).is_none();
+        let order = self.order.compare(a, b);
+        let order = if self.reversed {
+            order.reverse()
+        } else {
+            order
         };
-        by.is_unknown(a)
-            .cmp(&by.is_unknown(b))
+        is_unknown(a)
+            .cmp(&is_unknown(b))
             .then(order)
-            .then_with(rest)
+            .then_with(|| (&a.name, &a.profile, &a.id).cmp(&(&b.name, &b.profile, &b.id)))
     }
-}
-
-/// A column on the screen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    pub column: Column,
-    /// Terminal columns from the left edge of the pane.
-    pub x: u16,
-    /// Its width in terminal columns.
-    pub width: u16,
 }
 
 /// The widths of the longest contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Widths {
-    pub name: u16,
-    pub tag: u16,
-    pub commit: u16,
+    pub name: usize,
+    pub tag: usize,
+    pub commit: usize,
     /// 0 without a known subject.
-    pub message: u16,
+    pub message: usize,
     /// 0 without agent servers that are not deployed.
-    pub url: u16,
+    pub url: usize,
     /// Whether all rows are agent servers without a control plane, which have no revisions.
     pub only_servers: bool,
 }
 
-/// Returns the columns that fit. By priority: name, newest revision, the threads that wait and that failed, region, serving, age,
-/// busy threads, the last 24 hours, the commit, its message. The message and the commit get the rest, as far as they are longer.
-pub fn layout(width: u16, longest: Widths) -> Vec<Place> {
-    let region = if width < 100 && longest.tag <= 3 {
-        2.max(longest.tag)
-    } else {
-        longest.tag.clamp(6, 14)
-    };
-    // Each with the gap before it.
-    let unless_empty = |longest: u16, (min, max): (u16, u16)| {
-        if longest == 0 {
-            u16::MAX
-        } else {
-            longest.clamp(min, max)
-        }
-    };
-    let wanted: [(Column, u16, u16); 11] = [
-        (Column::Newest, if width < 72 { 15 } else { 17 }, 1),
-        (Column::Waiting, 4, 1),
-        (Column::Failed, 4, 1),
-        (Column::Region, region, 1),
-        (Column::Serving, 9, 2),
-        (Column::Age, 4, 1),
-        (Column::Busy, 4, 1),
-        (Column::Past, 24, 2),
-        (Column::Commit, longest.commit.clamp(6, 16), 2),
-        (Column::Message, unless_empty(longest.message, (7, 14)), 2),
-        (Column::Url, unless_empty(longest.url, (12, 40)), 2),
-    ];
+/// Returns the columns that fit into a pane. The message and the commit get the rest, as far as they are longer.
+pub fn layout(width: usize, longest: Widths) -> TableColumns {
     let name = longest.name.clamp(12, if width < 100 { 20 } else { 26 });
     let least_name = name.min(if width < 72 { 14 } else { 18 });
-    let mut room = width.saturating_sub(GUTTER + 1 + least_name);
-    let mut chosen = Vec::new();
-    let of_revisions = [
-        Column::Age,
-        Column::Serving,
-        Column::Past,
-        Column::Commit,
-        Column::Message,
-    ];
-    for (column, width, gap) in wanted {
-        if longest.only_servers && of_revisions.contains(&column) {
-            continue;
-        }
-        if width.saturating_add(gap) <= room {
-            room -= width + gap;
-            chosen.push((column, width, gap));
-        }
-    }
-    let order = [
-        Column::Region,
-        Column::Newest,
-        Column::Age,
-        Column::Serving,
-        Column::Past,
-    ];
-    let order = order
-        .into_iter()
-        .chain([Column::Busy, Column::Waiting, Column::Failed]);
-    let order = order.chain([Column::Message, Column::Commit, Column::Url]);
-    let mut grow = |width: &mut u16, to: u16| {
-        let more = to.saturating_sub(*width).min(room);
-        (*width, room) = (*width + more, room - more);
+    let region = match longest.tag {
+        tag @ ..=3 if width < 100 => tag.max(2),
+        tag => tag.clamp(6, 14),
     };
-    let mut name_width = least_name;
-    grow(&mut name_width, name);
+    let region_title = if region < 6 { "RG" } else { "REGION" };
+    let newest = match longest.only_servers {
+        true => "STATE",
+        false => "NEWEST REVISION",
+    };
+    let newest_width = if width < 72 { 15 } else { 17 };
+    let unless_empty = |longest: usize, min, max| match longest {
+        0 => 0,
+        longest => longest.clamp(min, max),
+    };
+    let commit = longest.commit.clamp(6, 16);
+    let (message, url) = (
+        unless_empty(longest.message, 7, 14),
+        unless_empty(longest.url, 12, 40),
+    );
+    // The width, the space before it, and its rank.
+    let column = |title, (width, gap, rank)| TableColumn {
+        title,
+        width,
+        gap,
+        rank,
+        is_right: false,
+    };
+    let number = |title, rank| TableColumn {
+        is_right: true,
+        ..column(title, (4, 1, rank))
+    };
+    let of_revisions = |column| match longest.only_servers {
+        true => TableColumn::default(),
+        false => column,
+    };
+    let columns = vec![
+        column("NAME", (least_name, 0, 0)),
+        column(region_title, (region, 1, 4)),
+        column(newest, (newest_width, 1, 1)),
+        of_revisions(number("AGE", 6)),
+        of_revisions(column("SERVING", (9, 2, 5))),
+        of_revisions(column("LAST 24 H", (24, 2, 8))),
+        number("BUSY", 7),
+        number("WAIT", 2),
+        number("FAIL", 3),
+        of_revisions(column("MESSAGE", (message, 2, 10))),
+        of_revisions(column("COMMIT", (commit, 2, 9))),
+        column("AGENT SERVER", (url, 2, 11)),
+    ];
     // Most messages first, which say more than a long name of an image or a branch; then long ones.
-    let wanted = [
-        (Column::Message, longest.message.min(28)),
-        (Column::Commit, longest.commit.min(40)),
-        (Column::Message, longest.message.min(72)),
+    let growth = [
+        (NAME, name),
+        (MESSAGE, longest.message.min(28)),
+        (COMMIT, longest.commit.min(40)),
+        (MESSAGE, longest.message.min(72)),
     ];
-    for (column, to) in wanted {
-        chosen
-            .iter_mut()
-            .filter(|(c, ..)| *c == column)
-            .for_each(|(_, width, _)| grow(width, to));
-    }
-    let mut places = vec![(Column::Name, name_width, 0)];
-    places.extend(order.filter_map(|column| chosen.iter().find(|(c, ..)| *c == column).copied()));
-    let mut x = GUTTER;
-    let place = |(column, width, gap): (Column, u16, u16)| {
-        let place = Place {
-            column,
-            x: x + gap,
-            width,
-        };
-        x += width + gap;
-        place
-    };
-    places.into_iter().map(place).collect()
+    let room = width.saturating_sub(usize::from(GUTTER) + 1);
+    TableColumns::ranked(room, columns, &growth)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::widgets::line::Line;
+
+    fn titles(width: usize, longest: Widths) -> Vec<&'static str> {
+        layout(width, longest).titles()
+    }
 
     #[test]
     fn columns_fit_and_a_wide_table_has_all_of_them() {
@@ -327,26 +223,19 @@ mod tests {
             only_servers: false,
         };
         for width in 30..=300 {
-            let places = layout(width, longest);
-            let last = places.last().expect("there is always a name column");
-            assert!(last.x + last.width < width.max(24), "{width}: {places:?}");
+            let cells = (0..12).map(|_| Line::plain(&"x".repeat(100)));
+            let line = layout(width, longest).line(cells);
             assert!(
-                places.windows(2).all(|p| p[0].x + p[0].width < p[1].x),
-                "{width}: {places:?}"
+                usize::from(GUTTER) + line.width() < width.max(24),
+                "{width}: {line:?}"
             );
         }
-        let titles = |width| {
-            layout(width, longest)
-                .iter()
-                .map(|p| p.column.title(p.width))
-                .collect::<Vec<_>>()
-        };
         assert_eq!(
-            titles(60),
+            titles(60, longest),
             ["NAME", "RG", "NEWEST REVISION", "SERVING", "WAIT", "FAIL"]
         );
         assert_eq!(
-            titles(80),
+            titles(80, longest),
             [
                 "NAME",
                 "RG",
@@ -371,8 +260,8 @@ mod tests {
             "MESSAGE",
             "COMMIT",
         ];
-        assert_eq!(titles(138), wide);
-        assert_eq!(titles(220).len(), 12, "{:?}", titles(220));
+        assert_eq!(titles(138, longest), wide);
+        assert_eq!(titles(220, longest).len(), 12);
     }
 
     #[test]
@@ -385,16 +274,12 @@ mod tests {
             url: 30,
             only_servers: true,
         };
-        let titles = layout(138, longest)
-            .iter()
-            .map(|p| p.column.title(p.width))
-            .collect::<Vec<_>>();
         assert_eq!(
-            titles,
+            titles(138, longest),
             [
                 "NAME",
                 "REGION",
-                "NEWEST REVISION",
+                "STATE",
                 "BUSY",
                 "WAIT",
                 "FAIL",
@@ -405,13 +290,7 @@ mod tests {
 
     #[test]
     fn commits_and_messages_get_the_free_columns() {
-        let width = |longest, width, column| {
-            let places = layout(width, longest);
-            places
-                .iter()
-                .find(|place| place.column == column)
-                .map(|place| place.width)
-        };
+        let width = |longest, width, column| layout(width, longest).width(column);
         let longest = Widths {
             name: 18,
             tag: 2,
@@ -420,14 +299,14 @@ mod tests {
             url: 0,
             only_servers: false,
         };
-        assert_eq!(width(longest, 198, Column::Commit), Some(31));
-        assert_eq!(width(longest, 198, Column::Message), Some(40));
+        assert_eq!(width(longest, 198, COMMIT), 31);
+        assert_eq!(width(longest, 198, MESSAGE), 40);
         // Without any message there is no column, and the commit gets its room.
         let none = Widths {
             message: 0,
             ..longest
         };
-        assert_eq!(width(none, 140, Column::Message), None);
-        assert!(width(none, 138, Column::Commit) > width(longest, 138, Column::Commit));
+        assert_eq!(width(none, 140, MESSAGE), 0);
+        assert!(width(none, 138, COMMIT) > width(longest, 138, COMMIT));
     }
 }

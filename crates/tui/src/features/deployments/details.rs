@@ -3,21 +3,21 @@
 use super::Deployments;
 use super::list::Row;
 use super::revisions::History;
-use super::revisions_view::{
-    adds_to_total, phase_word, phases_line, role_of, status_message, took,
-};
+use super::revisions_view::{adds_to_total, phase_word, phases_line};
 use super::server_pane::UNPOLLED;
-use super::view::{about_state, is_unpolled, phase_line, revision_age};
+use super::shown_row::{ShownRow, made_from, phase_line, status_message};
 use crate::session::Cx;
 use crate::session::msg::RevisionRef;
 use crate::session::profile::server_software;
+use crate::session::row_lines::keys_line;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::status::STUCK;
 use crate::widgets::strip::time_bars;
-use crate::widgets::theme::deployment_badge;
 use runtail_api::ApiError;
-use runtail_core::model::{FailureCard, LogStep, Phase, Revision, compare, without_natural};
+use runtail_core::model::{
+    FailureCard, LogStep, Phase, Revision, RevisionRole, compare, without_natural,
+};
 use runtail_core::text;
 use std::time::Duration;
 
@@ -27,8 +27,6 @@ pub const MAX_CARDS: usize = 50;
 const MAX_ERROR: usize = 4;
 /// Cells of the longest bar.
 const BAR: usize = 12;
-/// The sentence about a deployment that no longer exists.
-pub(super) const GONE: &str = "This deployment was deleted.";
 /// Columns of the names on the left.
 const NAMES: usize = 9;
 
@@ -65,102 +63,92 @@ impl Deployments {
         self.cards.insert(of, card);
     }
 
-    fn card(&self, row: &Row, revision: &Revision) -> Option<&Result<Box<FailureCard>, ApiError>> {
-        self.cards
-            .get(&Deployments::revision_ref(row, &revision.id)?)
+    /// Returns the title of the details.
+    pub fn details_title(&self) -> Line {
+        let Some(revision) = self.list.selected().and_then(|row| self.detailed(row)) else {
+            return Line::dim("Details");
+        };
+        Line::dim(&match revision.phase() {
+            Phase::Failed => format!("Why {}", revision.status),
+            _ => format!("Revision {}", text::short_id(&revision.id)),
+        })
+    }
+
+    /// Draws the details of the selected revision.
+    pub fn view_details(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+        let Some(shown) = ShownRow::selected(self, cx) else {
+            return;
+        };
+        let Some(revision) = self.detailed(shown.row) else {
+            return;
+        };
+        let (width, height) = inner_size(cx);
+        let mut lines = match revision.phase() {
+            Phase::Failed => failure(shown, revision, width),
+            _ => facts(shown, revision, width),
+        };
+        lines.truncate(height.saturating_sub(1));
+        lines.push(keys(shown, revision, width));
+        if let Some(Ok(card)) = shown.card(revision) {
+            lines.extend(log_end(card, height.saturating_sub(lines.len()), width));
+        }
+        draw(&lines, cx, canvas);
+    }
+
+    /// Draws the lines about the selected deployment below a narrow list.
+    pub fn view_summary(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+        if let Some(shown) = ShownRow::selected(self, cx) {
+            draw(&summary(shown, inner_size(cx).0), cx, canvas);
+        }
     }
 }
 
-/// Returns the title.
-pub(super) fn title(d: &Deployments, _cx: &Cx<'_>) -> Line {
-    let Some(revision) = d.list.selected().and_then(|row| d.detailed(row)) else {
-        return Line::dim("Details");
-    };
-    match revision.phase() {
-        Phase::Failed => Line::dim(&format!("Why {}", revision.status)),
-        _ => Line::dim(&format!("Revision {}", text::short_id(&revision.id))),
+/// Returns the columns and the lines of text that fit into the area.
+fn inner_size(cx: &Cx<'_>) -> (usize, usize) {
+    (cx.area.w.saturating_sub(2).into(), cx.area.h.into())
+}
+
+fn draw(lines: &[Line], cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+    let (area, width) = (cx.area, cx.area.w.saturating_sub(2));
+    for (n, line) in lines.iter().enumerate().take(area.h.into()) {
+        canvas.line_for_right(area.x + 1, area.y + n as u16, width, line);
     }
 }
 
-/// Draws the pane.
-pub(super) fn details(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
-    let area = cx.area;
-    let width = usize::from(area.w.saturating_sub(2));
-    let Some(row) = d.list.selected() else { return };
-    let Some(revision) = d.detailed(row) else {
-        return;
-    };
-    let mut lines = match revision.phase() {
-        Phase::Failed => failure(d, cx, row, revision, width),
-        _ => facts(d, cx, row, revision, width),
-    };
-    let height = usize::from(area.h);
-    lines.truncate(height.saturating_sub(1));
-    lines.push(keys(cx, row, revision, width));
-    if let Some(Ok(card)) = d.card(row, revision) {
-        lines.extend(log_end(card, height.saturating_sub(lines.len()), width));
-    }
-    for (n, line) in lines.iter().enumerate().take(height) {
-        canvas.line(
-            area.x + 1,
-            area.y + n as u16,
-            area.w.saturating_sub(2),
-            line,
-        );
-    }
+/// Wraps a sentence into plain lines.
+fn said(text: &str, width: usize) -> impl Iterator<Item = Line> {
+    let parts = wrap(text, width).into_iter();
+    parts.map(|part| Line::plain(&part))
 }
 
 /// Returns why a revision failed, what serves instead, and where the time went.
-fn failure(
-    d: &Deployments,
-    cx: &Cx<'_>,
-    row: &Row,
-    revision: &Revision,
-    width: usize,
-) -> Vec<Line> {
+fn failure(shown: ShownRow<'_>, revision: &Revision, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
-    match d.card(row, revision) {
+    let card = shown.card(revision);
+    match card {
         Some(Ok(card)) => {
             lines.extend(cause(card, revision, width));
-            if let Some(text) = instead(d, card) {
-                lines.extend(
-                    wrap(&text, width)
-                        .iter()
-                        .take(3)
-                        .map(|part| Line::plain(part)),
-                );
-            }
+            let instead = instead(shown, card).unwrap_or_default();
+            lines.extend(
+                said(&instead, width)
+                    .take(3)
+                    .filter(|_| !instead.is_empty()),
+            );
         }
-        Some(Err(error)) => lines.push(Line::plain(&format!(
-            "Couldn't load the log: {}.",
-            error.badge()
-        ))),
+        Some(Err(error)) => {
+            let why = format!("Couldn't load the log: {}.", error.badge());
+            lines.push(Line::plain(&why));
+        }
         None => lines.push(Line::dim("Reading the log…")),
     }
-    let about = about_state(cx, row);
-    lines.extend(
-        about
-            .iter()
-            .flat_map(|about| wrap(about, width))
-            .map(|part| Line::plain(&part)),
-    );
-    let phases = d
-        .history()
-        .map(|history| (history, history.phases(&revision.id, jiff::Timestamp::MAX)));
-    if let Some((history, phases)) = phases {
-        let steps = d
-            .card(row, revision)
-            .and_then(|card| card.as_ref().ok())
-            .map_or(&[][..], |card| &card.times.steps);
-        let profile = cx.session.profiles.get(row.profile);
-        lines.extend(time_line(
-            took(cx, profile, history, revision),
-            &phases,
-            steps,
-            width,
-        ));
+    lines.extend(shown.about().iter().flat_map(|about| said(about, width)));
+    if let Some(history) = shown.history() {
+        let phases = history.phases(&revision.id, jiff::Timestamp::MAX);
+        let steps = card.and_then(|card| card.as_ref().ok());
+        let steps = steps.map_or(&[][..], |card| &card.times.steps);
+        lines.extend(time_line(shown.took(revision), &phases, steps, width));
     }
-    lines.extend(threads(row));
+    lines.extend(threads(shown.row));
     lines
 }
 
@@ -237,36 +225,34 @@ fn error_lines(said: &str, width: usize) -> Vec<Line> {
 }
 
 /// Returns what serves although the newest revision failed, and what changed since.
-fn instead(d: &Deployments, card: &FailureCard) -> Option<String> {
-    // What an unusual status of the deployment means is shown beside it.
-    let is_usual = d.list.selected().is_none_or(|row| row.state().is_usual());
+fn instead(shown: ShownRow<'_>, card: &FailureCard) -> Option<String> {
     let Some(good) = &card.last_good else {
+        // What an unusual status of the deployment means is shown beside it.
+        let is_usual = shown.row.state().is_usual();
         return card.service.clone().filter(|_| is_usual);
     };
-    let is_serving = d.history().is_some_and(|history| {
-        let row = d.list.selected().and_then(|row| row.deployment.as_ref());
-        let roles = history.roles(row, None);
-        roles.of(&good.id, "DEPLOYED") == runtail_core::model::RevisionRole::Serving
-            && !roles.is_assumed()
+    let is_serving = shown.history().is_some_and(|history| {
+        let roles = history.roles(shown.row.deployment.as_ref(), None);
+        roles.of(&good.id, "DEPLOYED") == RevisionRole::Serving && !roles.is_assumed()
     });
     let name = good
         .made_from
         .clone()
         .unwrap_or_else(|| text::short_id(&good.id));
-    let state = if is_serving {
-        "is still serving"
-    } else {
-        "was deployed before"
+    let state = match is_serving {
+        true => "is still serving",
+        false => "was deployed before",
     };
-    let changed: Vec<&str> = good
-        .changes
-        .iter()
-        .map(|change| short_path(&change.path))
-        .collect();
+    let changed = field_names(good.changes.iter().map(|change| &*change.path));
     Some(match changed.is_empty() {
         true => format!("{name} {state}."),
-        false => format!("{name} {state}. Changed since: {}", changed.join(", ")),
+        false => format!("{name} {state}. Changed since: {changed}"),
     })
+}
+
+/// Joins the names of fields.
+fn field_names<'a>(paths: impl Iterator<Item = &'a str>) -> String {
+    paths.map(short_path).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the last part of a field's path: `repo_commit_sha` becomes `commit`.
@@ -287,11 +273,10 @@ fn time_line(
     steps: &[LogStep],
     width: usize,
 ) -> Option<Line> {
-    let mut line = Line::new();
-    if let Some(total) = total {
-        line.push_dim(&format!("{:<NAMES$}", "took"));
-        line.push_plain(&format!("{total}   "));
-    }
+    let mut line = match total {
+        Some(total) => fact("took").with_plain(&format!("{total}   ")),
+        None => Line::new(),
+    };
     let times: Vec<(String, Duration, String)> = match phases {
         [] => steps
             .iter()
@@ -314,49 +299,37 @@ fn time_line(
     (!line.left.is_empty()).then_some(line)
 }
 
+/// Begins a line with the name of a fact.
+fn fact(name: &str) -> Line {
+    Line::dim(&format!("{name:<NAMES$}"))
+}
+
 /// Returns what a revision is: its state, source, duration, and what changed since the one before it.
-fn facts(d: &Deployments, cx: &Cx<'_>, row: &Row, revision: &Revision, width: usize) -> Vec<Line> {
-    let profile = cx.session.profiles.get(row.profile);
-    let age = profile
-        .map(|profile| revision_age(profile, revision, cx.session.now))
-        .unwrap_or_default();
-    let mut first = phase_line(revision).with_dim(&format!(" {age} ago"));
-    let mut lines = Vec::new();
-    let about = if row.gone {
-        Some(GONE.to_string())
-    } else {
-        about_state(cx, row)
-    };
-    let name = |name: &str| Line::dim(&format!("{name:<NAMES$}"));
-    let Some(history) = d.history() else {
+fn facts(shown: ShownRow<'_>, revision: &Revision, width: usize) -> Vec<Line> {
+    let row = shown.row;
+    let mut first = phase_line(revision).with_dim(&format!(" {} ago", shown.age(revision)));
+    let Some(history) = shown.history() else {
         return vec![first];
     };
-    let (role, tone) = role_of(history, revision, d, cx);
+    let (role, tone) = shown.role(revision);
     if !role.is_empty() && role != "-" {
         first.push_dim(" · ");
         first.push(tone, role);
     }
-    lines.push(first);
-    lines.extend(
-        about
-            .iter()
-            .flat_map(|about| wrap(about, width))
-            .map(|part| Line::plain(&part)),
-    );
+    let mut lines = vec![first];
+    lines.extend(shown.about().iter().flat_map(|about| said(about, width)));
     if let Some(message) = status_message(revision) {
-        lines.extend(
-            wrap(message, width)
-                .iter()
-                .take(2)
-                .map(|part| Line::plain(part)),
-        );
+        lines.extend(said(message, width).take(2));
     }
     let made_from = revision.source_revision_config.made_from();
-    lines.extend(made_from.map(|from| name("from").with_plain(&from)));
-    let phases = history.phases(&revision.id, cx.session.now);
-    if !revision.phase().is_final() {
-        let mut line = name("so far");
-        if let Some(took) = took(cx, profile, history, revision) {
+    lines.extend(made_from.map(|from| fact("from").with_plain(&from)));
+    let phases = history.phases(&revision.id, shown.cx.session.now);
+    let took = shown.took(revision);
+    if revision.phase().is_final() {
+        lines.extend(time_line(took, &phases, &[], width));
+    } else {
+        let mut line = fact("so far");
+        if let Some(took) = took {
             line.push_plain(&format!("{took}   "));
         }
         if adds_to_total(&phases, revision) {
@@ -364,45 +337,32 @@ fn facts(d: &Deployments, cx: &Cx<'_>, row: &Row, revision: &Revision, width: us
                 .extend(phases_line(&phases, revision).left.into_iter().skip(1));
         }
         lines.push(line);
-    } else if let Some(times) = time_line(took(cx, profile, history, revision), &phases, &[], width)
-    {
-        lines.push(times);
     }
     lines.extend(threads(row));
-    lines.extend(changed(history, revision).map(|text| name("changed").with_plain(&text)));
+    lines.extend(changed(history, revision).map(|text| fact("changed").with_plain(&text)));
     if let Some(deployment) = &row.deployment {
-        let parts = [
-            deployment.deployment_type.as_deref(),
-            deployment.source.as_deref(),
-        ];
-        let parts: Vec<&str> = parts.into_iter().flatten().collect();
+        let parts = [&deployment.deployment_type, &deployment.source];
+        let parts: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
         if !parts.is_empty() {
-            lines.push(name("type").with_plain(&parts.join(" · ")));
+            lines.push(fact("type").with_plain(&parts.join(" · ")));
         }
     }
     if let Some(url) = &row.url {
-        let info = row
-            .server(&cx.session.profiles)
-            .and_then(|server| cx.session.infos.get(&server));
-        let software = info
-            .and_then(|info| info.value.as_ref())
-            .map(server_software)
-            .unwrap_or_default();
-        let software = if software.is_empty() {
-            software
-        } else {
-            format!("{software} · ")
+        let info = shown.info().and_then(|info| info.value.as_ref());
+        let software = match info.map(server_software) {
+            Some(software) if !software.is_empty() => format!("{software} · "),
+            _ => String::new(),
         };
-        lines.push(name("server").with_plain(&software).with_dim(url));
+        lines.push(fact("server").with_plain(&software).with_dim(url));
     }
-    lines.push(name("id").with_dim(&revision.id));
+    lines.push(fact("id").with_dim(&revision.id));
     lines
 }
 
 /// Returns the threads of a deployment that need a person, in the signs of the header; `None` without any.
 fn threads(row: &Row) -> Option<Line> {
     let counts = row.counts;
-    let mut line = Line::dim(&format!("{:<NAMES$}", "threads"));
+    let mut line = fact("threads");
     let shown = [
         (
             counts.waiting,
@@ -432,206 +392,119 @@ fn changed(history: &History, revision: &Revision) -> Option<String> {
         .nth(1)?;
     let [a, b] = [before, revision].map(|one| serde_json::to_value(one).unwrap_or_default());
     let changes = without_natural(compare(&a, &b));
-    let fields: Vec<&str> = changes
-        .iter()
-        .map(|change| short_path(&change.path))
-        .collect();
-    let since = before
-        .source_revision_config
-        .made_from()
-        .unwrap_or_else(|| text::short_id(&before.id));
+    let fields = field_names(changes.iter().map(|change| &*change.path));
+    let since = made_from(before);
     Some(match fields.is_empty() {
         true => format!("nothing recorded since {since}"),
-        false => format!("{} since {since}", fields.join(", ")),
+        false => format!("{fields} since {since}"),
     })
 }
 
 /// Returns the keys that help with a revision.
-fn keys(cx: &Cx<'_>, row: &Row, revision: &Revision, width: usize) -> Line {
-    let ids: &[(&str, &str)] = match revision.phase() {
-        Phase::Failed => &[
-            ("revisions.build_log", "build log"),
+fn keys(shown: ShownRow<'_>, revision: &Revision, width: usize) -> Line {
+    let build_log = ("revisions.build_log", "build log");
+    let (redeploy, compare) = (
+        ("revisions.redeploy", "redeploy"),
+        ("revisions.compare", "compare"),
+    );
+    let mut keys = match revision.phase() {
+        Phase::Failed => vec![
+            build_log,
             ("revisions.rollback", "roll back"),
-            ("revisions.redeploy", "redeploy"),
-            ("revisions.compare", "compare"),
-            ("revisions.explain", "explain"),
+            redeploy,
+            compare,
+            // Enter also explains; beside the list it opens the threads.
+            ("deployments.explain", "explain"),
         ],
-        phase if phase.is_final() => &[
-            ("revisions.logs", "logs"),
-            ("revisions.build_log", "build log"),
-            ("revisions.redeploy", "redeploy"),
-            ("revisions.compare", "compare"),
-        ],
-        _ => &[
-            ("revisions.build_log", "build log"),
+        phase if phase.is_final() => vec![("revisions.logs", "logs"), build_log, redeploy, compare],
+        _ => vec![
+            build_log,
             ("revisions.watch", "notify me"),
             ("revisions.interrupt", "interrupt"),
             ("revisions.logs", "logs"),
         ],
     };
-    let mut line = Line::new();
-    let has_log = |id: &str| id != "revisions.build_log" || row.has_builds();
-    for (id, label) in ids.iter().filter(|(id, _)| has_log(id)) {
-        let key = cx
-            .session
-            .keymap
-            .hints_of([id], cx.session.settings.ascii)
-            .pop()
-            .map(|(key, _)| key);
-        // Enter also explains; beside the list it opens the threads.
-        let Some(key) = key.map(|key| {
-            if *id == "revisions.explain" {
-                cx.session.key("deployments.explain")
-            } else {
-                key
-            }
-        }) else {
-            continue;
-        };
-        let gap = if line.left.is_empty() { "" } else { "   " };
-        if line.width() + gap.len() + text::width(&key) + 1 + label.len() > width {
-            break;
-        }
-        line.push_plain(gap);
-        line.push(Tone::Key, &key);
-        line.push_dim(&format!(" {label}"));
-    }
-    line
+    keys.retain(|key| *key != build_log || shown.row.has_builds());
+    keys_line(&keys, shown.cx.session, width)
 }
 
-/// Draws the lines about the selected deployment below a narrow list.
-pub(super) fn summary(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
-    let area = cx.area;
-    let Some(row) = d.list.selected() else { return };
-    let width = usize::from(area.w.saturating_sub(2));
-    let mut lines = vec![summary_rule(cx, row, width)];
+/// Returns the lines about a deployment below a narrow list.
+fn summary(shown: ShownRow<'_>, width: usize) -> Vec<Line> {
+    let (d, row) = (shown.d, shown.row);
+    let mut lines = vec![summary_rule(shown, width)];
     match d.detailed(row) {
         _ if row.deployment.is_none() => {
-            let info = row
-                .server(&cx.session.profiles)
-                .and_then(|server| cx.session.infos.get(&server));
-            let said = match info.map(|info| (&info.value, &info.error)) {
+            lines.push(match shown.info().map(|info| (&info.value, &info.error)) {
                 Some((_, Some(error))) => Line::bad("✗ ").with_plain(&error.badge()),
                 Some((Some(info), None)) => Line::plain(&server_software(info)),
-                None if is_unpolled(cx, row) => Line::dim(UNPOLLED),
+                None if shown.is_unpolled() => Line::dim(UNPOLLED),
                 _ => Line::dim("Checking the server…"),
-            };
-            lines.extend([said, Line::dim(row.url.as_deref().unwrap_or_default())]);
+            });
+            lines.push(Line::dim(row.url.as_deref().unwrap_or_default()));
         }
         Some(revision) if revision.phase() == Phase::Failed => {
-            let whole = failure(d, cx, row, revision, usize::MAX / 2)
-                .into_iter()
-                .next()
-                .unwrap_or_default();
-            let mut rest = width;
-            let mut first = Line::new();
-            for piece in &whole.left {
-                first.push(piece.tone, &text::fit(&piece.text, rest));
-                rest = width.saturating_sub(first.width());
-            }
-            lines.push(first);
-            let instead = match d.card(row, revision) {
-                Some(Ok(card)) => instead(d, card).map(|text| {
-                    text.split_once(". ")
-                        .map_or(text.clone(), |(a, _)| a.into())
-                }),
-                _ => None,
+            let whole = failure(shown, revision, usize::MAX / 2).into_iter().next();
+            lines.push(whole.unwrap_or_default().cut(width));
+            let instead = match shown.card(revision) {
+                Some(Ok(card)) => instead(shown, card).unwrap_or_default(),
+                _ => String::new(),
             };
-            let keys = keys(cx, row, revision, width / 2 + 8);
+            let instead = instead
+                .split_once(". ")
+                .map_or(&*instead, |(first, _)| first);
+            let keys = keys(shown, revision, width / 2 + 8);
             let room = width.saturating_sub(keys.width() + 4);
-            let mut line = Line::plain(&format!(
-                "  {}",
-                text::fit(&instead.unwrap_or_default(), room)
-            ));
+            let mut line = Line::plain(&format!("  {}", text::fit(instead, room)));
             line.right = keys.left;
             lines.push(line);
         }
-        Some(_) if row.gone || !row.state().is_usual() => {
-            let about = if row.gone {
-                Some(GONE.to_string())
-            } else {
-                about_state(cx, row)
-            };
-            let parts = about.iter().flat_map(|about| wrap(about, width)).take(2);
-            lines.extend(parts.map(|part| Line::plain(&part)));
+        Some(_) if shown.is_unusual() => {
+            let about = shown.about();
+            lines.extend(about.iter().flat_map(|about| said(about, width)).take(2));
         }
         Some(_) => {
-            let revisions = d
-                .history()
-                .into_iter()
-                .flat_map(|history| history.revisions.iter().take(2));
-            for revision in revisions {
-                let profile = cx.session.profiles.get(row.profile);
-                let age = profile
-                    .map(|profile| revision_age(profile, revision, cx.session.now))
-                    .unwrap_or_default();
-                let from = revision
-                    .source_revision_config
-                    .made_from()
-                    .unwrap_or_default();
-                lines.push(
-                    phase_line(revision)
-                        .with_plain(&format!("  {from}"))
-                        .right(Tone::Dim, &age),
-                );
-            }
+            let revisions = shown.history().into_iter().flat_map(|h| &h.revisions);
+            lines.extend(revisions.take(2).map(|revision| {
+                let from = revision.source_revision_config.made_from();
+                phase_line(revision)
+                    .with_plain(&format!("  {}", from.unwrap_or_default()))
+                    .right(Tone::Dim, &shown.age(revision))
+            }));
         }
         None => {}
     }
-    for (n, line) in lines.iter().enumerate().take(area.h.into()) {
-        canvas.line_for_right(
-            area.x + 1,
-            area.y + n as u16,
-            area.w.saturating_sub(2),
-            line,
-        );
-    }
-}
-
-fn state_word(row: &Row) -> String {
-    let status = row
-        .deployment
-        .as_ref()
-        .and_then(|deployment| deployment.status.as_deref());
-    if row.gone {
-        "gone".into()
-    } else {
-        deployment_badge(status).2
-    }
+    lines
 }
 
 /// Returns the rule above the summary: the name and the state of the deployment.
-fn summary_rule(cx: &Cx<'_>, row: &Row, width: usize) -> Line {
+fn summary_rule(shown: ShownRow<'_>, width: usize) -> Line {
+    let row = shown.row;
     let mut line = Line::dim("── ").with_strong(&row.name);
     if row.is_serverless() {
         line.push_dim(" · serverless");
     }
-    if row.gone || !row.state().is_usual() {
-        line.push_dim(" · ");
-        line.push_plain(&state_word(row));
-    } else if let Some(revision) = &row.newest {
-        let profile = cx.session.profiles.get(row.profile);
-        let age = profile
-            .map(|profile| revision_age(profile, revision, cx.session.now))
-            .unwrap_or_default();
-        let tone = if revision.phase() == Phase::Failed {
-            Tone::Bad
+    if shown.is_unusual() {
+        let word = if row.gone {
+            "gone".into()
         } else {
-            Tone::Plain
+            shown.badge().2
         };
-        line.push_dim(" · ");
-        line.push(tone, &revision.status);
-        line.push_dim(&format!(" {age} ago"));
+        line = line.with_dim(" · ").with_plain(&word);
+    } else if let Some(revision) = &row.newest {
+        let tone = match shown.has_failed() {
+            true => Tone::Bad,
+            false => Tone::Plain,
+        };
+        line = line.with_dim(" · ").with(tone, &revision.status);
+        line.push_dim(&format!(" {} ago", shown.age(revision)));
     }
     if row.counts.stuck > 0 {
-        line.push_dim(" · ");
-        line.push(STUCK.0, "? ");
-        line.push(
-            STUCK.1,
-            &format!("{} stuck", text::count(row.counts.stuck as u64)),
-        );
+        let stuck = format!("{} stuck", text::count(row.counts.stuck as u64));
+        line = line
+            .with_dim(" · ")
+            .with(STUCK.0, "? ")
+            .with(STUCK.1, &stuck);
     }
     let rest = width.saturating_sub(line.width() + 1);
-    line.push_dim(&format!(" {}", "─".repeat(rest)));
-    line
+    line.with_dim(&format!(" {}", "─".repeat(rest)))
 }

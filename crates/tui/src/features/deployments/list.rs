@@ -1,7 +1,6 @@
 //! The list of all deployments of all profiles, and of the agent servers named in profiles.
 
-pub use super::columns::Sort;
-use super::columns::{FIELDS, Order};
+use super::columns::{FIELDS, Order, Sort};
 use crate::session::msg::ServerRef;
 use crate::session::profile::ProfileState;
 use crate::widgets::filter::{Fields, Filter, Fit};
@@ -213,10 +212,9 @@ impl Row {
 impl Row {
     /// Returns its name for titles.
     pub fn title(&self) -> String {
-        if self.tag.is_empty() {
-            self.name.clone()
-        } else {
-            format!("{} › {}", self.tag, self.name)
+        match &*self.tag {
+            "" => self.name.clone(),
+            tag => format!("{tag} › {}", self.name),
         }
     }
 }
@@ -254,19 +252,14 @@ impl Fields for Row {
             "type" => text(|d| d.deployment_type.as_deref()),
             "url" => self.url.as_deref().unwrap_or_default().into(),
             "ref" => {
-                let config = |r: &Revision| r.source_revision_config.clone();
-                let config = self.newest.as_ref().map(config).unwrap_or_default();
-                [config.repo_ref, config.repo_commit_sha, config.image_uri]
-                    .into_iter()
-                    .flatten()
-                    .collect::<Vec<_>>()
-                    .join(" ")
-                    .into()
+                let newest = self.newest.as_ref();
+                let config = newest.map(|revision| &revision.source_revision_config);
+                let parts = config.map(|of| [&of.repo_ref, &of.repo_commit_sha, &of.image_uri]);
+                let parts = parts.into_iter().flatten().flatten();
+                let parts: Vec<&str> = parts.map(String::as_str).collect();
+                parts.join(" ").into()
             }
-            "id" => match deployment {
-                Some(deployment) => deployment.id.as_str().into(),
-                None => "".into(),
-            },
+            "id" => text(|d| Some(&d.id)),
             _ => "".into(),
         }
     }
@@ -353,8 +346,6 @@ impl DeploymentList {
             }
         }
         self.reindex();
-        let index = &self.index;
-        self.table.marked.retain(|id| index.contains_key(id));
     }
 
     /// Applies a profile's newest list, or a part of it. Only a complete list removes rows.
@@ -386,13 +377,11 @@ impl DeploymentList {
                 None => known.remove(&id),
             };
             let counts = old.as_ref().map(|row| row.counts).unwrap_or_default();
-            let (newest, newest_error, listed) = old.map_or((None, None, None), |row| {
-                (
-                    row.newest,
-                    row.newest_error,
-                    row.deployment.and_then(|d| d.latest_revision_id),
-                )
-            });
+            let (newest, newest_error, listed) = match old {
+                Some(row) => (row.newest, row.newest_error, row.deployment),
+                None => (None, None, None),
+            };
+            let listed = listed.and_then(|deployment| deployment.latest_revision_id);
             // If the list names another revision than before, the loaded one is outdated. If it names the same one as before,
             // a newer loaded revision stays.
             let latest = &deployment.latest_revision_id;
@@ -427,25 +416,21 @@ impl DeploymentList {
         self.stale = true;
         if part == Part::Complete {
             self.reindex();
-            let index = &self.index;
-            self.table.marked.retain(|id| index.contains_key(id));
         }
     }
 
     fn reindex(&mut self) {
-        self.index = self
-            .rows
-            .iter()
-            .enumerate()
-            .map(|(i, row)| (row.id.clone(), i))
-            .collect();
+        let rows = self.rows.iter().enumerate();
+        self.index = rows.map(|(i, row)| (row.id.clone(), i)).collect();
+        let index = &self.index;
+        self.table.marked.retain(|id| index.contains_key(id));
         self.stale = true;
     }
 
     /// Applies a newest revision, unless the known one is newer: two polls report it, and either may be late. Returns
     /// whether it was applied.
     pub fn apply_newest(&mut self, row: &str, mut revision: Revision) -> bool {
-        let Some(row) = self.index.get(row).and_then(|i| self.rows.get_mut(*i)) else {
+        let Some(row) = self.row_mut(row) else {
             return false;
         };
         let newer = |known: &Revision| match known.id == revision.id {
@@ -475,19 +460,15 @@ impl DeploymentList {
 
     /// Records that the newest revision of a row could not be loaded.
     pub fn newest_failed(&mut self, row: &str, error: ApiError) {
-        if let Some(row) = self.index.get(row).and_then(|i| self.rows.get_mut(*i)) {
+        if let Some(row) = self.row_mut(row) {
             row.newest_error = Some(Box::new(error));
         }
     }
 
     /// Applies the status of a deployment from its own record.
     pub fn apply_deployment_status(&mut self, row: &str, status: Option<String>) {
-        let deployment = self
-            .index
-            .get(row)
-            .and_then(|i| self.rows.get_mut(*i))
-            .and_then(|r| r.deployment.as_mut());
-        if let Some(deployment) = deployment
+        let row = self.row_mut(row);
+        if let Some(deployment) = row.and_then(|row| row.deployment.as_mut())
             && deployment.status != status
         {
             deployment.status = status;
@@ -497,7 +478,7 @@ impl DeploymentList {
 
     /// Records that a deployment no longer exists on the server.
     pub fn mark_gone(&mut self, row: &str) {
-        if let Some(row) = self.index.get(row).and_then(|i| self.rows.get_mut(*i)) {
+        if let Some(row) = self.row_mut(row) {
             row.gone = true;
         }
     }
@@ -564,6 +545,10 @@ impl DeploymentList {
     /// Returns a row by its id.
     pub fn row(&self, id: &str) -> Option<&Row> {
         self.rows.get(*self.index.get(id)?)
+    }
+
+    fn row_mut(&mut self, id: &str) -> Option<&mut Row> {
+        self.rows.get_mut(*self.index.get(id)?)
     }
 
     /// Returns the selected row.

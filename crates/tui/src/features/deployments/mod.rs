@@ -1,6 +1,6 @@
 //! The deployments of all profiles, and the revisions of one.
 
-pub mod columns;
+mod columns;
 mod compare;
 mod details;
 pub mod last_day;
@@ -9,6 +9,7 @@ mod panes;
 pub mod revisions;
 mod revisions_view;
 mod server_pane;
+mod shown_row;
 mod subjects;
 mod subscriptions;
 pub mod update;
@@ -18,7 +19,7 @@ pub mod watch;
 use crate::session::deployments::KnownDeployment;
 use crate::session::msg::RevisionRef;
 use crate::session::{Cx, Session};
-use crate::widgets::table::Table;
+use crate::widgets::table::{Table, TableColumns};
 use jiff::Timestamp;
 use last_day::Past;
 use list::{DeploymentList, RowId};
@@ -144,47 +145,38 @@ impl Deployments {
     }
 
     /// Returns the columns of the list that fit.
-    pub fn columns(&self, cx: &Cx<'_>) -> Vec<columns::Place> {
+    fn columns(&self, cx: &Cx<'_>) -> TableColumns {
         let longest = |of: &dyn Fn(&list::Row) -> usize| {
             // The widths depend on the rows on the screen and near it, not on ten thousand others.
-            self.list
-                .all_shown()
-                .take(MAX_MEASURED)
-                .map(of)
-                .max()
-                .unwrap_or(0)
-                .min(100) as u16
+            let rows = self.list.all_shown().take(MAX_MEASURED);
+            rows.map(of).max().unwrap_or(0).min(100)
         };
         let width = |text: &str| text::width(&text::clean(text::head(text, 400)));
+        let made_from = |row: &list::Row| row.newest.as_ref()?.source_revision_config.made_from();
+        let message = |row: &list::Row| self.subjects.of(row.newest.as_ref()?).map(text::width);
+        let tags = cx
+            .session
+            .profiles
+            .iter()
+            .map(|profile| width(profile.tag()));
         let widths = columns::Widths {
             name: longest(&|row| {
-                width(&row.name)
-                    + if row.is_serverless() {
-                        view::SERVERLESS.len()
-                    } else {
-                        0
-                    }
+                let mark = if row.is_serverless() {
+                    view::SERVERLESS
+                } else {
+                    ""
+                };
+                width(&row.name) + mark.len()
             }),
-            tag: cx
-                .session
-                .profiles
-                .iter()
-                .map(|profile| width(profile.tag()))
-                .max()
-                .unwrap_or(0) as u16,
-            commit: longest(&|row| view::made_from(row).map_or(0, |from| width(&from))),
-            message: longest(&|row| {
-                row.newest
-                    .as_ref()
-                    .and_then(|one| self.subjects.of(one))
-                    .map_or(0, text::width)
-            }),
+            tag: tags.max().unwrap_or(0),
+            commit: longest(&|row| made_from(row).map_or(0, |from| width(&from))),
+            message: longest(&|row| message(row).unwrap_or(0)),
             url: longest(&|row| match &row.deployment {
                 Some(_) => 0,
                 None => row.url.as_deref().map_or(0, width),
             }),
             only_servers: self.list.has_only_servers(),
         };
-        columns::layout(cx.area.w, widths)
+        columns::layout(cx.area.w.into(), widths)
     }
 }

@@ -1,25 +1,25 @@
 //! The two panes: the list of deployments, and the revisions of the selected one.
 
-use super::columns::Order;
-use super::list::{Live, Row, Sort};
-use super::{Deployments, details, revisions_view, view};
+use super::Deployments;
+use super::columns::{Order, Sort};
+use super::list::{Live, Row};
+use super::view::LIST_HEAD;
 use crate::input::action::{Action, Context};
-use crate::session::msg::{Described, Effect, LogRef, RevisionRef, no_build_log};
-use crate::session::profile::ProfileState;
+use crate::session::msg::{
+    Described, Effect, LogRef, RevisionRef, SubscriptionEvent, SubscriptionId, no_build_log,
+};
 use crate::session::subject::Subject;
 use crate::session::{Component, Cx, Requests, Route, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
-use crate::widgets::line::Line;
-use crate::widgets::table::Table;
-use runtail_api::LogKind;
+use crate::widgets::table::{GUTTER, Table};
+use runtail_api::{LogKind, ServerInfo};
 use runtail_core::config::deployment_page;
 use runtail_core::model::{DeploymentSpec, Intent, Phase, Revision};
 use runtail_core::text;
 use std::sync::Arc;
 
-/// Lines above the rows of the list and of the revisions: column headers.
-const LIST_HEAD: u16 = 1;
+/// Lines above the revisions: column headers.
 const REVISIONS_HEAD: u16 = 1;
 
 /// The list of deployments.
@@ -43,61 +43,11 @@ fn gone(row: &Row) -> Requests {
 type OrNotice<T> = Result<T, Requests>;
 
 impl Deployments {
-    /// Draws the list.
-    pub fn view_list(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
-        view::deployments(self, cx, canvas);
-    }
-
-    /// Returns the title of the list.
-    pub fn list_title(&self, cx: &Cx<'_>) -> Line {
-        view::title(self, cx)
-    }
-
-    /// Returns whether a list without a frame has a title, because it says more than the number of deployments.
-    pub fn has_title(&self, session: &Session) -> bool {
-        let is_plain = self.list.filter().is_empty()
-            && self.list.table.marked.is_empty()
-            && self.watches.is_empty();
-        let is_complete = |p: &ProfileState| {
-            !p.control_plane
-                || (p.loaded_at.is_some() && p.problem().is_none() && p.partial.is_none())
-        };
-        !is_plain
-            || !session.unread_servers().0.is_empty()
-            || self.list.sort() != Sort::default()
-            || !session.profiles.iter().all(is_complete)
-    }
-
-    /// Draws the revisions. `has_details`: whether the details of the selected one are beside them.
-    pub fn view_revisions(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>, has_details: bool) {
-        revisions_view::revisions(self, cx, canvas, has_details);
-    }
-
     /// Returns whether the selected deployment is of a control plane that no longer answers.
     pub fn is_selection_outdated(&self, session: &Session) -> bool {
         let row = self.list.selected().filter(|row| row.deployment.is_some());
         row.and_then(|row| session.profiles.get(row.profile))
             .is_some_and(|profile| profile.problem().is_some())
-    }
-
-    /// Returns the title of the revisions.
-    pub fn revisions_title(&self, cx: &Cx<'_>) -> Line {
-        revisions_view::title(self, cx)
-    }
-
-    /// Draws the details of the selected revision.
-    pub fn view_details(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
-        details::details(self, cx, canvas);
-    }
-
-    /// Returns the title of the details.
-    pub fn details_title(&self, cx: &Cx<'_>) -> Line {
-        details::title(self, cx)
-    }
-
-    /// Draws the lines about the selected deployment below a narrow list.
-    pub fn view_summary(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
-        details::summary(self, cx, canvas);
     }
 
     /// Fits both scroll positions to their contents.
@@ -116,19 +66,10 @@ impl Deployments {
 
     /// Returns the profile of the selected row if it has a control plane, otherwise the first profile that has one.
     pub fn chosen_profile(&self, session: &Session) -> Option<Arc<str>> {
-        let has_control = |name: &str| session.profile(name).is_some_and(|p| p.control_plane);
-        let selected = self
-            .list
-            .selected()
-            .map(|row| row.profile_name.clone())
-            .filter(|name| has_control(name));
-        selected.or_else(|| {
-            session
-                .profiles
-                .iter()
-                .find(|p| p.control_plane)
-                .map(|p| p.name.clone())
-        })
+        let mut profiles = session.profiles.iter().filter(|p| p.control_plane);
+        let selected = self.list.selected().map(|row| &row.profile_name);
+        let own = profiles.clone().find(|p| Some(&p.name) == selected);
+        own.or_else(|| profiles.next()).map(|p| p.name.clone())
     }
 
     /// Returns the actions that work where there is nothing to select, or no deployment; `None` where the usual ones work.
@@ -221,10 +162,9 @@ impl Deployments {
     }
 
     fn toggle_watch_of(&mut self, session: &Session, in_revisions: bool) -> Requests {
-        let Some(row) = self.list.selected() else {
+        let Some(name) = self.list.selected().map(Row::title) else {
             return Requests::none();
         };
-        let name = row.title();
         match self.chosen_revision(in_revisions) {
             Some((of, revision)) => self.toggle_watch(session, of, &name, revision.as_ref()),
             None => Requests::info(format!("{name} has no revision to watch.")),
@@ -236,63 +176,51 @@ impl Deployments {
             return Requests::none();
         };
         let name = row.title();
-        let Some((of, _)) = self.chosen_revision(in_revisions) else {
-            return Requests::info(format!("{name} has no revision to explain."));
-        };
         let address = format!("{}/{}", row.profile_name, row.name);
-        Route::Explanation { of, name, address }.into()
+        match self.chosen_revision(in_revisions) {
+            Some((of, _)) => Route::Explanation { of, name, address }.into(),
+            None => Requests::info(format!("{name} has no revision to explain.")),
+        }
     }
 
     /// Opens the logs of the marked deployments, of the selected one, or of the selected revision.
     fn logs(&self, kind: LogKind, in_revisions: bool) -> Requests {
-        let mut of = Vec::new();
-        if in_revisions || kind == LogKind::Build || self.list.table.marked.is_empty() {
-            let Some(row) = self.list.selected() else {
-                return Requests::none();
-            };
-            let Some(deployment) = &row.deployment else {
-                return Requests::info("Logs need a control plane; this agent server has none.");
-            };
-            if kind == LogKind::Build && !row.has_builds() {
-                return Requests::info(no_build_log(&row.title()));
-            }
-            let revision = match (in_revisions, kind) {
-                (false, LogKind::Server) => None,
-                _ => self
-                    .chosen_revision(in_revisions)
-                    .map(|(of, _)| of.revision.to_string()),
-            };
-            if revision.is_none() && kind == LogKind::Build {
-                return Requests::info(format!(
-                    "{} has no revision yet, so there is no build log.",
-                    row.title()
-                ));
-            }
-            let mut name = row.title();
-            if let Some(id) = &revision {
-                name.push_str(&format!(" › {}", text::short_id(id)));
-            }
-            of.push(LogRef {
+        let log_of = |row: &Row, revision: Option<String>| {
+            let id = revision.as_deref().map(text::short_id);
+            Some(LogRef {
                 profile: row.profile_name.clone(),
-                name,
-                deployment: deployment.id.clone(),
+                name: match id {
+                    Some(id) => format!("{} › {id}", row.title()),
+                    None => row.title(),
+                },
+                deployment: row.deployment.as_ref()?.id.clone(),
                 revision,
-            });
-        } else {
-            let marked = self.list.table.marked.iter();
-            for row in marked.filter_map(|id| self.list.row(id)) {
-                if let Some(deployment) = &row.deployment {
-                    let (profile, deployment) = (row.profile_name.clone(), deployment.id.clone());
-                    of.push(LogRef {
-                        profile,
-                        name: row.title(),
-                        deployment,
-                        revision: None,
-                    });
-                }
-            }
+            })
+        };
+        let marked = &self.list.table.marked;
+        if !in_revisions && kind == LogKind::Server && !marked.is_empty() {
+            let rows = marked.iter().filter_map(|id| self.list.row(id));
+            let of = rows.filter_map(|row| log_of(row, None)).collect();
+            return Route::Logs(kind, of).into();
         }
-        Route::Logs(kind, of).into()
+        let Some(row) = self.list.selected() else {
+            return Requests::none();
+        };
+        if kind == LogKind::Build && row.deployment.is_some() && !row.has_builds() {
+            return Requests::info(no_build_log(&row.title()));
+        }
+        let chosen = || Some(self.chosen_revision(in_revisions)?.0.revision.to_string());
+        let is_of_revision = in_revisions || kind == LogKind::Build;
+        let revision = is_of_revision.then(chosen).flatten();
+        if revision.is_none() && kind == LogKind::Build && row.deployment.is_some() {
+            let name = row.title();
+            let text = format!("{name} has no revision yet, so there is no build log.");
+            return Requests::info(text);
+        }
+        match log_of(row, revision) {
+            Some(of) => Route::Logs(kind, vec![of]).into(),
+            None => Requests::info("Logs need a control plane; this agent server has none."),
+        }
     }
 
     /// Returns the deployment that a change applies to, with its profile and id; otherwise a notice.
@@ -314,28 +242,22 @@ impl Deployments {
 
     /// Opens the editor for a new deployment of the chosen profile.
     fn create(&self, session: &Session) -> Requests {
-        let mut all = session
-            .profiles
-            .iter()
-            .filter(|profile| profile.control_plane)
-            .map(|profile| &profile.name);
-        let (Some(first), second) = (all.next(), all.next()) else {
-            return Requests::error("No profile has a control plane to create a deployment on.");
+        let all = session.profiles.iter().filter(|p| p.control_plane);
+        let all: Vec<&Arc<str>> = all.map(|profile| &profile.name).collect();
+        let profile = match all.as_slice() {
+            [] => {
+                let text = "No profile has a control plane to create a deployment on.";
+                return Requests::error(text);
+            }
+            [only] if session.is_read_only(only) => {
+                return Requests::error(session.read_only_text(only));
+            }
+            [only] => (*only).clone(),
+            // Among several, the profile is a field of the form.
+            _ => "".into(),
         };
-        if second.is_none() && session.is_read_only(first) {
-            return Requests::error(session.read_only_text(first));
-        }
-        // Among several, the profile is a field of the form.
-        let profile = if second.is_some() {
-            "".into()
-        } else {
-            first.clone()
-        };
-        Route::Edit(
-            Subject::CreateDeployment { profile },
-            DeploymentSpec::NEW.to_string(),
-        )
-        .into()
+        let subject = Subject::CreateDeployment { profile };
+        Route::Edit(subject, DeploymentSpec::NEW.to_string()).into()
     }
 
     /// Opens the editor with the current settings of the selected deployment.
@@ -359,64 +281,51 @@ impl Deployments {
         Ok(Route::change(profile, intent).into())
     }
 
-    fn change_revision(
-        &self,
-        in_revisions: bool,
-        intent: impl FnOnce(String, String) -> Intent,
-    ) -> OrNotice<Requests> {
-        self.chosen_deployment()?;
-        let Some((of, _)) = self.chosen_revision(in_revisions) else {
-            return Err(Requests::info("No revision is selected."));
-        };
-        let intent = intent(of.deployment.to_string(), of.revision.to_string());
-        Ok(Route::change(of.profile, intent).into())
-    }
-
     /// Starts a change of a deployment or of a revision.
     pub fn change(&self, session: &Session, action: Action, in_revisions: bool) -> Requests {
         let result = match action {
             Action::Create => Ok(self.create(session)),
             Action::Update => self.update(session),
             Action::Delete => self.delete(),
-            Action::Redeploy => {
-                self.change_revision(in_revisions, |deployment, revision| Intent::Redeploy {
-                    deployment,
-                    revision,
-                })
-            }
-            Action::Interrupt => {
-                self.change_revision(in_revisions, |deployment, revision| Intent::Interrupt {
-                    deployment,
-                    revision,
-                })
-            }
             Action::Rollback if !in_revisions => self.roll_back_newest(),
-            Action::Rollback => {
-                self.change_revision(in_revisions, |deployment, revision| Intent::Rollback {
-                    deployment,
-                    revision,
-                })
-            }
-            _ => Ok(Requests::none()),
+            action => self.change_revision(action, in_revisions),
         };
         result.unwrap_or_else(|notice| notice)
+    }
+
+    fn change_revision(&self, action: Action, in_revisions: bool) -> OrNotice<Requests> {
+        self.chosen_deployment()?;
+        let Some((of, _)) = self.chosen_revision(in_revisions) else {
+            return Err(Requests::info("No revision is selected."));
+        };
+        let (deployment, revision) = (of.deployment.to_string(), of.revision.to_string());
+        let intent = match action {
+            Action::Redeploy => Intent::Redeploy {
+                deployment,
+                revision,
+            },
+            Action::Interrupt => Intent::Interrupt {
+                deployment,
+                revision,
+            },
+            Action::Rollback => Intent::Rollback {
+                deployment,
+                revision,
+            },
+            _ => return Ok(Requests::none()),
+        };
+        Ok(Route::change(of.profile, intent).into())
     }
 
     /// Starts a rollback of the selected deployment to the newest revision that was deployed before its newest one.
     fn roll_back_newest(&self) -> OrNotice<Requests> {
         let (row, profile, id) = self.chosen_deployment()?;
-        let older = self
-            .history()
-            .into_iter()
-            .flat_map(|history| history.revisions.iter().skip(1));
-        let Some(good) = older
-            .into_iter()
-            .find(|revision| revision.phase() == Phase::Deployed)
-        else {
-            let text = format!(
-                "{} has no earlier deployed revision in its list to roll back to.",
-                row.title()
-            );
+        let listed = self.history().into_iter().flat_map(|h| &h.revisions);
+        let mut older = listed.skip(1);
+        let Some(good) = older.find(|revision| revision.phase() == Phase::Deployed) else {
+            let name = row.title();
+            let text =
+                format!("{name} has no earlier deployed revision in its list to roll back to.");
             return Err(Requests::info(text));
         };
         let intent = Intent::Rollback {
@@ -444,40 +353,20 @@ impl Deployments {
             Action::Mark => {
                 self.list.table.toggle_mark();
                 self.list.table.step(1);
+                Requests::none()
             }
-            Action::Watch => return self.toggle_watch_of(cx.session, false),
-            Action::Explain => return self.explain(false),
-            Action::ServerLog => return self.logs(LogKind::Server, false),
-            Action::BuildLog => return self.logs(LogKind::Build, false),
-            Action::Describe => match &row.deployment {
-                Some(deployment) => {
-                    let id = deployment.id.as_str().into();
-                    return Route::Record(Described::Deployment(
-                        row.profile_name.clone(),
-                        id,
-                        row.name,
-                    ))
-                    .into();
-                }
-                None => {
-                    let server = row.server(&cx.session.profiles);
-                    let info = server
-                        .and_then(|s| cx.session.infos.get(&s))
-                        .and_then(|i| i.value.as_ref());
-                    if let Some(info) = info {
-                        return Requests::inspect(format!("agent server {}", row.name), &info.raw);
-                    }
-                }
-            },
-            Action::Compare => return self.compare_deployments(),
-            Action::OpenLink => return open_in_browser(cx.session, &row),
+            Action::Watch => self.toggle_watch_of(cx.session, false),
+            Action::Explain => self.explain(false),
+            Action::ServerLog => self.logs(LogKind::Server, false),
+            Action::BuildLog => self.logs(LogKind::Build, false),
+            Action::Describe => describe(cx, &row),
+            Action::Compare => self.compare_deployments(),
+            Action::OpenLink => open_in_browser(cx.session, &row),
             Action::Update
             | Action::Delete
             | Action::Redeploy
             | Action::Rollback
-            | Action::Interrupt => {
-                return self.change(cx.session, action, false);
-            }
+            | Action::Interrupt => self.change(cx.session, action, false),
             Action::Open | Action::Right | Action::NewRun => {
                 let Some(server) = row.server(&cx.session.profiles) else {
                     return Requests::error(no_address(cx, &row));
@@ -486,12 +375,24 @@ impl Deployments {
                 if action == Action::NewRun {
                     out.push(Route::Compose(Default::default()));
                 }
-                return out;
+                out
             }
-            _ => {}
+            _ => Requests::none(),
         }
-        Requests::none()
     }
+}
+
+/// Shows the record of a deployment, or what an agent server said about itself.
+fn describe(cx: &Cx<'_>, row: &Row) -> Requests {
+    if let Some(deployment) = &row.deployment {
+        let (profile, id) = (row.profile_name.clone(), deployment.id.as_str().into());
+        return Route::Record(Described::Deployment(profile, id, row.name.clone())).into();
+    }
+    let server = row.server(&cx.session.profiles);
+    let info = server.and_then(|server| cx.session.infos.get(&server)?.value.as_ref());
+    let inspect =
+        |info: &ServerInfo| Requests::inspect(format!("agent server {}", row.name), &info.raw);
+    info.map(inspect).unwrap_or_default()
 }
 
 /// Opens the page of a deployment in LangSmith, else the address of its agent server. Also shows the URL, for machines without a
@@ -541,6 +442,15 @@ fn no_address(cx: &Cx<'_>, row: &Row) -> String {
 }
 
 impl Component for ListPane<'_> {
+    fn on_event(
+        &mut self,
+        session: &mut Session,
+        from: SubscriptionId,
+        event: SubscriptionEvent,
+    ) -> Requests {
+        self.0.on_event(session, from, event)
+    }
+
     fn context(&self) -> Context {
         Context::Deployments
     }
@@ -549,12 +459,10 @@ impl Component for ListPane<'_> {
         let list = &mut self.0.list;
         match action {
             Action::Sort => {
-                let next = list.sort().order.next();
-                list.set_sort(Sort {
-                    order: next,
-                    reversed: false,
-                });
-                return Requests::info(format!("Sorted {}.", next.word()));
+                let order = list.sort().order.next();
+                let reversed = false;
+                list.set_sort(Sort { order, reversed });
+                return Requests::info(format!("Sorted {}.", order.word()));
             }
             Action::Create => return self.0.change(cx.session, action, false),
             Action::ReverseSort => {
@@ -581,17 +489,13 @@ impl Component for ListPane<'_> {
         match y.checked_sub(LIST_HEAD) {
             Some(line) => self.0.list.table.click(Some(line)),
             // A click on a column header sorts by it.
-            None if y + 1 == LIST_HEAD => {
-                let header = self
-                    .0
-                    .columns(cx)
-                    .into_iter()
-                    .find(|p| (p.x..=p.x + p.width).contains(&x));
-                if let Some(order) = header.and_then(|place| place.column.order()) {
+            None => {
+                let column = x.checked_sub(GUTTER).map(usize::from);
+                let column = column.and_then(|x| self.0.columns(cx).at(x));
+                if let Some(order) = column.and_then(Order::of_column) {
                     self.0.sort_by(order);
                 }
             }
-            None => {}
         }
         Requests::none()
     }

@@ -1,18 +1,16 @@
 //! Draws the revisions of the selected deployment, newest first, with the time spent in each status.
 
-use super::list::Listed;
 use super::revisions::History;
-use super::view::{about_state, fit_commit, phase_line, region, responds, revision_age};
+use super::shown_row::{GONE, ShownRow, fit_commit, made_from, phase_line, status_message};
 use super::{Deployments, server_pane};
 use crate::session::Cx;
 use crate::session::msg::{NextPoll, RevisionRef};
-use crate::session::profile::ProfileState;
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::table::TableColumns;
 use jiff::Timestamp;
-use runtail_core::model::{Phase, Revision, RevisionRole};
+use runtail_core::model::{Phase, Revision};
 use runtail_core::text;
 use std::time::Duration;
 
@@ -21,53 +19,104 @@ const GROWING: usize = 6;
 /// Minimum columns of the message.
 const MIN_MESSAGE: usize = 8;
 
-/// Returns the title: whose revisions these are, and whether polling them has a problem.
-pub(super) fn title(d: &Deployments, cx: &Cx<'_>) -> Line {
-    let tone = if cx.is_focused {
-        Tone::Focus
-    } else {
-        Tone::Dim
-    };
-    let Some(row) = d.list.selected() else {
-        return Line::of(tone, "Revisions");
-    };
-    let what = if row.deployment.is_some() {
-        "Revisions of "
-    } else {
-        "Agent server "
-    };
-    let mut line = Line::of(tone, &format!("{what}{}", row.name));
-    // In its list the deployment has its region beside it.
-    let is_alone = cx.area.w >= cx.session.size.0;
-    let region = region(cx, row);
-    if is_alone && !region.is_empty() {
-        line.push_dim(&format!(" · {region}"));
+impl Deployments {
+    /// Returns the title of the revisions: whose they are, and whether polling them has a problem.
+    pub fn revisions_title(&self, cx: &Cx<'_>) -> Line {
+        let tone = if cx.is_focused {
+            Tone::Focus
+        } else {
+            Tone::Dim
+        };
+        let Some(shown) = ShownRow::selected(self, cx) else {
+            return Line::of(tone, "Revisions");
+        };
+        let what = if shown.row.deployment.is_some() {
+            "Revisions of "
+        } else {
+            "Agent server "
+        };
+        let mut line = Line::of(tone, &format!("{what}{}", shown.row.name));
+        // In its list the deployment has its region beside it.
+        let is_alone = cx.area.w >= cx.session.size.0;
+        let region = shown.region();
+        if is_alone && !region.is_empty() {
+            line.push_dim(&format!(" · {region}"));
+        }
+        let state = shown
+            .history()
+            .and_then(|history| poll_state(history, cx.session.now, shown.is_halted()));
+        line.right(Tone::Plain, &state.unwrap_or_default())
     }
-    let halted = cx
-        .session
-        .profiles
-        .get(row.profile)
-        .is_some_and(|p| p.halted);
-    let state = d
-        .history()
-        .and_then(|history| poll_state(history, cx, halted));
-    line.right(Tone::Plain, &state.unwrap_or_default())
+
+    /// Draws the revisions. `has_details`: whether the details of the selected one are beside them.
+    pub fn view_revisions(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>, has_details: bool) {
+        let area = cx.area;
+        let Some(shown) = ShownRow::selected(self, cx) else {
+            return canvas.words(area, Tone::Dim, "No deployment selected.");
+        };
+        if shown.row.deployment.is_none() {
+            return server_pane::server(shown, canvas);
+        }
+        let history = match listed(shown) {
+            Ok(history) => history,
+            Err((tone, words)) => return canvas.words(area, tone, &words),
+        };
+        let width = area.w.saturating_sub(4);
+        let columns = columns(shown, history, width.into());
+        canvas.line(area.x + 3, area.y, width, &columns.head());
+        let mut rows = below(area, 1);
+        let mut notes: Vec<Line> = Vec::new();
+        if !history.was_sorted {
+            let said = "The server's list was not sorted by date; sorted here.";
+            notes.push(Line::dim(said));
+        }
+        notes.extend(history.unread.as_deref().map(Line::dim));
+        if let Some(about) = shown.about().filter(|_| !has_details) {
+            let parts = wrap(&about, width.into());
+            notes.extend(parts.iter().map(|part| Line::plain(part)));
+        }
+        for note in notes {
+            canvas.line(rows.x + 3, rows.y, width, &note);
+            rows = below(rows, 1);
+        }
+        let lines = lines(shown, history, &columns, has_details);
+        draw_lines(shown, history, &lines, rows, canvas);
+    }
+}
+
+/// Returns the loaded revisions, else the text in place of them.
+fn listed(shown: ShownRow<'_>) -> Result<&History, (Tone, String)> {
+    let history = shown.history();
+    let is_loaded = history.is_some_and(|history| history.loaded_at.is_some());
+    if shown.row.gone {
+        return Err((Tone::Plain, GONE.into()));
+    }
+    if shown.is_halted() && !is_loaded {
+        let words = "Not loaded: the key was rejected.\n\nPress r to retry.";
+        return Err((Tone::Plain, words.into()));
+    }
+    match history {
+        Some(history) if is_loaded && history.revisions.is_empty() => {
+            Err((Tone::Plain, "No revisions.".into()))
+        }
+        Some(history) if is_loaded => Ok(history),
+        _ => Err(match history.and_then(|history| history.error.as_ref()) {
+            Some(error) => (Tone::Bad, error.story()),
+            None => (Tone::Dim, "Loading revisions…".into()),
+        }),
+    }
 }
 
 /// Returns why the revisions are not being polled, the error of the last poll, or its age while something is in progress.
-fn poll_state(history: &History, cx: &Cx<'_>, halted: bool) -> Option<String> {
-    let now = cx.session.now;
+fn poll_state(history: &History, now: Timestamp, halted: bool) -> Option<String> {
+    let age = history.loaded_at.map(|at| text::age_since(at, now));
     match (&history.error, history.next_poll?) {
         _ if halted => Some("stopped, r retries".into()),
         (_, NextPoll::GaveUp) => Some("timed out, r polls again".into()),
         (_, NextPoll::Stopped) | (Some(_), NextPoll::Off) => Some("stopped, r retries".into()),
         (Some(error), NextPoll::At(at)) => {
             let wait = Duration::try_from(at - now).unwrap_or_default();
-            let old = history
-                .loaded_at
-                .and_then(|t| Duration::try_from(now - t).ok())
-                .map(text::age);
-            let old = old.map(|age| format!("{age} old · ")).unwrap_or_default();
+            let old = age.map(|age| format!("{age} old · ")).unwrap_or_default();
             let when = match wait.as_secs() {
                 0 => "retrying…".to_string(),
                 _ => format!("retry in {}", text::age(wait)),
@@ -76,110 +125,30 @@ fn poll_state(history: &History, cx: &Cx<'_>, halted: bool) -> Option<String> {
         }
         (None, NextPoll::Off) => Some("not polled, r reads again".into()),
         (None, NextPoll::At(_)) => {
-            let is_moving = history
-                .revisions
-                .first()
-                .is_some_and(|newest| !newest.phase().is_final());
-            let age = Duration::try_from(now - history.loaded_at.filter(|_| is_moving)?)
-                .unwrap_or_default();
-            Some(format!("polled {} ago", text::age(age)))
+            let newest = history.revisions.first();
+            let is_moving = newest.is_some_and(|newest| !newest.phase().is_final());
+            Some(format!("polled {} ago", age.filter(|_| is_moving)?))
         }
     }
-}
-
-/// Draws the pane. `has_details`: whether the details of the selected revision are beside it.
-pub(super) fn revisions(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>, has_details: bool) {
-    let area = cx.area;
-    let Some(row) = d.list.selected() else {
-        return canvas.words(area, Tone::Dim, "No deployment selected.");
-    };
-    let Some(deployment) = &row.deployment else {
-        return server_pane::server(d, cx, canvas);
-    };
-    let history = d.history();
-    let halted = cx
-        .session
-        .profiles
-        .get(row.profile)
-        .is_some_and(|p| p.halted);
-    if row.gone {
-        return canvas.words(area, Tone::Plain, super::details::GONE);
-    }
-    if halted && history.is_none_or(|h| h.loaded_at.is_none()) {
-        return canvas.words(
-            area,
-            Tone::Plain,
-            "Not loaded: the key was rejected.\n\nPress r to retry.",
-        );
-    }
-    let Some(history) = history else {
-        return canvas.words(area, Tone::Dim, "Loading revisions…");
-    };
-    match (&history.error, history.loaded_at) {
-        (Some(error), None) => return canvas.words(area, Tone::Bad, &error.story()),
-        (None, None) => return canvas.words(area, Tone::Dim, "Loading revisions…"),
-        _ if history.revisions.is_empty() => {
-            return canvas.words(area, Tone::Plain, "No revisions.");
-        }
-        _ => {}
-    }
-    let columns = columns(d, cx, history, usize::from(area.w.saturating_sub(4)));
-    canvas.line(
-        area.x + 3,
-        area.y,
-        area.w.saturating_sub(4),
-        &Line::dim(&columns.head().text()),
-    );
-    let mut rows = below(area, 1);
-    let unsorted =
-        (!history.was_sorted).then_some("The server's list was not sorted by date; sorted here.");
-    for words in unsorted.into_iter().chain(history.unread.as_deref()) {
-        canvas.foreign(
-            rows.x + 3,
-            rows.y,
-            rows.w.saturating_sub(4),
-            words,
-            Tone::Dim,
-        );
-        rows = below(rows, 1);
-    }
-    if let Some(about) = about_state(cx, row).filter(|_| !has_details) {
-        for part in wrap(&about, usize::from(rows.w.saturating_sub(4))) {
-            canvas.foreign(
-                rows.x + 3,
-                rows.y,
-                rows.w.saturating_sub(4),
-                &part,
-                Tone::Plain,
-            );
-            rows = below(rows, 1);
-        }
-    }
-    let lines = lines(d, cx, history, &columns, has_details);
-    draw_lines(d, cx, history, deployment, &lines, rows, canvas);
 }
 
 /// Returns a line for each revision, with its index, and the lines about it below.
 fn lines(
-    d: &Deployments,
-    cx: &Cx<'_>,
+    shown: ShownRow<'_>,
     history: &History,
     columns: &TableColumns,
     has_details: bool,
 ) -> Vec<(Option<usize>, Line)> {
+    let now = shown.cx.session.now;
     let mut lines: Vec<(Option<usize>, Line)> = Vec::new();
-    let reported = reported(d, cx);
-    let when = reported.and_then(|(_, at)| Duration::try_from(cx.session.now - at?).ok());
-    let when = when
-        .map(|age| format!(", {} ago", text::age(age)))
-        .unwrap_or_default();
+    let reported = shown
+        .info()
+        .and_then(|info| Some((info.value.as_ref()?.revision()?, info.at)));
+    let when = reported.and_then(|(_, at)| Some(format!(", {} ago", text::age_since(at?, now))));
     for (number, revision) in history.revisions.iter().enumerate() {
-        lines.push((
-            Some(number),
-            revision_line(history, revision, d, cx, columns),
-        ));
+        lines.push((Some(number), revision_line(shown, revision, columns)));
         if !has_details {
-            let phases = history.phases(&revision.id, cx.session.now);
+            let phases = history.phases(&revision.id, now);
             let is_shown = !phases.is_empty() && (number == 0 || !revision.phase().is_final());
             if is_shown && adds_to_total(&phases, revision) {
                 lines.push((None, phases_line(&phases, revision)));
@@ -188,40 +157,28 @@ fn lines(
                 lines.push((None, Line::bad("  ").with_plain(message)));
             }
         }
-        if reported.as_ref().is_some_and(|(id, _)| *id == revision.id) {
+        if reported.is_some_and(|(id, _)| *id == revision.id) {
+            let when = when.as_deref().unwrap_or_default();
             lines.push((None, Line::dim(&format!("  reported by the server{when}"))));
         }
     }
-    if let Some((id, _)) =
-        reported.filter(|(id, _)| history.revisions.iter().all(|one| one.id != *id))
-    {
-        let words = format!(
-            "  The server reports {}, not listed here.",
-            text::short_id(id)
-        );
+    let is_listed = |id: &str| history.revisions.iter().any(|one| one.id == *id);
+    if let Some((id, _)) = reported.filter(|(id, _)| !is_listed(id)) {
+        let id = text::short_id(id);
+        let words = format!("  The server reports {id}, not listed here.");
         lines.push((None, Line::dim(&words)));
     }
     lines
 }
 
-/// Returns what the server says about the status of a revision.
-pub(super) fn status_message(revision: &Revision) -> Option<&str> {
-    revision
-        .extra
-        .get("status_message")
-        .and_then(|message| message.as_str())
-        .filter(|message| !message.is_empty())
-}
-
 fn draw_lines(
-    d: &Deployments,
-    cx: &Cx<'_>,
+    shown: ShownRow<'_>,
     history: &History,
-    deployment: &Listed,
     lines: &[(Option<usize>, Line)],
     rows: Area,
     canvas: &mut Canvas<'_>,
 ) {
+    let d = shown.d;
     let at = Some(d.revision_table.cursor());
     let marked = lines
         .iter()
@@ -234,7 +191,7 @@ fn draw_lines(
         canvas.line(rows.x + 3, y, rows.w.saturating_sub(4), line);
         if let Some(revision) = number.and_then(|n| history.revisions.get(n)) {
             let is_this =
-                |of: &RevisionRef| *of.revision == *revision.id && *of.deployment == *deployment.id;
+                |of: &RevisionRef| *of.revision == *revision.id && shown.row.is(&of.deployment);
             if d.compared.iter().any(is_this) {
                 canvas.foreign(rows.x + 2, y, 1, "+", Tone::Accent);
             } else if d.watches.keys().any(is_this) {
@@ -242,29 +199,17 @@ fn draw_lines(
             }
         }
         if number.is_some() && *number == at {
-            canvas.select_all(Area { h: 1, ..rows }, y, cx.is_focused);
+            canvas.select_all(Area { h: 1, ..rows }, y, shown.cx.is_focused);
         }
     }
-}
-
-/// Returns the revision that the server of the selected deployment reports, and when that was loaded.
-fn reported<'a>(d: &Deployments, cx: &'a Cx<'_>) -> Option<(&'a str, Option<Timestamp>)> {
-    let server = d.list.selected()?.server(&cx.session.profiles)?;
-    let info = cx.session.infos.get(&server)?;
-    Some((info.value.as_ref()?.revision()?, info.at))
 }
 
 /// The columns of a table of revisions.
 const COMMIT: usize = 1;
 const MESSAGE: usize = 2;
-const AGE: usize = 5;
 
 /// Lays out the columns by the longest texts in them.
-fn columns(d: &Deployments, cx: &Cx<'_>, history: &History, width: usize) -> TableColumns {
-    let profile = d
-        .list
-        .selected()
-        .and_then(|row| cx.session.profiles.get(row.profile));
+fn columns(shown: ShownRow<'_>, history: &History, width: usize) -> TableColumns {
     let widest = |of: &dyn Fn(&Revision) -> usize| {
         let widths = history.revisions.iter().map(of);
         widths.max().unwrap_or(0)
@@ -272,9 +217,9 @@ fn columns(d: &Deployments, cx: &Cx<'_>, history: &History, width: usize) -> Tab
     // As wide as the longest status, so that the next column stays aligned.
     let longest = widest(&|one| text::width(&text::clean(&one.status)) + 2);
     let state = longest.clamp(10, 24);
-    let role = widest(&|one| text::width(listed_role(history, one, d, cx).0)).max("ROLE".len());
+    let role = widest(&|one| text::width(listed_role(shown, one).0)).max("ROLE".len());
     let took = widest(&|one| {
-        let width = took(cx, profile, history, one).map_or(0, |took| text::width(&took));
+        let width = shown.took(one).map_or(0, |took| text::width(&took));
         if one.phase().is_final() {
             width
         } else {
@@ -282,12 +227,11 @@ fn columns(d: &Deployments, cx: &Cx<'_>, history: &History, width: usize) -> Tab
         }
     });
     let took = took.max("TOOK".len());
-    let age = widest(&|one| profile.map_or(0, |p| revision_age(p, one, cx.session.now).len()));
-    let age = age.max("AGE".len());
+    let age = widest(&|one| shown.age(one).len()).max("AGE".len());
     let room = width.saturating_sub(state + 2 + 2 + role + 2 + took + 2 + age);
-    let made_from = widest(&|one| text::width(&text::clean(&made_from(one))));
-    let message = widest(&|one| d.subjects.of(one).map_or(0, text::width));
-    let (commit, message) = shares(room, made_from, message);
+    let from = widest(&|one| text::width(&text::clean(&made_from(one))));
+    let message = widest(&|one| shown.d.subjects.of(one).map_or(0, text::width));
+    let (commit, message) = shares(room, from, message);
     let columns = [
         ("STATE", state),
         ("COMMIT", commit),
@@ -313,109 +257,29 @@ fn shares(room: usize, commit: usize, message: usize) -> (usize, usize) {
     }
 }
 
-/// Returns the role of a revision: a word and its tone.
-pub(super) fn role_of(
-    history: &History,
-    revision: &Revision,
-    d: &Deployments,
-    cx: &Cx<'_>,
-) -> (&'static str, Tone) {
-    let row = d.list.selected();
-    let deployment = row.and_then(|row| row.deployment.as_ref());
-    let profile = row.and_then(|row| cx.session.profiles.get(row.profile));
-    let roles = history.roles(deployment, profile.and_then(|p| p.loaded_at));
-    match roles.of(&revision.id, &revision.status) {
-        RevisionRole::Serving if row.is_some_and(|row| row.gone) => ("", Tone::Dim),
-        // The control plane does not say whether an unused deployment still serves, but its agent server may.
-        RevisionRole::Serving
-            if row.is_some_and(|row| !row.state().is_usual() && !responds(cx, row)) =>
-        {
-            ("serving?", Tone::Dim)
-        }
-        // The server does not report which revision serves traffic.
-        RevisionRole::Serving if roles.derived => ("serving?", Tone::Good),
-        role @ RevisionRole::Serving => (role.word(), Tone::Good),
-        role @ RevisionRole::Candidate => (role.word(), Tone::Moving),
-        role => (role.word(), Tone::Dim),
-    }
-}
-
 /// Returns the role of a revision if the list shows it. That others failed or were replaced is clear from their state and order.
-fn listed_role(
-    history: &History,
-    revision: &Revision,
-    d: &Deployments,
-    cx: &Cx<'_>,
-) -> (&'static str, Tone) {
-    match role_of(history, revision, d, cx) {
+fn listed_role(shown: ShownRow<'_>, revision: &Revision) -> (&'static str, Tone) {
+    match shown.role(revision) {
         role @ ((_, Tone::Good | Tone::Moving) | ("serving?", _)) => role,
         (_, tone) => ("", tone),
     }
 }
 
-/// Returns what a revision was made from, else its id.
-pub(super) fn made_from(revision: &Revision) -> String {
-    revision
-        .source_revision_config
-        .made_from()
-        .unwrap_or_else(|| text::short_id(&revision.id))
-}
-
-fn revision_line(
-    history: &History,
-    revision: &Revision,
-    d: &Deployments,
-    cx: &Cx<'_>,
-    columns: &TableColumns,
-) -> Line {
-    let (word, tone) = listed_role(history, revision, d, cx);
-    let profile = d
-        .list
-        .selected()
-        .and_then(|r| cx.session.profiles.get(r.profile));
-    let age = profile
-        .map(|p| revision_age(p, revision, cx.session.now))
-        .unwrap_or_default();
-    let took = took(cx, profile, history, revision).unwrap_or_default();
+fn revision_line(shown: ShownRow<'_>, revision: &Revision, columns: &TableColumns) -> Line {
+    let (word, tone) = listed_role(shown, revision);
     let cells = [
         phase_line(revision),
         Line::plain(&fit_commit(&made_from(revision), columns.width(COMMIT))),
-        Line::plain(d.subjects.of(revision).unwrap_or_default()),
+        Line::plain(shown.d.subjects.of(revision).unwrap_or_default()),
         Line::of(tone, word),
-        Line::plain(&took),
-        Line::dim(&format!("{age:>0$}", columns.width(AGE))),
+        Line::plain(&shown.took(revision).unwrap_or_default()),
+        Line::dim(&shown.age(revision)),
     ];
     // Few revisions have a role; the others' messages use its columns.
     match word.is_empty() && columns.width(MESSAGE) > 0 {
         true => columns.widened(MESSAGE).line(cells),
         false => columns.line(cells),
     }
-}
-
-/// Returns how long a revision took, or has been in progress. Where the server's times don't say it, at least as long as it was
-/// observed in progress.
-pub(super) fn took(
-    cx: &Cx<'_>,
-    profile: Option<&ProfileState>,
-    history: &History,
-    revision: &Revision,
-) -> Option<String> {
-    let now = cx.session.now;
-    let server_time = profile.map_or(now, |profile| profile.server_time(now));
-    if let Some(took) = revision.took(server_time) {
-        return Some(text::duration(took));
-    }
-    let seen = || {
-        history
-            .phases(&revision.id, now)
-            .iter()
-            .map(|(_, spent, _)| *spent)
-            .sum::<Duration>()
-    };
-    let seen = (!revision.phase().is_final())
-        .then(seen)
-        .filter(|seen| !seen.is_zero());
-    seen.map(|seen| format!("≥{}", text::duration(seen)))
 }
 
 /// Returns whether the observed statuses say more than the time since the creation. A single one that was first seen late doesn't.

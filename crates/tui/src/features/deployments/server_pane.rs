@@ -1,8 +1,6 @@
 //! Draws an agent server without a control plane in place of revisions: what it is, and what needs a person on it.
 
-use super::Deployments;
-use super::view::is_unpolled;
-use crate::session::Cx;
+use super::shown_row::ShownRow;
 use crate::session::inbox::table;
 use crate::session::profile::server_software;
 use crate::widgets::area::Area;
@@ -16,22 +14,16 @@ const OTHER_LINES: usize = 4;
 /// Says that a server was not asked.
 pub(super) const UNPOLLED: &str = "Not asked, because of `poll = false`. Open it to ask it.";
 
-/// Draws the selected server.
-pub(super) fn server(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
-    let area = cx.area;
-    let Some(row) = d.list.selected() else { return };
-    let Some(server) = row.server(&cx.session.profiles) else {
+/// Draws an agent server.
+pub(super) fn server(shown: ShownRow<'_>, canvas: &mut Canvas<'_>) {
+    let (cx, area) = (shown.cx, shown.cx.area);
+    let Some(server) = shown.server() else {
         return;
     };
-    let info = match cx
-        .session
-        .infos
-        .get(&server)
-        .map(|info| (&info.value, &info.error))
-    {
+    let info = match shown.info().map(|info| (&info.value, &info.error)) {
         Some((_, Some(error))) => return canvas.words(area, Tone::Bad, &error.story()),
         Some((Some(info), None)) => info,
-        None if is_unpolled(cx, row) => return canvas.words(area, Tone::Dim, UNPOLLED),
+        None if shown.is_unpolled() => return canvas.words(area, Tone::Dim, UNPOLLED),
         _ => return canvas.words(area, Tone::Dim, "Checking the server…"),
     };
     let room = Area {

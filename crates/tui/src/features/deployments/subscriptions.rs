@@ -2,11 +2,11 @@
 
 use super::Deployments;
 use super::list::Row;
-use crate::session::Cx;
 use crate::session::msg::{
     Epoch, NextPoll, Pace, RevisionRef, Subscription, SubscriptionId, SubscriptionKind,
     WantedRevision, WantedSubject,
 };
+use crate::session::{Cx, Session};
 use runtail_core::model::Revision;
 use std::sync::Arc;
 
@@ -24,60 +24,37 @@ impl Deployments {
         let mut need = |key: SubscriptionId, epoch: Epoch, limit: usize| {
             out.push(Subscription::new(key, epoch, SubscriptionKind::Name).with_limit(limit));
         };
-        for profile in session
-            .profiles
-            .iter()
-            .filter(|p| session.may_poll(&p.name))
-        {
-            need(
-                SubscriptionId::Deployments(profile.name.clone()),
-                profile.epoch,
-                0,
-            );
-            need(
-                SubscriptionId::Newest(profile.name.clone()),
-                profile.epoch,
-                0,
-            );
-            need(SubscriptionId::Past(profile.name.clone()), profile.epoch, 0);
+        let profiles = session.profiles.iter();
+        for profile in profiles.filter(|p| session.may_poll(&p.name)) {
+            for id in [
+                SubscriptionId::Deployments,
+                SubscriptionId::Newest,
+                SubscriptionId::Past,
+            ] {
+                need(id(profile.name.clone()), profile.epoch, 0);
+            }
         }
-        if let Some(row) = self.list.selected()
+        // The others belong to a profile each.
+        let mut need = |profile: &Arc<str>, key: SubscriptionId, limit: usize| {
+            if session.may_poll(profile) {
+                need(key, session.epoch_of(profile), limit);
+            }
+        };
+        if let Some(row) = self.list.selected().filter(|row| !row.gone)
             && let Some(deployment) = &row.deployment
-            && !row.gone
-            && session.may_poll(&row.profile_name)
         {
-            let key =
-                SubscriptionId::Revisions(row.profile_name.clone(), deployment.id.as_str().into());
-            need(key, session.epoch_of(&row.profile_name), 20);
+            let (profile, id) = (&row.profile_name, deployment.id.as_str().into());
+            need(profile, SubscriptionId::Revisions(profile.clone(), id), 20);
         }
-        if let Some(of) = self
-            .unexplained()
-            .filter(|of| cx.is_shown && session.may_poll(&of.profile))
-        {
-            let epoch = session.epoch_of(&of.profile);
-            need(SubscriptionId::Card(of), epoch, 0);
+        if let Some(of) = self.unexplained().filter(|_| cx.is_shown) {
+            need(&of.profile.clone(), SubscriptionId::Card(of), 0);
         }
-        for of in self
-            .watches
-            .keys()
-            .filter(|of| session.may_poll(&of.profile))
-        {
-            need(
-                SubscriptionId::Watch(of.clone()),
-                session.epoch_of(&of.profile),
-                0,
-            );
+        for of in self.watches.keys() {
+            need(&of.profile, SubscriptionId::Watch(of.clone()), 0);
         }
-        for (profile, id) in self
-            .deleting
-            .keys()
-            .filter(|(profile, _)| session.may_poll(profile))
-        {
-            need(
-                SubscriptionId::Deletion(profile.clone(), id.clone()),
-                session.epoch_of(profile),
-                0,
-            );
+        for (profile, id) in self.deleting.keys() {
+            let key = SubscriptionId::Deletion(profile.clone(), id.clone());
+            need(profile, key, 0);
         }
     }
 
@@ -86,28 +63,27 @@ impl Deployments {
         let newest = wanted_newest(self, cx);
         let past = wanted_past(self, cx);
         let subjects = wanted_subjects(self, cx, revisions);
-        let number = |name: &str| cx.session.profiles.iter().position(|p| &*p.name == name);
+        // The wanted items are listed by the numbers of their profiles.
+        fn of<'w, T>(name: &str, session: &Session, wanted: &'w [Vec<T>]) -> &'w [T] {
+            let number = session.profiles.iter().position(|p| &*p.name == name);
+            number.map_or(&[], |number| &wanted[number])
+        }
         for sub in subscriptions {
             match &sub.key {
                 // A push creates a new revision that only the list reports, but the list is not polled faster than configured.
                 SubscriptionId::Deployments(profile) => {
-                    let is_moving =
-                        number(profile).is_some_and(|n| newest[n].iter().any(|w| w.moving));
+                    let is_moving = of(profile, cx.session, &newest)
+                        .iter()
+                        .any(|wanted| wanted.moving);
                     sub.params.pace = cx.session.pace(is_moving).min(Pace::Usual);
                 }
                 SubscriptionId::Newest(profile) => {
-                    sub.params.newest = number(profile)
-                        .map(|n| newest[n].as_slice().into())
-                        .unwrap_or_default();
+                    sub.params.newest = of(profile, cx.session, &newest).into();
                     sub.params.pace = cx.session.pace(true);
                 }
                 SubscriptionId::Past(profile) => {
-                    sub.params.past = number(profile)
-                        .map(|n| past[n].as_slice().into())
-                        .unwrap_or_default();
-                    sub.params.subjects = number(profile)
-                        .map(|n| subjects[n].as_slice().into())
-                        .unwrap_or_default();
+                    sub.params.past = of(profile, cx.session, &past).into();
+                    sub.params.subjects = of(profile, cx.session, &subjects).into();
                 }
                 // A notification is urgent even while the window has no focus.
                 SubscriptionId::Watch(_) | SubscriptionId::Deletion(..) => {

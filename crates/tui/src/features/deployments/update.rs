@@ -23,6 +23,7 @@ impl Deployments {
         use SubscriptionEvent as Event;
         use SubscriptionId as Id;
         match (from, event) {
+            (Id::Deployments(profile), event) => return self.on_list(session, &profile, event),
             (
                 Id::Newest(profile),
                 Event::Newest {
@@ -69,7 +70,7 @@ impl Deployments {
     }
 
     /// Applies a page of a profile's first list, or the result of a poll of the list.
-    pub fn on_list(
+    fn on_list(
         &mut self,
         session: &mut Session,
         profile: &str,

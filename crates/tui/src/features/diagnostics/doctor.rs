@@ -1,10 +1,11 @@
 //! The doctor page, which shows each check as soon as it is finished.
 
+use crate::session::check_lines::check_lines;
 use crate::session::msg::{
     Epoch, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
 };
 use crate::session::{Cx, GUTTER, Page, Requests, Session};
-use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::line::{Line, wrap};
 use runtail_api::doctor::{Check, State};
 use runtail_core::config::Profile;
 use runtail_core::text;
@@ -75,24 +76,21 @@ impl Page for Doctor {
     fn on_event(
         &mut self,
         session: &mut Session,
-        from: &SubscriptionId,
-        event: &SubscriptionEvent,
+        _from: SubscriptionId,
+        event: SubscriptionEvent,
     ) -> Requests {
-        if *from != SubscriptionId::Doctor(self.number) {
-            return Requests::none();
-        }
         let SubscriptionEvent::Checked(Some(check)) = event else {
             // The last check is finished, or the task failed.
             self.done = true;
             return Requests::none();
         };
-        self.checks.push((**check).clone());
         if let Some(only) = &self.only
             && let Some(known) = session.catalog.known_mut(&only.name)
             && known.profile == **only
         {
-            known.on_check(check);
+            known.on_check(&check);
         }
+        self.checks.push(*check);
         Requests::none()
     }
 
@@ -164,26 +162,8 @@ pub fn sum(checks: &[Check]) -> String {
 
 /// Returns the lines of a check: its finding, and the details below it.
 pub fn of_check(check: &Check, width: usize, ascii: bool) -> Vec<Line> {
-    let (glyph, plain) = check.state.glyph();
-    let tone = match check.state {
-        State::Good => Tone::Good,
-        State::Warn => Tone::Moving,
-        State::Bad(_) => Tone::Bad,
-        State::Skipped => Tone::Dim,
-    };
     let room = width.saturating_sub(NAMES);
-    let mut lines = Vec::new();
-    for (i, part) in wrap(&check.found, room).iter().enumerate() {
-        let head = match i {
-            0 => Line::of(tone, if ascii { plain } else { glyph }).with_plain(&format!(
-                " {:<1$}",
-                check.name,
-                NAMES - 2
-            )),
-            _ => Line::plain(&" ".repeat(NAMES)),
-        };
-        lines.push(head.with_plain(part));
-    }
+    let mut lines = check_lines(check, &check.found, NAMES, width, ascii);
     let mut previous = "";
     for (label, text) in check.details() {
         for part in wrap(text, room.saturating_sub(LABELS)) {

@@ -2,12 +2,11 @@
 
 use crate::input::action::{Action, Context};
 use crate::session::compare::{ConfigurationRef, SideRef};
+use crate::session::loaded::Loaded;
 use crate::session::msg::{Described, Effect, EffectResult, LogRef, RevisionRef, no_build_log};
 use crate::session::{Cx, GUTTER, Page, Request, Requests, Route, Session};
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::strip::time_bars;
-use jiff::Timestamp;
-use runtail_api::ApiError;
 use runtail_api::LogKind;
 use runtail_core::model::{
     CardLine, FailureCard, Intent, Part, Phase, Revision, StatusTime, StepKind,
@@ -26,46 +25,30 @@ pub struct Explained {
     address: String,
     /// Whether the revision was built. An external image wasn't.
     has_build: bool,
-    /// The explanation, or why it failed; `None` while it is first loading.
-    card: Option<Result<Box<FailureCard>, ApiError>>,
-    /// When the explanation was loaded.
-    loaded_at: Timestamp,
-    /// What is being done about it.
-    progress: Progress,
+    /// The explanation. An earlier one is shown while it is loaded again.
+    card: Loaded<Box<FailureCard>>,
+    is_loading: bool,
     /// The status that the polls last reported when it was requested.
     polled: Option<String>,
-}
-
-/// Whether the explanation of a revision is being loaded.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Progress {
-    Loading,
-    Loaded,
-    /// Loading it again failed. The earlier one is shown.
-    Failed,
 }
 
 impl Explained {
     /// Creates a page without its explanation.
     pub fn new(of: RevisionRef, name: String, address: String, has_build: bool) -> Explained {
-        let (progress, loaded_at) = (Progress::Loading, Timestamp::UNIX_EPOCH);
         Explained {
             of,
             name,
             address,
             has_build,
-            card: None,
-            loaded_at,
-            progress,
+            card: Loaded::default(),
+            is_loading: true,
             polled: None,
         }
     }
 
     /// Returns whether the polls report another status than the explanation has, since it was requested.
     pub fn is_outdated(&self, known: Option<&Revision>) -> bool {
-        let (Some(Ok(card)), Some(known), false) =
-            (&self.card, known, self.progress == Progress::Loading)
-        else {
+        let (Some(card), Some(known), false) = (&self.card.value, known, self.is_loading) else {
             return false;
         };
         // A poll may be older than the explanation: it is news only if it changed.
@@ -74,37 +57,30 @@ impl Explained {
 
     /// Loads the explanation. An earlier one is shown until then.
     pub fn load(&mut self, known: Option<&Revision>, times: Vec<StatusTime>) -> Effect {
-        self.progress = Progress::Loading;
+        self.is_loading = true;
+        if self.card.value.is_some() {
+            self.card.error = None;
+        }
         self.polled = known.map(|known| known.status.clone());
         Effect::Explain(self.of.clone(), self.address.clone(), times)
     }
 
-    /// Applies the loaded explanation. One that was loaded before is kept if it can't be loaded again.
-    fn on_card(&mut self, card: Result<Box<FailureCard>, ApiError>, now: Timestamp) {
-        self.progress = match (&card, &self.card) {
-            (Err(_), Some(Ok(_))) => Progress::Failed,
-            _ => Progress::Loaded,
-        };
-        if self.progress == Progress::Loaded {
-            (self.card, self.loaded_at) = (Some(card), now);
-        }
-    }
-
     /// Returns how long ago the explanation was loaded.
     fn age(&self, cx: &Cx<'_>) -> Duration {
-        Duration::try_from(cx.session.now.duration_since(self.loaded_at)).unwrap_or_default()
+        let loaded_at = self.card.at.unwrap_or(cx.session.now);
+        Duration::try_from(cx.session.now.duration_since(loaded_at)).unwrap_or_default()
     }
 
     /// Returns the lines of the page.
     fn card_lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
-        let card = match &self.card {
-            None => return vec![Line::dim("Loading its record, history and log…")],
-            Some(Err(error)) => return wrapped(Tone::Bad, &error.story(), width),
-            Some(Ok(card)) => card,
+        let card = match (&self.card.value, &self.card.error) {
+            (Some(card), _) => card,
+            (None, Some(error)) => return wrapped(Tone::Bad, &error.story(), width),
+            (None, None) => return vec![Line::dim("Loading its record, history and log…")],
         };
         let mut card = card.clone();
         let mut lines = Vec::new();
-        if self.progress == Progress::Failed {
+        if self.card.error.is_some() {
             let said = format!(
                 "Loaded {} ago. Loading it again failed.",
                 text::age(self.age(cx))
@@ -173,7 +149,7 @@ impl Explained {
 
     /// Returns the last good revision, else the serving one.
     fn earlier(&self) -> Option<RevisionRef> {
-        let Some(Ok(card)) = &self.card else {
+        let Some(card) = &self.card.value else {
             return None;
         };
         let good = card.last_good.as_ref().map(|good| &good.id);
@@ -209,33 +185,25 @@ fn steps(cx: &Cx<'_>, card: &FailureCard, has_build: bool, width: usize) -> Vec<
         .filter(|step| has_build || step.kind != StepKind::BuildLog)
     {
         let id = match step.kind {
-            StepKind::BuildLog => "card.build_log",
-            StepKind::ServerLog => "card.logs",
-            StepKind::Details => "card.details",
-            StepKind::Compare => "card.compare",
-            StepKind::Redeploy => "card.redeploy",
-            StepKind::Rollback => "card.rollback",
-            StepKind::Wait => "card.watch",
-            StepKind::Interrupt => "card.interrupt",
-            StepKind::Advice | StepKind::Newer => "",
+            StepKind::BuildLog => Some("card.build_log"),
+            StepKind::ServerLog => Some("card.logs"),
+            StepKind::Details => Some("card.details"),
+            StepKind::Compare => Some("card.compare"),
+            StepKind::Redeploy => Some("card.redeploy"),
+            StepKind::Rollback => Some("card.rollback"),
+            StepKind::Wait => Some("card.watch"),
+            StepKind::Interrupt => Some("card.interrupt"),
+            StepKind::Advice | StepKind::Newer => None,
         };
         // A command waits; the dashboard notifies.
-        let said = if step.kind == StepKind::Wait {
-            "Be notified when it finishes"
-        } else {
-            &step.text
+        let said = match step.kind {
+            StepKind::Wait => "Be notified when it finishes",
+            _ => &step.text,
         };
-        let key = if id.is_empty() {
-            String::new()
-        } else {
-            cx.session.key(id)
-        };
-        for (n, part) in wrap(&text::clean(said), width.saturating_sub(7))
-            .iter()
-            .enumerate()
-        {
-            let key = if n == 0 { key.as_str() } else { "" };
-            lines.push(Line::of(Tone::Key, &format!("    {key:<3}")).with_plain(part));
+        let mut key = id.map(|id| cx.session.key(id)).unwrap_or_default();
+        for part in wrap(&text::clean(said), width.saturating_sub(7)) {
+            let key = std::mem::take(&mut key);
+            lines.push(Line::of(Tone::Key, &format!("    {key:<3}")).with_plain(&part));
         }
     }
     lines
@@ -245,7 +213,11 @@ impl Page for Explained {
     fn on_reply(&mut self, session: &mut Session, reply: &EffectResult) -> Option<Requests> {
         match reply {
             EffectResult::Card(of, card) if *of == self.of => {
-                self.on_card(card.clone(), session.now);
+                if let Err(error) = card {
+                    session.report_error(error);
+                }
+                self.is_loading = false;
+                self.card.take(card.clone(), session.now);
                 Some(Requests::none())
             }
             _ => None,
@@ -278,11 +250,9 @@ impl Page for Explained {
             Action::ServerLog => LogKind::Server,
             Action::Watch => return Request::WatchRevision(self.of.clone()).into(),
             Action::Interrupt => {
-                let (deployment, revision) =
-                    (self.of.deployment.to_string(), self.of.revision.to_string());
                 return self.change(Intent::Interrupt {
-                    deployment,
-                    revision,
+                    deployment: self.of.deployment.to_string(),
+                    revision: self.of.revision.to_string(),
                 });
             }
             Action::Describe => return Route::Record(Described::Revision(self.of.clone())).into(),
@@ -299,18 +269,17 @@ impl Page for Explained {
                 return Route::Compare(sides.map(SideRef::Configuration).to_vec()).into();
             }
             Action::Redeploy => {
-                let (deployment, revision) =
-                    (self.of.deployment.to_string(), self.of.revision.to_string());
                 return self.change(Intent::Redeploy {
-                    deployment,
-                    revision,
+                    deployment: self.of.deployment.to_string(),
+                    revision: self.of.revision.to_string(),
                 });
             }
             Action::Rollback => {
                 let good = self
                     .card
+                    .value
                     .as_ref()
-                    .and_then(|card| card.as_ref().ok()?.last_good.as_ref());
+                    .and_then(|card| card.last_good.as_ref());
                 let Some(good) = good else {
                     return Requests::info(
                         "No earlier deployed revision to roll back to is known.",
@@ -328,7 +297,7 @@ impl Page for Explained {
 
     fn hints(&self) -> Option<&'static [&'static str]> {
         // Until the facts are known, only what fits every revision.
-        let Some(Ok(card)) = &self.card else {
+        let Some(card) = &self.card.value else {
             return Some(&[
                 "card.build_log",
                 "card.logs",
@@ -363,10 +332,10 @@ impl Page for Explained {
     }
 
     fn next_tick(&self, _cx: &Cx<'_>) -> Option<Duration> {
-        let Some(Ok(card)) = &self.card else {
+        let Some(card) = &self.card.value else {
             return None;
         };
-        let has_time = card.times.elapsed.is_some() || self.progress == Progress::Failed;
+        let has_time = card.times.elapsed.is_some() || self.card.error.is_some();
         has_time.then_some(Duration::from_secs(1))
     }
 }
@@ -389,22 +358,12 @@ fn groups(lines: Vec<CardLine>) -> Vec<Vec<CardLine>> {
 
 /// Wraps a text, indenting all but its first line.
 fn wrapped(tone: Tone, text: &str, width: usize) -> Vec<Line> {
-    let indent = text.len() - text.trim_start_matches(' ').len();
-    let mut lines = Vec::new();
-    for (i, part) in wrap(
-        text.trim_start_matches(' '),
-        width.saturating_sub(indent + 2),
-    )
-    .iter()
-    .enumerate()
-    {
-        lines.push(Line::of(
-            tone,
-            &format!(
-                "{}{part}",
-                " ".repeat(if i == 0 { indent } else { indent + 2 })
-            ),
-        ));
-    }
-    lines
+    let body = text.trim_start_matches(' ');
+    let indent = text.len() - body.len();
+    let parts = wrap(body, width.saturating_sub(indent + 2)).into_iter();
+    let line = |(n, part): (usize, String)| {
+        let indent = if n == 0 { indent } else { indent + 2 };
+        Line::of(tone, &format!("{}{part}", " ".repeat(indent)))
+    };
+    parts.enumerate().map(line).collect()
 }

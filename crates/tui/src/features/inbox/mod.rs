@@ -2,10 +2,12 @@
 //! failed. [`Inbox`](crate::session::inbox::Inbox) is what is known, [`InboxPage`] shows it.
 
 mod detail;
+mod notify;
 mod page;
 mod subscription;
 mod view;
 
+pub use notify::{hooks, publish};
 pub use page::InboxPage;
 
 #[cfg(test)]

@@ -49,79 +49,41 @@ fn layout_for(size: (u16, u16), has_detail: bool) -> Layout {
 /// Lays out the page with its details.
 pub fn layout((w, h): (u16, u16)) -> Layout {
     let is_framed = w >= FRAMED.0 && h >= FRAMED.1;
-    if is_framed {
-        // The frames replace the rules below the header and above the footer.
-        let body = Area {
-            x: 0,
-            y: 1,
-            w,
-            h: h.saturating_sub(2),
-        };
-        let below = (body.h / 3).clamp(7, 13);
-        let list = Area {
-            h: body.h - below,
-            ..body
-        };
-        let detail = Area {
-            y: body.y + list.h,
-            h: below,
-            ..body
-        };
-        let rows = Area {
-            x: 1,
-            y: list.y + 2,
-            w: w - 2,
-            h: list.h.saturating_sub(3),
-        };
-        let lines = Area {
-            x: 2,
-            y: detail.y + 1,
-            w: w - 4,
-            h: detail.h - 2,
-        };
-        return Layout {
-            is_framed,
-            list,
-            rows,
-            detail,
-            lines,
-        };
-    }
+    // The frames replace the rules below the header and above the footer.
+    let edge = u16::from(is_framed);
     let body = Area {
         x: 0,
-        y: 2,
+        y: 2 - edge,
         w,
-        h: h.saturating_sub(4),
+        h: h.saturating_sub(4 - 2 * edge),
     };
-    // A title line, the headings, the rows, a title line, the details.
-    let below = (body.h / 3).clamp(2, 8);
+    let below = match is_framed {
+        true => (body.h / 3).clamp(7, 13),
+        // The details have a line for their title.
+        false => (body.h / 3).clamp(2, 8) + 1,
+    };
     let list = Area {
-        h: body.h.saturating_sub(below + 1),
+        h: body.h.saturating_sub(below),
         ..body
     };
     let detail = Area {
         y: body.y + list.h,
-        h: below + 1,
+        h: below,
         ..body
     };
-    let rows = Area {
-        x: 0,
-        y: list.y + 2,
-        w,
-        h: list.h.saturating_sub(2),
-    };
-    let lines = Area {
-        x: 1,
-        y: detail.y + 1,
-        w: w.saturating_sub(2),
-        h: below,
+    let inset = |x: u16, y: u16, area: Area| Area {
+        x,
+        y: area.y + y,
+        w: w.saturating_sub(2 * x),
+        h: area.h.saturating_sub(y + edge),
     };
     Layout {
         is_framed,
         list,
-        rows,
+        // A title and the headings are above the rows.
+        rows: inset(edge, 2, list),
         detail,
-        lines,
+        lines: inset(1 + edge, 1, detail),
     }
 }
 
@@ -229,15 +191,15 @@ fn rule(canvas: &mut Canvas<'_>, area: Area, title: &str, hidden: &str) {
 /// Says how many rows are above and below the visible ones, as cards do.
 fn hidden(window: Range<usize>, count: usize) -> String {
     let (first, end) = (window.start, window.end);
-    let parts: Vec<String> = [("↑", first), ("↓", count.saturating_sub(end))]
-        .into_iter()
-        .filter(|(_, rows)| *rows > 0)
-        .map(|(glyph, rows)| format!("{glyph} {}", text::count(rows as u64)))
-        .collect();
-    if parts.is_empty() {
-        String::new()
-    } else {
-        format!("{} more", parts.join(" "))
+    let mut parts = vec![("↑", first), ("↓", count.saturating_sub(end))];
+    parts.retain(|(_, rows)| *rows > 0);
+    let part = |(glyph, rows): &(&str, usize)| format!("{glyph} {}", text::count(*rows as u64));
+    match parts.is_empty() {
+        true => String::new(),
+        false => {
+            let parts: Vec<String> = parts.iter().map(part).collect();
+            format!("{} more", parts.join(" "))
+        }
     }
 }
 
@@ -266,11 +228,8 @@ fn head(page: &InboxPage, listing: &Listing, width: usize, session: &Session) ->
     let mut all: Vec<(String, String)> = Vec::new();
     for aside in &asides {
         for asking in &asking {
-            all.extend(
-                titles
-                    .iter()
-                    .map(|title| (format!("{title}{asking}"), aside.clone())),
-            );
+            let forms = titles.iter().map(|title| format!("{title}{asking}"));
+            all.extend(forms.map(|title| (title, aside.clone())));
         }
     }
     // Where nothing fits, the less urgent counts are left away rather than cut.
@@ -295,31 +254,21 @@ fn head(page: &InboxPage, listing: &Listing, width: usize, session: &Session) ->
         .or(all.last())
         .cloned()
         .unwrap_or_default();
-    let mut aside = Line::new();
-    if !said.is_empty() {
-        aside.push(
-            if listing.failed.is_empty() {
-                Tone::Dim
-            } else {
-                Tone::Bad
-            },
-            &said,
-        );
-    }
-    if !listing.unlisted.is_empty() {
-        let gap = if aside.left.is_empty() { "" } else { " · " };
-        aside.push_dim(&format!(
-            "{gap}{}: open threads only",
-            names(&listing.unlisted)
-        ));
-    }
-    if let Some(said) = asleep(listing) {
-        let gap = if aside.left.is_empty() { "" } else { " · " };
-        aside.push_dim(&format!("{gap}{said}"));
-    }
-    if let Some(limit) = listing.limits.first().filter(|_| aside.left.is_empty()) {
-        aside.push_dim(limit);
-    }
+    let of_said = if listing.failed.is_empty() {
+        Tone::Dim
+    } else {
+        Tone::Bad
+    };
+    let unlisted = match listing.unlisted.as_slice() {
+        [] => String::new(),
+        all => format!("{}: open threads only", names(all)),
+    };
+    let asleep = asleep(listing).unwrap_or_default();
+    let aside = Line::joined([(of_said, said), (Tone::Dim, unlisted), (Tone::Dim, asleep)]);
+    let aside = match listing.limits.first() {
+        Some(limit) if aside.left.is_empty() => Line::dim(limit),
+        _ => aside,
+    };
     (title, aside)
 }
 
@@ -404,22 +353,12 @@ fn not_checked(listing: &Listing) -> Vec<String> {
 
 /// Returns since when the dim rows are not confirmed, once for all of them.
 fn outdated_words(listing: &Listing, session: &Session) -> Option<String> {
-    let times: Vec<String> = listing
-        .rows
-        .iter()
-        .filter_map(|row| row.as_of)
-        .map(|at| session.dated_minute(at))
-        .collect();
-    let oldest = listing
-        .rows
-        .iter()
-        .filter_map(|row| row.as_of)
-        .min()
-        .map(|at| session.dated_minute(at))?;
-    let later = if times.iter().any(|time| *time != oldest) {
-        " or later"
-    } else {
-        ""
+    let times = || listing.rows.iter().filter_map(|row| row.as_of);
+    let minute = |at| session.dated_minute(at);
+    let oldest = minute(times().min()?);
+    let later = match times().any(|at| minute(at) != oldest) {
+        true => " or later",
+        false => "",
     };
     Some(format!("dim rows as of {oldest}{later}"))
 }
@@ -431,16 +370,10 @@ fn names(all: &[String]) -> String {
 
 /// Returns up to so many names and the number of the others.
 fn some_names(all: &[String], most: usize) -> String {
-    let named = all
-        .iter()
-        .take(most)
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .join(", ");
-    if all.len() > most {
-        format!("{named} and {} more", all.len() - most)
-    } else {
-        named
+    let named = all[..all.len().min(most)].join(", ");
+    match all.len().checked_sub(most) {
+        None | Some(0) => named,
+        Some(more) => format!("{named} and {more} more"),
     }
 }
 

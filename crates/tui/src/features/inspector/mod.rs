@@ -109,11 +109,11 @@ impl Component for Document {
     fn on_event(
         &mut self,
         _session: &mut Session,
-        from: &SubscriptionId,
-        event: &SubscriptionEvent,
+        from: SubscriptionId,
+        event: SubscriptionEvent,
     ) -> Requests {
         if let (SubscriptionId::Job(number), SubscriptionEvent::Worked(part)) = (from, event) {
-            self.tree.take(*number, part);
+            self.tree.take(number, &part);
         }
         Requests::none()
     }

@@ -58,17 +58,6 @@ impl LogView {
         Ok((view, notice))
     }
 
-    /// Applies an event of a log.
-    pub fn on_event(&mut self, session: &mut Session, source: usize, event: SubscriptionEvent) {
-        if let SubscriptionEvent::Lines { lines, incomplete } = event {
-            if let Err(error) = &lines {
-                session.report_error(error);
-            }
-            self.take(source, lines, session.now);
-            self.note_incomplete(source, incomplete);
-        }
-    }
-
     /// Applies the clock offset of each server, so that lines of several servers are sorted by one clock.
     pub fn adjust_clocks(&mut self, session: &Session) {
         for n in 0..self.sources.len() {
@@ -108,6 +97,24 @@ fn height(area: Area) -> usize {
 }
 
 impl Component for LogView {
+    fn on_event(
+        &mut self,
+        session: &mut Session,
+        from: SubscriptionId,
+        event: SubscriptionEvent,
+    ) -> Requests {
+        if let (SubscriptionId::Log(_, source), SubscriptionEvent::Lines { lines, incomplete }) =
+            (from, event)
+        {
+            if let Err(error) = &lines {
+                session.report_error(error);
+            }
+            self.take(source, lines, session.now);
+            self.note_incomplete(source, incomplete);
+        }
+        Requests::none()
+    }
+
     fn context(&self) -> Context {
         Context::Logs
     }

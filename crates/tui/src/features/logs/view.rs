@@ -7,6 +7,7 @@ use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::scroll::window;
+use crate::widgets::table::{REST, TableColumns};
 use jiff::Timestamp;
 use runtail_api::LogKind;
 use runtail_core::model::Severity;
@@ -67,19 +68,23 @@ pub(super) fn draw(logs: &LogView, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     // Dates are shown only if a visible line is from another day.
     let dated = entries().any(|(_, e)| e.line.at.is_some_and(|at| date(at) != today));
     let leveled = entries().any(|(_, e)| e.line.level.is_some());
-    let names = if logs.sources.len() > 1 {
-        logs.sources
-            .iter()
-            .map(|s| text::width(&s.name))
-            .max()
-            .unwrap_or(0)
-    } else {
-        0
+    let names = logs.sources.iter().map(|source| text::width(&source.name));
+    let names = match logs.sources.len() {
+        ..=1 => 0,
+        _ => names.max().unwrap_or(0).min(24).min(area.w as usize / 4),
     };
-    let names = names.min(24).min(area.w as usize / 4);
+    // With several logs, a rule is behind their names.
+    let columns = [
+        ("", if dated { 14 } else { 8 }, 0),
+        ("", if leveled { 7 } else { 0 }, 1),
+        ("", names, 1),
+        ("", usize::from(names > 0), 1),
+        ("", REST, 1),
+    ];
+    let columns = TableColumns::spaced(rows.w.saturating_sub(4).into(), columns);
     for (line, (row, entry)) in entries().enumerate() {
         let y = rows.y + line as u16;
-        let text = entry_line(cx, logs, entry, dated, leveled, names);
+        let text = columns.line(entry_cells(cx, logs, entry, dated));
         canvas.line(rows.x + 3, y, rows.w.saturating_sub(4), &text);
         if row == logs.place.cursor.key {
             canvas.select_all(Area { h: 1, ..rows }, y, focused);
@@ -116,10 +121,9 @@ fn status_line(cx: &Cx<'_>, logs: &LogView) -> Line {
         .filter(|(n, _)| logs.is_incomplete(*n));
     let incomplete: Vec<&str> = incomplete.map(|(_, source)| source.name.as_str()).collect();
     if !incomplete.is_empty() {
-        let names = if logs.sources.len() > 1 {
-            format!("{}: ", incomplete.join(" · "))
-        } else {
-            String::new()
+        let names = match logs.sources.len() {
+            ..=1 => String::new(),
+            _ => format!("{}: ", incomplete.join(" · ")),
         };
         line.push_moving(&format!("   {names}the server may have more lines"));
     }
@@ -128,15 +132,11 @@ fn status_line(cx: &Cx<'_>, logs: &LogView) -> Line {
     }
     for source in &logs.sources {
         if let Some(error) = &source.error {
-            let old = source
-                .loaded_at
-                .and_then(|at| Duration::try_from(cx.session.now - at).ok())
-                .map(text::age);
-            let old = old.map(|age| format!(", {age} old")).unwrap_or_default();
-            let name = if logs.sources.len() > 1 {
-                format!("{} ", source.name)
-            } else {
-                String::new()
+            let age = |at| format!(", {} old", text::age_since(at, cx.session.now));
+            let old = source.loaded_at.map(age).unwrap_or_default();
+            let name = match logs.sources.len() {
+                ..=1 => String::new(),
+                _ => format!("{} ", source.name),
             };
             line = line
                 .right(Tone::Bad, &format!("  ✗ {name}{}", error.badge()))
@@ -146,61 +146,34 @@ fn status_line(cx: &Cx<'_>, logs: &LogView) -> Line {
     line
 }
 
-fn entry_line(
-    cx: &Cx<'_>,
-    logs: &LogView,
-    entry: &Entry,
-    dated: bool,
-    leveled: bool,
-    names: usize,
-) -> Line {
-    let at = match entry.line.at {
-        None => "-".to_string(),
-        Some(at) => {
-            let form = if dated { "%m-%d %H:%M:%S" } else { "%H:%M:%S" };
-            at.to_zoned(cx.session.settings.tz.clone())
-                .strftime(form)
-                .to_string()
-        }
-    };
-    let mut line = Line::dim(&format!(
-        "{at:<width$} ",
-        width = if dated { 14 } else { 8 }
-    ));
+/// Returns the time of a line, its level, the name of its log, a rule, and the message.
+fn entry_cells(cx: &Cx<'_>, logs: &LogView, entry: &Entry, dated: bool) -> [Line; 5] {
+    let form = if dated { "%m-%d %H:%M:%S" } else { "%H:%M:%S" };
+    let tz = || cx.session.settings.tz.clone();
+    let at = entry.line.at.map(|at| at.to_zoned(tz()).strftime(form));
+    let at = at.map_or_else(|| "-".to_string(), |at| at.to_string());
     let severity = entry.line.severity();
-    let bad = match severity {
-        Severity::Critical | Severity::Error => Some(Tone::Bad),
-        Severity::Warning => Some(Tone::Moving),
-        _ => None,
+    let of_level = match severity {
+        Severity::Critical | Severity::Error => Tone::Bad,
+        Severity::Warning => Tone::Moving,
+        _ => Tone::Dim,
     };
-    if leveled {
-        let word = entry.line.level.as_deref().unwrap_or("");
-        let word = text::fit(&text::clean(word), 7).into_owned();
-        line.push(bad.unwrap_or(Tone::Dim), &format!("{word:<7} "));
-    }
-    if names > 0
-        && let Some(source) = logs.sources.get(entry.source)
-    {
-        let name = text::fit(&text::clean(&source.name), names).into_owned();
-        let pad = " ".repeat(names.saturating_sub(text::width(&name)));
-        // Color separates adjacent logs; the name does too without color.
-        let tone = [Tone::Accent, Tone::Ns, Tone::Plain][entry.source % 3];
-        line.push(tone, &format!("{name}{pad} "));
-        line.push_dim("│ ");
-    }
-    let end = entry
-        .line
-        .message
-        .char_indices()
-        .nth(MAX_CHARS)
-        .map_or(entry.line.message.len(), |(i, _)| i);
-    let tone = if severity == Severity::Debug {
-        Tone::Dim
-    } else {
-        Tone::Plain
+    let name = logs.sources.get(entry.source).map(|source| &*source.name);
+    // Color separates adjacent logs; the name does too without color.
+    let of_name = [Tone::Accent, Tone::Ns, Tone::Plain][entry.source % 3];
+    let end = entry.line.message.char_indices().nth(MAX_CHARS);
+    let end = end.map_or(entry.line.message.len(), |(i, _)| i);
+    let of_message = match severity {
+        Severity::Debug => Tone::Dim,
+        _ => Tone::Plain,
     };
-    line.push(tone, &entry.line.message[..end]);
-    line
+    [
+        Line::dim(&at),
+        Line::of(of_level, entry.line.level.as_deref().unwrap_or_default()),
+        Line::of(of_name, name.unwrap_or_default()),
+        Line::dim("│"),
+        Line::of(of_message, &entry.line.message[..end]),
+    ]
 }
 
 fn empty_state(logs: &LogView, has_ended: bool) -> (Tone, String) {

@@ -2,7 +2,9 @@
 
 use crate::session::Cx;
 use crate::session::catalog::ProfileEntry;
-use crate::widgets::line::{Line, Tone, wrap, wrap_indented};
+use crate::session::check_lines::check_lines;
+use crate::widgets::form_lines::indented;
+use crate::widgets::line::{Line, Tone, named};
 use runtail_api::doctor::State;
 use runtail_core::config::{KEY_SETTINGS, Poll, SecretSource};
 use runtail_core::text;
@@ -20,15 +22,11 @@ pub(super) fn details(known: Option<&ProfileEntry>, cx: &Cx<'_>, width: usize) -
     let mut lines = Vec::new();
     if let Some(problem) = &cx.session.catalog.problem {
         lines.push(Line::bad("✗ ").with_plain("The current file is not in use:"));
-        lines.extend(
-            wrap(&problem.to_string(), width)
-                .iter()
-                .map(|text| Line::plain(&format!("  {text}"))),
-        );
+        lines.extend(indented(Tone::Plain, 2, &problem.to_string(), width));
         lines.push(Line::new());
     }
     let Some(known) = known else { return lines };
-    let checks = check_lines(known, cx, width);
+    let checks = checks(known, cx, width);
     let mut fields = definition(known, cx);
     fields.extend(state(known, cx));
     // A check that failed says it line by line.
@@ -42,14 +40,7 @@ pub(super) fn details(known: Option<&ProfileEntry>, cx: &Cx<'_>, width: usize) -
 }
 
 fn field_lines(fields: &[(&str, String)], width: usize) -> Vec<Line> {
-    let line = |(name, value): &(&str, String)| {
-        let parts = wrap_indented(value, width.saturating_sub(NAMES));
-        let named = parts.into_iter().enumerate().map(|(i, part)| {
-            let name = if i == 0 { *name } else { "" };
-            Line::dim(&format!("{name:<NAMES$}")).with_plain(&part)
-        });
-        named.collect::<Vec<_>>()
-    };
+    let line = |(name, value): &(&str, String)| named(name, NAMES, (Tone::Plain, value), width);
     fields.iter().flat_map(line).collect()
 }
 
@@ -169,7 +160,7 @@ fn state(known: &ProfileEntry, cx: &Cx<'_>) -> Vec<(&'static str, String)> {
 }
 
 /// Returns the checks of the last test, a line each, with what to do about a problem.
-fn check_lines(known: &ProfileEntry, cx: &Cx<'_>, width: usize) -> Vec<Line> {
+fn checks(known: &ProfileEntry, cx: &Cx<'_>, width: usize) -> Vec<Line> {
     let ascii = cx.session.settings.ascii;
     let mut lines = Vec::new();
     if let Some(at) = known.tested_at.filter(|_| !known.checks.is_empty()) {
@@ -177,44 +168,18 @@ fn check_lines(known: &ProfileEntry, cx: &Cx<'_>, width: usize) -> Vec<Line> {
         let line = Line::dim(&format!("{:<NAMES$}", "checks"));
         lines.push(line.with_dim(&format!("{} ago", text::age(age))));
     }
+    let room = width.saturating_sub(NAMES);
     for check in &known.checks {
-        let (glyph, plain) = check.state.glyph();
-        let glyph = if ascii { plain } else { glyph };
-        let tone = match check.state {
-            State::Good => Tone::Good,
-            State::Warn => Tone::Moving,
-            State::Bad(_) => Tone::Bad,
-            State::Skipped => Tone::Dim,
-        };
-        let server = check
-            .server
-            .as_deref()
-            .map(|server| format!("{server}: "))
-            .unwrap_or_default();
-        let found = wrap(
-            &text::clean(&format!("{server}{}", check.found)),
-            width.saturating_sub(NAMES + CHECKS),
-        );
-        for (i, part) in found.iter().enumerate() {
+        let server = check.server.as_ref().map(|server| format!("{server}: "));
+        let found = format!("{}{}", server.unwrap_or_default(), check.found);
+        let mut of_check = check_lines(check, &found, CHECKS, room, ascii);
+        let todo = check.todo.iter().filter(|_| check.state != State::Good);
+        of_check.extend(todo.flat_map(|todo| indented(Tone::Dim, CHECKS, todo, room)));
+        for line in of_check {
             let head = if lines.is_empty() { "checks" } else { "" };
-            let line = Line::dim(&format!("{head:<NAMES$}"));
-            lines.push(match i {
-                0 => line
-                    .with(tone, glyph)
-                    .with_plain(&format!(" {:<1$}", check.name, CHECKS - 2)),
-                _ => line.with_plain(&" ".repeat(CHECKS)),
-            });
-            if let Some(line) = lines.last_mut() {
-                line.push_plain(part);
-            }
-        }
-        for part in check
-            .todo
-            .iter()
-            .filter(|_| check.state != State::Good)
-            .flat_map(|todo| wrap(&text::clean(todo), width.saturating_sub(NAMES + CHECKS)))
-        {
-            lines.push(Line::dim(&format!("{}{part}", " ".repeat(NAMES + CHECKS))));
+            let mut headed = Line::dim(&format!("{head:<NAMES$}"));
+            headed.left.extend(line.left);
+            lines.push(headed);
         }
     }
     lines

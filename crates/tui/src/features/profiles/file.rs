@@ -3,7 +3,7 @@
 use crate::input::action::{Action, Context};
 use crate::session::msg::Effect;
 use crate::session::{Cx, GUTTER, Page, Request, Requests};
-use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::line::{Line, Tone, wrap, wrapped};
 use runtail_core::config::import::{Import, Imported};
 use runtail_core::config::{DiffLine, Draft};
 use runtail_core::text;
@@ -123,16 +123,14 @@ impl Save {
     /// Returns the lines about profiles of the official tools: what is added, what has to be done, and what is left out.
     fn import_lines(&self, import: &Import, width: usize) -> Vec<Line> {
         let mut lines = Vec::new();
+        // A name at the start of the text is strong.
         let mut add = |(tone, mark): (Tone, &str), name: &str, said: &str| {
-            let parts = wrap(
-                &text::clean(&format!("{name}{said}")),
-                width.saturating_sub(text::width(mark) + 2),
-            );
-            let indent = " ".repeat(text::width(mark));
+            let columns = text::width(mark);
+            let parts = wrap(&text::clean(said), width.saturating_sub(columns + 2));
             for (n, part) in parts.iter().enumerate() {
-                let mark = if n == 0 { mark } else { &indent };
-                let line = Line::of(tone, mark);
-                lines.push(match part.strip_prefix(name).filter(|_| n == 0) {
+                let (mark, name) = if n == 0 { (mark, name) } else { ("", "") };
+                let line = Line::of(tone, &format!("{mark:<columns$}"));
+                lines.push(match part.strip_prefix(name) {
                     Some(rest) => line.with_strong(name).with_plain(rest),
                     None => line.with_plain(part),
                 });
@@ -144,45 +142,28 @@ impl Save {
             "Profiles of the official tools. Their files are only read, and the keys stay in them.",
         );
         for (n, one) in import.profiles.iter().enumerate() {
-            let workspace = one
-                .profile
-                .workspace
-                .as_deref()
-                .map(|id| format!(" · workspace {id}"))
-                .unwrap_or_default();
+            let workspace = one.profile.workspace.as_ref();
+            let workspace = workspace.map_or(String::new(), |id| format!(" · workspace {id}"));
             let server = one.server();
             let server = if server.contains("://") {
                 server
             } else {
                 format!("region {server}")
             };
-            let (is_chosen, has_cursor) = (self.is_chosen(one), n == self.at);
-            let mark = match (has_cursor, is_chosen) {
+            let has_cursor = n == self.at;
+            let mark = match (has_cursor, self.is_chosen(one)) {
                 (true, true) => "▌ [x] ",
                 (true, false) => "▌ [ ] ",
                 (false, true) => "  [x] ",
                 (false, false) => "  [ ] ",
             };
-            let tone = if has_cursor {
-                Tone::Accent
-            } else {
-                Tone::Plain
+            let name = &one.profile.name;
+            let (tone, strong) = match has_cursor {
+                true => (Tone::Accent, &**name),
+                false => (Tone::Plain, ""),
             };
-            let name = if has_cursor {
-                one.profile.name.as_str()
-            } else {
-                ""
-            };
-            let rest = if has_cursor {
-                ""
-            } else {
-                one.profile.name.as_str()
-            };
-            add(
-                (tone, mark),
-                name,
-                &format!("{rest} · {server}{workspace} · key {}", one.key()),
-            );
+            let said = format!("{name} · {server}{workspace} · key {}", one.key());
+            add((tone, mark), strong, &said);
             one.to_do
                 .iter()
                 .for_each(|to_do| add((Tone::Moving, "      ! "), "", to_do));
@@ -204,8 +185,7 @@ impl Save {
 /// Returns the lines of the diff.
 fn draft_lines(draft: &Draft, is_new_profile: bool, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
-    let mut add =
-        |tone, text: &str| lines.extend(wrap(text, width).iter().map(|text| Line::of(tone, text)));
+    let mut add = |tone, text: &str| lines.extend(wrapped(tone, text, width));
     if draft.is_new() {
         add(
             Tone::Plain,

@@ -109,12 +109,12 @@ impl FirstRun {
 
     /// Returns the choices that are offered.
     pub(super) fn choices(&self) -> &'static [Choice] {
-        let (import, usual) = (&CHOICES[..], &CHOICES[..=OTHER]);
-        if self.importable.is_some() {
-            import
+        let last = if self.importable.is_some() {
+            IMPORT
         } else {
-            usual
-        }
+            OTHER
+        };
+        &CHOICES[..=last]
     }
 
     /// Shows why the demo could not be started.
@@ -130,9 +130,9 @@ impl FirstRun {
         }
     }
 
-    fn choose(&mut self, choice: Choice) -> Requests {
-        self.selected = CHOICES.iter().position(|one| *one == choice).unwrap_or(0);
-        self.problem = None;
+    fn choose(&mut self, at: usize) -> Requests {
+        (self.selected, self.problem) = (at, None);
+        let choice = CHOICES[at];
         match choice {
             Choice::Demo if self.is_demo_starting => Requests::none(),
             Choice::Demo => {
@@ -290,33 +290,24 @@ impl Component for FirstRun {
     }
 
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
-        let typed = || {
-            cx.session
-                .catalog
-                .first_typed()
-                .map(|known| known.profile.name.clone())
-        };
-        let chosen = match action {
-            Action::Open => self.choices().get(self.selected),
-            Action::View1 => CHOICES.first(),
-            Action::View2 => CHOICES.get(1),
-            Action::View3 => CHOICES.get(2),
-            Action::View4 => CHOICES.get(OTHER),
-            Action::View5 => CHOICES.get(IMPORT),
-            Action::Anyway | Action::Save if typed().is_none() => {
+        let typed = cx.session.catalog.first_typed();
+        let chosen = match (action, typed) {
+            (Action::Open, _) => self.selected,
+            (Action::View1, _) => 0,
+            (Action::View2, _) => 1,
+            (Action::View3, _) => 2,
+            (Action::View4, _) => OTHER,
+            (Action::View5, _) => IMPORT,
+            (Action::Anyway | Action::Save, None) => {
                 return Requests::info("No profile yet. Choose one of the options first.");
             }
-            Action::Anyway => {
-                return typed()
-                    .map(|name| ProfileRequest::UseAnyway(name).into())
-                    .unwrap_or_default();
+            (Action::Anyway, Some(known)) => {
+                return ProfileRequest::UseAnyway(known.profile.name.clone()).into();
             }
-            Action::Save => return ProfileRequest::DraftFile.into(),
-            _ => None,
+            (Action::Save, _) => return ProfileRequest::DraftFile.into(),
+            _ => return Requests::none(),
         };
-        chosen
-            .map(|choice| self.choose(*choice))
-            .unwrap_or_default()
+        self.choose(chosen)
     }
 
     fn step(&mut self, _cx: &Cx<'_>, lines: isize, _whole_window: bool) {
@@ -337,13 +328,9 @@ impl Component for FirstRun {
     }
 
     fn can(&self, cx: &Cx<'_>, action: Action) -> bool {
-        let is_failed = || {
-            let typed = cx.session.catalog.first_typed();
-            typed.is_some_and(|known| {
-                known.running_test.is_none() && matches!(known.last_test, Some((_, Err(_))))
-            })
-        };
-        !matches!(action, Action::Anyway | Action::Save) || is_failed()
+        let typed = cx.session.catalog.first_typed();
+        let failure = || typed.and_then(|known| known.failure());
+        !matches!(action, Action::Anyway | Action::Save) || failure().is_some()
     }
 
     fn hints(&self) -> Option<&'static [&'static str]> {

@@ -6,7 +6,6 @@ use crate::session::catalog::{Catalog, KEY_VARIABLE};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::form_lines::{framed, padded};
 use crate::widgets::line::{Line, Tone, wrap, wrap_indented};
-use runtail_api::ApiError;
 use runtail_core::text;
 
 /// Width from which the screen is centered.
@@ -163,29 +162,18 @@ fn outcome(screen: &FirstRun, cx: &Cx<'_>, width: usize) -> Vec<Line> {
     if let Some(problem) = &screen.problem {
         add(Tone::Bad, "✗ ", problem);
     }
-    match catalog
-        .first_typed()
-        .map(|known| (known, &known.running_test, &known.last_test))
-    {
-        Some((known, Some(_), _)) => add(
-            Tone::Moving,
-            "◐ ",
-            &format!("checking {}…", known.profile.name),
-        ),
-        Some((known, None, Some((_, Err(error))))) => {
-            add(Tone::Bad, "✗ ", &ApiError::story(error));
-            let (anyway, save) = (
-                cx.session.key("first_run.anyway"),
-                cx.session.key("first_run.save"),
-            );
-            let name = &known.profile.name;
-            add(
-                Tone::Plain,
-                "  ",
-                &format!("{anyway} uses {name} anyway, {save} saves it. Or choose again."),
-            );
+    if let Some(known) = catalog.first_typed() {
+        let name = &known.profile.name;
+        if known.running_test.is_some() {
+            add(Tone::Moving, "◐ ", &format!("checking {name}…"));
         }
-        _ => {}
+        if let Some(error) = known.failure() {
+            add(Tone::Bad, "✗ ", &error.story());
+            let (anyway, save) = ("first_run.anyway", "first_run.save");
+            let [anyway, save] = [anyway, save].map(|id| cx.session.key(id));
+            let said = format!("{anyway} uses {name} anyway, {save} saves it. Or choose again.");
+            add(Tone::Plain, "  ", &said);
+        }
     }
     if let Some(problem) = &catalog.problem {
         add(Tone::Bad, "✗ ", &problem.to_string());

@@ -44,13 +44,14 @@ impl Component for ProfilesPage {
     }
 
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
-        let Some(name) = self.selected(cx).map(|known| known.profile.name.clone()) else {
+        let Some(known) = self.selected(cx) else {
             return Requests::none();
         };
+        let name = known.profile.name.clone();
         let request = match action {
             Action::Mark => ProfileRequest::ToggleUse(name),
             Action::Test => ProfileRequest::Test(name),
-            Action::Anyway if has_failed(cx, &name) => ProfileRequest::UseAnyway(name),
+            Action::Anyway if known.failure().is_some() => ProfileRequest::UseAnyway(name),
             Action::Anyway => ProfileRequest::Try(name, AfterTest::Switch),
             Action::Edit => ProfileRequest::Edit(name),
             Action::Save => ProfileRequest::DraftFile,
@@ -133,32 +134,13 @@ fn draw(page: &ProfilesPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
 
 /// Returns the path of the file, or the other source of the profiles.
 fn place(cx: &Cx<'_>) -> String {
-    match &cx.session.catalog.origin.file {
+    let catalog = &cx.session.catalog;
+    let has_filed = catalog.all.iter().any(|known| known.filed.is_some());
+    match &catalog.origin.file {
         _ if cx.session.settings.demo => "of the demo".into(),
-        Some(file)
-            if cx
-                .session
-                .catalog
-                .all
-                .iter()
-                .any(|known| known.filed.is_some()) =>
-        {
-            file.display().to_string()
-        }
+        Some(file) if has_filed => file.display().to_string(),
         _ => "not in a file".into(),
     }
-}
-
-/// Returns where the glyph of a state ends; of a failure, where its code or its words do.
-fn glyph_of(state: &str) -> usize {
-    if !state.starts_with('✗') {
-        return state.find(' ').unwrap_or(state.len());
-    }
-    let said = state.split(": ").next().unwrap_or_default();
-    let age = said
-        .strip_suffix(" ago")
-        .and_then(|before| before.rfind(' '));
-    age.unwrap_or(said.len())
 }
 
 /// Lays out the columns by the longest texts in them.
@@ -192,44 +174,26 @@ fn columns(cx: &Cx<'_>, width: u16) -> TableColumns {
 
 /// Returns the label, and whether requests that write are allowed.
 fn access(profile: &Profile, is_read_only: bool) -> String {
-    let mark = if profile.is_production() {
-        format!("{PRODUCTION} ")
-    } else {
-        String::new()
-    };
+    let is_production = profile.is_production();
     // A label such as "production" says what the mark says.
-    let is_said = |label: &str| profile.is_production() && label.to_lowercase().starts_with("prod");
+    let is_said = |label: &str| is_production && label.to_lowercase().starts_with("prod");
     let label = profile.label.as_deref().filter(|label| !is_said(label));
-    let label = label.map(|label| format!("‹{label}› ")).unwrap_or_default();
-    format!(
-        "{mark}{label}{}",
-        if is_read_only { "read-only" } else { "writes" }
-    )
+    let parts = [
+        is_production.then(|| PRODUCTION.to_string()),
+        label.map(|label| format!("‹{label}›")),
+        Some(if is_read_only { "read-only" } else { "writes" }.into()),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 /// Returns how many deployments a profile in use lists.
 fn deployments(cx: &Cx<'_>, name: &str) -> String {
-    match cx
-        .session
-        .profile(name)
-        .filter(|state| state.loaded_at.is_some())
-    {
-        Some(_) => {
-            let known = cx.session.deployments.existing();
-            known
-                .filter(|one| *one.profile == *name)
-                .count()
-                .to_string()
-        }
-        None => "-".into(),
+    let state = cx.session.profile(name);
+    if state.is_none_or(|state| state.loaded_at.is_none()) {
+        return "-".into();
     }
-}
-
-/// Returns whether the last check of a profile failed.
-fn has_failed(cx: &Cx<'_>, name: &str) -> bool {
-    cx.session.catalog.known(name).is_some_and(|known| {
-        known.running_test.is_none() && matches!(known.last_test, Some((_, Err(_))))
-    })
+    let all = cx.session.deployments.existing();
+    all.filter(|one| *one.profile == *name).count().to_string()
 }
 
 /// Returns the region, or the host.
@@ -239,40 +203,26 @@ fn place_of(profile: &Profile) -> String {
 
 /// Describes the source of the key; never the key itself.
 fn key(profile: &Profile) -> String {
+    let file = |path: &std::path::Path| {
+        let name = path.file_name().unwrap_or_default();
+        format!("file:{}", name.to_string_lossy())
+    };
     let short = |source: &SecretSource| match source {
         SecretSource::Env(name) => format!("env:{name}"),
-        SecretSource::File(path) => {
-            format!(
-                "file:{}",
-                path.file_name()
-                    .map(|n| n.to_string_lossy().into_owned())
-                    .unwrap_or_default()
-            )
-        }
+        SecretSource::File(path) => file(path),
         SecretSource::Entry(path, entry) => {
-            let name = path
-                .file_name()
-                .map(|n| n.to_string_lossy().into_owned())
-                .unwrap_or_default();
             // The last part of a JSON pointer names the value.
-            format!(
-                "file:{name}#{}",
-                entry.rsplit('/').next().unwrap_or_default()
-            )
+            let name = entry.rsplit('/').next().unwrap_or_default();
+            format!("{}#{name}", file(path))
         }
         SecretSource::Keyring(entry) => format!("keyring:{}", entry.setting(&profile.name)),
         SecretSource::Command(words) => format!("command:{} …", words.first().map_or("", |w| w)),
         SecretSource::Given(_) => "built-in".into(),
     };
-    let all = [&profile.key, &profile.bearer]
-        .into_iter()
-        .flatten()
-        .map(short)
-        .collect::<Vec<_>>();
-    if all.is_empty() {
-        "none".into()
-    } else {
-        all.join(" + ")
+    let all = [&profile.key, &profile.bearer].into_iter().flatten();
+    match all.map(short).collect::<Vec<_>>().join(" + ") {
+        none if none.is_empty() => "none".into(),
+        all => all,
     }
 }
 
@@ -299,35 +249,25 @@ fn cells(cx: &Cx<'_>, known: &ProfileEntry, room: usize) -> [Line; 8] {
             None => Line::of(of_access, &said),
         },
         Line::plain(&format!("{:>11}", deployments(cx, &profile.name))),
-        state_cell(state(cx, known), room),
+        state(cx, known, room),
     ]
 }
 
-/// Returns the cell of a state: its glyph in its tone. A reason that doesn't fit is only in the details.
-fn state_cell((tone, said): (Tone, String), room: usize) -> Line {
-    let said = text::clean(&said);
-    let said = match said.split_once(": ") {
-        Some((state, _)) if text::width(&said) > room => state,
-        _ => &said,
-    };
-    let (glyph, rest) = said.split_at(glyph_of(said));
-    let of_rest = if tone == Tone::Dim { tone } else { Tone::Plain };
-    Line::of(tone, glyph).with(of_rest, rest)
-}
-
-/// Returns the state of a profile in a few words: the result of its last check, and when that was.
-fn state(cx: &Cx<'_>, known: &ProfileEntry) -> (Tone, String) {
+/// Returns the state of a profile in a few words: the result of its last check, and when that was. A reason that doesn't fit is
+/// only in the details.
+fn state(cx: &Cx<'_>, known: &ProfileEntry, room: usize) -> Line {
     let ago = |at: Timestamp| format!("{} ago", text::age_since(at, cx.session.now));
     let failed = |error: &ApiError, at: Option<Timestamp>, more: &str| {
-        let word = error.badge();
         let at = at.map(|at| format!(" {}", ago(at))).unwrap_or_default();
-        (
-            Tone::Bad,
-            format!("✗ {word}{at}: {}{more}", short_cause(error)),
-        )
+        let line = Line::bad(&format!("✗ {}", error.badge())).with_plain(&at);
+        let why = text::clean(&format!(": {}{more}", short_cause(error))).into_owned();
+        match line.width() + text::width(&why) > room {
+            true => line,
+            false => line.with_plain(&why),
+        }
     };
     match (&known.running_test, &known.last_test) {
-        (Some(_), _) => return (Tone::Moving, "◐ checking…".into()),
+        (Some(_), _) => return Line::moving("◐").with_plain(" checking…"),
         (None, Some((then, Err(error)))) => {
             let hint = if *then == AfterTest::Nothing {
                 ""
@@ -337,38 +277,41 @@ fn state(cx: &Cx<'_>, known: &ProfileEntry) -> (Tone, String) {
             return failed(error, known.tested_at, hint);
         }
         _ if cx.session.catalog.is_pending(known) => {
-            return (Tone::Moving, "◌ changed, t checks it".into());
+            return Line::moving("◌").with_plain(" changed, t checks it");
         }
         _ => {}
     }
-    match (
-        cx.session
-            .profiles
-            .iter()
-            .find(|state| *state.name == *known.profile.name),
-        &known.last_test,
-    ) {
-        (Some(state), _) => {
-            let health = &state.health;
-            match (&state.error, state.last_check) {
-                (Some(error), at) => failed(error, at.map(|(at, _)| at), ""),
-                (None, Some((at, took))) if health.is_well() => (
-                    health.tone,
-                    format!("{} {:.2}s, {}", health.mark, took.as_secs_f64(), ago(at)),
-                ),
-                _ => {
-                    let word = match health.mark.as_str() {
-                        "●" => " reachable",
-                        "◐" => " loading",
-                        _ => "",
-                    };
-                    (health.tone, format!("{}{word}{}", health.mark, health.age))
-                }
+    let Some(state) = cx.session.profile(&known.profile.name) else {
+        return match &known.last_test {
+            Some((_, Ok(at))) => {
+                Line::of(Tone::Good, "●").with_plain(&format!(" reachable, {}", ago(*at)))
             }
+            _ => Line::dim("off"),
+        };
+    };
+    let health = &state.health;
+    let said = match (&state.error, state.last_check) {
+        (Some(error), at) => return failed(error, at.map(|(at, _)| at), ""),
+        (None, Some((at, took))) if health.is_well() => {
+            format!(" {:.2}s, {}", took.as_secs_f64(), ago(at))
         }
-        (None, Some((_, Ok(at)))) => (Tone::Good, format!("● reachable, {}", ago(*at))),
-        (None, _) => (Tone::Dim, "off".into()),
-    }
+        _ => {
+            let word = match health.mark.as_str() {
+                "●" => " reachable",
+                "◐" => " loading",
+                _ => "",
+            };
+            format!("{word}{}", health.age)
+        }
+    };
+    Line::of(health.tone, &health.mark).with(
+        if health.tone == Tone::Dim {
+            Tone::Dim
+        } else {
+            Tone::Plain
+        },
+        &said,
+    )
 }
 
 /// Returns why a request failed, without the code that is shown before it.
@@ -381,43 +324,10 @@ fn short_cause(error: &ApiError) -> String {
 
 /// Returns when the next shown age changes.
 fn next_age(cx: &Cx<'_>) -> Option<Duration> {
-    let checks = cx
-        .session
-        .profiles
-        .iter()
-        .filter_map(|state| state.last_check)
-        .map(|(at, _)| at);
-    let tests = cx
-        .session
-        .catalog
-        .all
-        .iter()
-        .filter_map(|known| known.tested_at);
-    let ages = checks
-        .chain(tests)
-        .filter_map(|at| Duration::try_from(cx.session.now - at).ok());
+    let states = cx.session.profiles.iter();
+    let checks = states.filter_map(|state| Some(state.last_check?.0));
+    let known = cx.session.catalog.all.iter();
+    let times = checks.chain(known.filter_map(|known| known.tested_at));
+    let ages = times.filter_map(|at| Duration::try_from(cx.session.now - at).ok());
     ages.map(text::age_unit).min()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::glyph_of;
-
-    #[test]
-    fn the_role_of_a_state_covers_its_glyph_or_the_words_of_a_failure() {
-        for (state, head) in [
-            ("● 0.12s, 4s ago", "●"),
-            ("◐ checking…", "◐"),
-            ("✗ 401 2m ago: the server rejected the key", "✗ 401"),
-            ("✗ 401 2m ago", "✗ 401"),
-            (
-                "✗ no key 4s ago: the environment variable K is not set",
-                "✗ no key",
-            ),
-            ("✗ no connection", "✗ no connection"),
-            ("off", "off"),
-        ] {
-            assert_eq!(&state[..glyph_of(state)], head);
-        }
-    }
 }

@@ -1,6 +1,5 @@
 //! Integrations, listeners, providers and tokens, and authentication with a provider.
 
-pub mod browse;
 pub mod records;
 pub mod sign_in;
 mod view;

@@ -1,16 +1,14 @@
 //! Authentication with a provider: the request, its status, the link and the wait. The API layer drops the token, so it never
 //! reaches this page.
 
-use super::view;
 use crate::input::action::{Action, Context};
 use crate::session::msg::{
     Effect, EffectResult, Epoch, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
 };
 use crate::session::subject::Subject;
-use crate::session::{Component, Cx, GUTTER, Requests, Route, Session};
-use crate::widgets::canvas::Canvas;
-use crate::widgets::line::{Line, Tone, wrap};
-use crate::widgets::scroll::{Flat, Place};
+use crate::session::{Cx, GUTTER, Page, Requests, Route, Session};
+use crate::widgets::form_lines::indented;
+use crate::widgets::line::{Line, Tone, named, wrapped};
 use jiff::Timestamp;
 use runtail_api::{ApiError, AuthWaited};
 use runtail_core::model::{AuthAnswer, AuthAuthenticateRequest, AuthStatus};
@@ -27,131 +25,70 @@ pub struct SignIn {
     /// Its number in this session, which also identifies its wait.
     pub number: u64,
     /// The profile that sends it.
-    pub profile: Arc<str>,
-    pub request: AuthAuthenticateRequest,
-    /// Its status.
-    pub stage: Stage,
-    /// When waiting started, if it is waiting.
-    pub waiting: Option<Timestamp>,
-    /// The last error of the wait.
-    pub trouble: Option<ApiError>,
-    /// The scroll position.
-    pub place: Place,
-}
-
-/// The status of an authentication.
-#[derive(Debug, Clone)]
-pub enum Stage {
-    /// The request can be sent. Nothing was sent yet.
-    Ready,
-    /// The request was sent; waiting for the response.
-    Sending,
+    profile: Arc<str>,
+    request: AuthAuthenticateRequest,
+    /// Whether the request was sent.
+    is_sent: bool,
     /// The response, updated by the wait.
-    Answered(AuthAnswer),
-    Failed(ApiError),
+    answer: Option<Result<AuthAnswer, ApiError>>,
+    /// When waiting started, if it is waiting.
+    waiting: Option<Timestamp>,
+    /// The last error of the wait.
+    trouble: Option<ApiError>,
 }
 
 impl SignIn {
     fn answer(&self) -> Option<&AuthAnswer> {
-        match &self.stage {
-            Stage::Answered(answer) => Some(answer),
-            _ => None,
-        }
+        self.answer.as_ref()?.as_ref().ok()
     }
 
     /// Returns the link, until the authentication is completed.
-    pub fn link(&self) -> Option<&str> {
+    fn link(&self) -> Option<&str> {
         self.answer()
             .filter(|answer| answer.status() != AuthStatus::Completed)?
             .url()
     }
 
     /// Returns the id of the pending authentication.
-    pub fn auth_id(&self) -> Option<&str> {
+    fn auth_id(&self) -> Option<&str> {
         self.answer()?.auth_id()
     }
 
-    /// Returns the lines of the page. `key`: returns the key of an action.
-    pub fn lines(&self, width: usize, now: Timestamp, key: impl Fn(&str) -> String) -> Vec<Line> {
-        let mut lines = Vec::new();
-        let answer = match &self.stage {
-            Stage::Ready => {
-                push_wrapped(
-                    &mut lines,
-                    Tone::Plain,
-                    "Starts the authentication. Nothing has been sent.",
-                    width,
-                );
-                lines.push(Line::new());
-                lines.push(Line::dim("Request"));
-                push_wrapped(
-                    &mut lines,
-                    Tone::Plain,
-                    "  POST /v2/auth/authenticate",
-                    width,
-                );
-                let body = serde_json::to_string_pretty(&self.request).unwrap_or_default();
-                for part in wrap(&body, width.saturating_sub(2)) {
-                    lines.push(Line::plain(&format!("  {part}")));
-                }
-                return lines;
-            }
-            Stage::Sending => return vec![Line::dim("Sent, waiting for the response…")],
-            Stage::Failed(error) => {
-                push_wrapped(&mut lines, Tone::Bad, &error.story(), width);
-                lines.push(Line::new());
-                push_wrapped(
-                    &mut lines,
-                    Tone::Plain,
-                    "Esc goes back to the request.",
-                    width,
-                );
-                return lines;
-            }
-            Stage::Answered(answer) => answer,
-        };
+    /// Returns the lines of the response.
+    fn answer_lines(&self, session: &Session, answer: &AuthAnswer, width: usize) -> Vec<Line> {
+        let plain = |said: &str| wrapped(Tone::Plain, said, width);
         let (glyph, tone) = glyph_of(answer.status());
-        lines.push(Line::of(tone, &format!("{glyph} ")).with_strong(answer.word()));
-        push_wrapped(&mut lines, Tone::Plain, answer.status().meaning(), width);
+        let mut lines = vec![Line::of(tone, &format!("{glyph} ")).with_strong(answer.word())];
+        lines.extend(plain(answer.status().meaning()));
         lines.push(Line::new());
-        if let Some(link) = self.link() {
-            field(&mut lines, "link", link, width, Tone::Accent);
-        }
-        for name in ["auth_id", "user_id"] {
-            if let Some(value) = answer.row[name].as_str() {
-                field(&mut lines, name, value, width, Tone::Plain);
-            }
-        }
-        if !answer.row["metadata"].is_null() {
-            field(
-                &mut lines,
-                "metadata",
-                &answer.row["metadata"].to_string(),
-                width,
-                Tone::Plain,
-            );
-        }
-        if answer.has_token {
-            field(
-                &mut lines,
-                "token",
-                "received (not shown)",
-                width,
-                Tone::Dim,
-            );
+        let row = |name: &'static str| Some((name, Tone::Plain, answer.row[name].as_str()?.into()));
+        let metadata = &answer.row["metadata"];
+        let has_metadata = !metadata.is_null();
+        let received = || ("token", Tone::Dim, "received (not shown)".to_string());
+        let fields = [
+            self.link().map(|link| ("link", Tone::Accent, link.into())),
+            row("auth_id"),
+            row("user_id"),
+            has_metadata.then(|| ("metadata", Tone::Plain, metadata.to_string())),
+            answer.has_token.then(received),
+        ];
+        // No field is cut, because a cut link would not work.
+        for (name, tone, value) in fields.into_iter().flatten() {
+            lines.extend(named(name, LABELS, (tone, &value), width));
         }
         lines.push(Line::new());
-        for step in self.next_steps(answer, &key) {
-            push_wrapped(&mut lines, Tone::Plain, &step, width);
+        for step in self.next_steps(answer, |id| session.key(id)) {
+            lines.extend(plain(&step));
         }
         if let Some(since) = self.waiting {
-            let waited = text::age_since(since, now);
+            let waited = text::age_since(since, session.now);
             lines.push(Line::new());
             lines.push(Line::moving("◐ ").with_plain(&format!("waiting for {waited}")));
         }
-        if let Some(error) = &self.trouble {
-            push_wrapped(&mut lines, Tone::Bad, &error.story(), width);
-        }
+        let trouble = self.trouble.as_ref();
+        lines.extend(trouble.map_or(Vec::new(), |error| {
+            wrapped(Tone::Bad, &error.story(), width)
+        }));
         lines
     }
 
@@ -203,18 +140,6 @@ fn glyph_of(status: AuthStatus) -> (&'static str, Tone) {
     }
 }
 
-fn push_wrapped(lines: &mut Vec<Line>, tone: Tone, text: &str, width: usize) {
-    lines.extend(wrap(text, width).iter().map(|part| Line::of(tone, part)));
-}
-
-/// Adds a field without cutting it, because a cut link would not work.
-fn field(lines: &mut Vec<Line>, name: &str, value: &str, width: usize, tone: Tone) {
-    for (n, part) in wrap(value, width.saturating_sub(LABELS)).iter().enumerate() {
-        let name = if n == 0 { name } else { "" };
-        lines.push(Line::dim(&format!("{name:<LABELS$}")).with(tone, part));
-    }
-}
-
 /// Opens the editor for an authentication with a provider. With an empty slug the user enters the provider.
 pub fn begin(session: &Session, profile: Arc<str>, provider: &str) -> Requests {
     if session.is_read_only(&profile) {
@@ -234,10 +159,10 @@ impl SignIn {
             number: session.next_stream.take(),
             profile,
             request,
-            stage: Stage::Ready,
+            is_sent: false,
+            answer: None,
             waiting: None,
             trouble: None,
-            place: Place::at_start(),
         }
     }
 
@@ -250,10 +175,9 @@ impl SignIn {
         if cx.session.is_read_only(&self.profile) {
             return Requests::error(cx.session.read_only_text(&self.profile));
         }
-        if !matches!(self.stage, Stage::Ready) {
+        if std::mem::replace(&mut self.is_sent, true) {
             return Requests::none();
         }
-        self.stage = Stage::Sending;
         Effect::Authenticate(
             self.number,
             self.profile.clone(),
@@ -268,7 +192,7 @@ impl SignIn {
         let text = match result {
             Ok(AuthWaited::Ended(ended)) => {
                 let text = format!("{}: {}", ended.word(), ended.status().meaning());
-                if let Stage::Answered(answer) = &mut self.stage {
+                if let Some(Ok(answer)) = &mut self.answer {
                     answer.follow(ended);
                 }
                 text
@@ -284,22 +208,6 @@ impl SignIn {
         };
         Requests::info(text)
     }
-
-    /// Returns the lines of the page for its area.
-    pub(super) fn shown(&self, cx: &Cx<'_>) -> Vec<Line> {
-        self.lines(
-            cx.area.w.saturating_sub(GUTTER) as usize,
-            cx.session.now,
-            |id| cx.session.key(id),
-        )
-    }
-
-    fn rows(&self, cx: &Cx<'_>) -> Flat {
-        Flat {
-            first: 0,
-            end: self.shown(cx).len() as u64,
-        }
-    }
 }
 
 /// Reports the response to an authentication whose page was closed.
@@ -314,47 +222,74 @@ pub fn on_answer_unseen(result: Result<AuthAnswer, ApiError>) -> Requests {
     }
 }
 
-impl Component for SignIn {
+impl Page for SignIn {
     fn on_reply(&mut self, session: &mut Session, reply: &EffectResult) -> Option<Requests> {
-        match reply {
-            EffectResult::Authenticated(number, Ok(answer)) if *number == self.number => {
-                self.stage = Stage::Answered(answer.clone());
-            }
-            EffectResult::Authenticated(number, Err(error)) if *number == self.number => {
-                self.stage = Stage::Failed(error.clone());
-                session.report_error(error);
-            }
-            _ => return None,
+        let EffectResult::Authenticated(number, result) = reply else {
+            return None;
+        };
+        if *number != self.number {
+            return None;
         }
+        if let Err(error) = result {
+            session.report_error(error);
+        }
+        self.answer = Some(result.clone());
         Some(Requests::none())
     }
 
     fn on_event(
         &mut self,
         session: &mut Session,
-        from: &SubscriptionId,
-        event: &SubscriptionEvent,
+        _from: SubscriptionId,
+        event: SubscriptionEvent,
     ) -> Requests {
-        if *from != SubscriptionId::Wait(self.number) {
-            return Requests::none();
-        }
-        if let SubscriptionEvent::WaitTrouble(error) | SubscriptionEvent::Waited(Err(error)) = event
+        if let SubscriptionEvent::WaitTrouble(error) | SubscriptionEvent::Waited(Err(error)) =
+            &event
         {
             session.report_error(error);
         }
         match event {
-            SubscriptionEvent::WaitTrouble(error) => self.trouble = Some(error.clone()),
-            SubscriptionEvent::Waited(result) => return self.on_waited(result.clone()),
+            SubscriptionEvent::WaitTrouble(error) => self.trouble = Some(error),
+            SubscriptionEvent::Waited(result) => return self.on_waited(result),
             _ => {}
         }
         Requests::none()
     }
 
     fn context(&self) -> Context {
-        if matches!(self.stage, Stage::Ready) {
-            Context::Request
-        } else {
+        if self.is_sent {
             Context::SignIn
+        } else {
+            Context::Request
+        }
+    }
+
+    fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
+        let provider = self.request.fields["provider"].as_str();
+        let about = format!("with {} in {}", provider.unwrap_or_default(), self.profile);
+        ("Authentication", about)
+    }
+
+    fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
+        let width = width.saturating_sub(GUTTER.into());
+        match &self.answer {
+            Some(Ok(answer)) => self.answer_lines(cx.session, answer, width),
+            Some(Err(error)) => {
+                let mut lines = wrapped(Tone::Bad, &error.story(), width);
+                lines.push(Line::new());
+                lines.extend(wrapped(Tone::Plain, "Esc goes back to the request.", width));
+                lines
+            }
+            None if self.is_sent => vec![Line::dim("Sent, waiting for the response…")],
+            None => {
+                let said = "Starts the authentication. Nothing has been sent.";
+                let mut lines = wrapped(Tone::Plain, said, width);
+                lines.extend([Line::new(), Line::dim("Request")]);
+                let body = serde_json::to_string_pretty(&self.request).unwrap_or_default();
+                let request = format!("POST /v2/auth/authenticate\n{body}");
+                lines.extend(indented(Tone::Plain, 2, &request, width));
+                lines
+            }
         }
     }
 
@@ -376,26 +311,8 @@ impl Component for SignIn {
         Requests::none()
     }
 
-    fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
-        let rows = self.rows(cx);
-        self.place.page(&rows, cx.area.h.into(), lines);
-    }
-
-    fn jump_to_edge(&mut self, cx: &Cx<'_>, start: bool) {
-        let rows = self.rows(cx);
-        match start {
-            true => self.place.to_start(&rows, cx.area.h.into()),
-            false => self.place.to_end(&rows, cx.area.h.into(), false),
-        }
-    }
-
-    fn copied(&mut self) -> Option<String> {
+    fn copied(&self) -> Option<String> {
         self.link().or(self.auth_id()).map(str::to_string)
-    }
-
-    fn relayout(&mut self, cx: &Cx<'_>) {
-        let rows = self.rows(cx);
-        self.place.clamp(&rows, cx.area.h.into());
     }
 
     fn subscriptions(&self, cx: &Cx<'_>, out: &mut Vec<Subscription>) {
@@ -417,10 +334,5 @@ impl Component for SignIn {
 
     fn next_tick(&self, _cx: &Cx<'_>) -> Option<Duration> {
         self.waiting.map(|_| Duration::from_secs(1))
-    }
-
-    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
-        view::sign_in(self, cx, canvas);
-        None
     }
 }

@@ -1,25 +1,19 @@
-//! Draws pages of records and the authentication page.
+//! Draws pages of records.
 
-use super::sign_in::SignIn;
 use crate::session::Cx;
-use crate::session::loaded::Loaded;
-use crate::session::page::{draw_lines, overlay_frame};
+use crate::session::page::overlay_frame;
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::table::{RowStyle, Table, TableColumns};
-use runtail_api::ApiError;
-use runtail_core::text;
 
-/// What a page lists.
-pub(super) struct RecordPage {
+/// What a page of records shows.
+pub(super) struct TableContents {
     pub title: String,
-    /// Whose records these are.
+    /// Whose records these are, and how many.
     pub about: Line,
-    /// How many there are, if that is known.
-    pub count: Option<String>,
-    /// What the title says of the newest request.
-    pub state: (Tone, String),
+    /// What the title says of the newest request, at its right.
+    pub state: Line,
     pub titles: Vec<&'static str>,
     /// The tone of the first cell, and the cells.
     pub rows: Vec<(Tone, Vec<String>)>,
@@ -30,16 +24,13 @@ pub(super) struct RecordPage {
 }
 
 /// Draws a page of records.
-pub(super) fn list(cx: &Cx<'_>, canvas: &mut Canvas<'_>, table: &Table, shown: RecordPage) {
+pub(super) fn list(cx: &Cx<'_>, canvas: &mut Canvas<'_>, table: &Table, shown: TableContents) {
     let mut about = shown.about;
-    if let Some(count) = shown.count {
-        about.push_dim(&format!("   {count}"));
-    }
     if !table.filter.is_empty() {
         about.push_accent(&format!("   /{}", table.filter));
     }
-    let (tone, state) = shown.state;
-    overlay_frame(cx, canvas, &shown.title, &about.right(tone, &state));
+    about.right = shown.state.right;
+    overlay_frame(cx, canvas, &shown.title, &about);
     let (area, rows) = (cx.area, cx.session.overlay_rows());
     if shown.rows.is_empty() {
         let (tone, text) = table.no_match().unwrap_or(shown.empty);
@@ -62,37 +53,4 @@ pub(super) fn list(cx: &Cx<'_>, canvas: &mut Canvas<'_>, table: &Table, shown: R
         let line = columns.line(cells.map(|(n, cell)| Line::of(tone(n), cell)));
         Some(line.into())
     });
-}
-
-/// Returns what to show instead of records that couldn't be loaded.
-pub(super) fn failed(error: &ApiError) -> (Tone, String) {
-    (Tone::Bad, format!("{}\n\nPress r to retry.", error.story()))
-}
-
-/// Returns what the title says of the newest request for a list, and of rows that couldn't be read.
-pub(super) fn loading_state<T>(
-    rows: &Loaded<Vec<T>>,
-    is_loading: bool,
-    incomplete: Option<&ApiError>,
-) -> (Tone, String) {
-    match (&rows.error, incomplete, &rows.unread) {
-        _ if is_loading => (Tone::Moving, "loading…".to_string()),
-        (Some(error), ..) if rows.value.is_some() => {
-            (Tone::Bad, format!("outdated: {}; r retries", error.badge()))
-        }
-        (_, Some(error), _) => (Tone::Moving, format!("incomplete: {}", error.badge())),
-        (.., Some(unread)) => (Tone::Bad, text::clean(unread).into_owned()),
-        _ => (Tone::Dim, String::new()),
-    }
-}
-
-/// Draws an authentication.
-pub(super) fn sign_in(page: &SignIn, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
-    let area = cx.area;
-    let about = Line::dim("with ")
-        .with_plain(page.request.fields["provider"].as_str().unwrap_or_default())
-        .with_dim(" in ")
-        .with_plain(&page.profile);
-    overlay_frame(cx, canvas, "Authentication", &about);
-    draw_lines(canvas, area, &page.place, &page.shown(cx));
 }

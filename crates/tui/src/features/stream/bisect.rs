@@ -78,14 +78,11 @@ impl Page for BisectPage {
     fn on_event(
         &mut self,
         _session: &mut Session,
-        from: &SubscriptionId,
-        event: &SubscriptionEvent,
+        _from: SubscriptionId,
+        event: SubscriptionEvent,
     ) -> Requests {
-        if *from != SubscriptionId::Bisect(self.number) {
-            return Requests::none();
-        }
         match event {
-            SubscriptionEvent::Bisected(result) => self.on_result(result.clone()),
+            SubscriptionEvent::Bisected(result) => self.on_result(result),
             SubscriptionEvent::Panicked(why) => {
                 self.result = Some(Err(format!("Couldn't bisect: {why}. Press r to retry.")));
             }
@@ -263,6 +260,7 @@ impl StreamState {
         };
         // In the History view, the branch under the cursor.
         let tip = viewer
+            .views
             .history
             .id_under_cursor()
             .filter(|_| viewer.view() == View::History)
@@ -272,10 +270,9 @@ impl StreamState {
             session.place(&viewer.server),
             text::short_id(&thread.id)
         );
-        let of = BisectOf::Thread(thread, tip);
         Ok(BisectPage {
             number,
-            of,
+            of: BisectOf::Thread(thread, tip),
             title,
             query,
             result: None,
@@ -288,7 +285,7 @@ impl StreamState {
             return Requests::none();
         };
         viewer.show(View::History);
-        match viewer.history.go_to(id) {
+        match viewer.views.history.go_to(id) {
             true => Requests::none(),
             false => {
                 let id = text::short_id(id);
@@ -302,10 +299,10 @@ impl StreamState {
 
 /// Opens the command line with a bisect of the value under the cursor: since when it is what it is.
 pub(super) fn propose(viewer: &Viewer) -> Requests {
-    let path = viewer.state.path_under_cursor();
-    let path = path.filter(|path| viewer.view() == View::State && path != ".");
+    let path = viewer.view().of().copied_path(viewer);
+    let path = path.filter(|path| path != ".");
     // Of a change, the path is enough.
-    let value = viewer.state.json_under_cursor();
+    let value = viewer.views.state.json_under_cursor();
     let value = value.filter(|value| value.len() <= MAX_PROPOSED && !value.contains('\n'));
     let command = match (path, value) {
         (Some(path), Some(value)) => format!("bisect {} !={value}", path.trim_start_matches('.')),

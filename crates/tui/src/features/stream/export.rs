@@ -7,9 +7,9 @@ use super::viewer::Viewer;
 use super::views::View;
 use crate::session::msg::{Effect, FileStep};
 use crate::session::{Requests, Route, Session};
-use runtail_core::text::{bytes, count, counted};
+use runtail_core::text::{bytes, clean, count, counted};
 use runtail_stream::Seq;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// An export in progress.
 #[derive(Debug, Clone)]
@@ -59,6 +59,11 @@ pub fn timed_name(session: &Session, of: &str, format: Format) -> String {
     format!("runtail-{of}-{at}.{}", format.extension())
 }
 
+/// Returns a path as it is shown.
+pub(super) fn shown_path(path: &Path) -> String {
+    clean(&path.display().to_string()).into_owned()
+}
+
 /// Parses the argument of `:export`: `[FORMAT] [PATH]`. Without a format, the extension of the path decides.
 pub fn parse_export(argument: &str) -> (Format, &str) {
     let (word, rest) = argument
@@ -89,7 +94,7 @@ impl StreamState {
             return Requests::error("No stream is shown, so there is nothing to export.");
         };
         if let Some(export) = &self.export {
-            let path = runtail_core::text::clean(&export.path.display().to_string()).into_owned();
+            let path = shown_path(&export.path);
             return Requests::error(format!("{path} is still being written."));
         }
         if matches!(format, Format::Svg | Format::Mermaid) && viewer.view() != View::Graph {
@@ -126,7 +131,7 @@ impl StreamState {
         let Some(mut export) = self.export.take_if(|export| export.number == number) else {
             return Requests::none();
         };
-        let path = runtail_core::text::clean(&export.path.display().to_string()).into_owned();
+        let path = shown_path(&export.path);
         let size = match result {
             Ok(size) => size,
             Err(why) => return Requests::error(format!("Couldn't write {path}: {why}")),
@@ -139,11 +144,7 @@ impl StreamState {
                 bytes(size)
             ));
         }
-        let viewer = self
-            .tabs
-            .all()
-            .iter()
-            .find(|viewer| viewer.id == export.stream);
+        let viewer = self.tabs.get(export.stream);
         let still_shows_it = |viewer: &&Viewer| viewer.event_log.last_seq() >= export.newest;
         let Some(viewer) = viewer.filter(still_shows_it) else {
             let why = if viewer.is_some() {

@@ -6,41 +6,6 @@ use super::views::View;
 use crate::session::Cx;
 use crate::widgets::area::{Area, below, inside};
 
-/// Minimum width to place two views side by side; narrower panes stack them.
-const MIN_WIDTH_SIDE_BY_SIDE: u16 = 100;
-/// Minimum height for two views.
-const MIN_HEIGHT_STACKED: u16 = 12;
-
-/// Returns whether two parts of an area have room for frames side by side.
-pub fn has_room_for_frames(area: Area) -> bool {
-    area.w >= MIN_WIDTH_SIDE_BY_SIDE && area.h >= MIN_HEIGHT_STACKED
-}
-
-/// Divides an area in two.
-fn in_two(area: Area, side_by_side: bool) -> [Area; 2] {
-    if side_by_side {
-        let left = area.w / 2;
-        [
-            Area { w: left, ..area },
-            Area {
-                x: area.x + left,
-                w: area.w - left,
-                ..area
-            },
-        ]
-    } else {
-        let upper = area.h / 2;
-        [
-            Area { h: upper, ..area },
-            Area {
-                y: area.y + upper,
-                h: area.h - upper,
-                ..area
-            },
-        ]
-    }
-}
-
 /// The area of one view on screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Half {
@@ -64,8 +29,7 @@ impl Half {
 /// Returns the areas of a stream's views in the rows of its pane.
 pub fn halves(area: Area, viewer: &Viewer) -> Vec<Half> {
     let shown = viewer.shown();
-    let side_by_side = area.w >= MIN_WIDTH_SIDE_BY_SIDE;
-    if shown.len() < 2 || (!side_by_side && area.h < MIN_HEIGHT_STACKED) {
+    if shown.len() < 2 || !(area.is_wide() || area.is_high()) {
         return vec![Half {
             view: viewer.view(),
             focused: true,
@@ -74,24 +38,27 @@ pub fn halves(area: Area, viewer: &Viewer) -> Vec<Half> {
             rows: area,
         }];
     }
-    let parts = in_two(area, side_by_side);
-    let has_frames = has_room_for_frames(area);
-    let half = |((view, focused), part): ((View, bool), Area)| match has_frames {
-        true => Half {
-            view,
-            focused,
-            frame: Some(part),
-            head: None,
-            rows: inside(part),
-        },
-        false => Half {
-            view,
-            focused,
-            frame: None,
-            head: Some(Area { h: 1, ..part }),
-            rows: below(part, 1),
-        },
+    let parts = match area.is_wide() {
+        true => area.columns(area.w / 2),
+        false => area.lines(area.h / 2),
     };
+    let half =
+        |((view, focused), part): ((View, bool), Area)| match area.is_wide() && area.is_high() {
+            true => Half {
+                view,
+                focused,
+                frame: Some(part),
+                head: None,
+                rows: inside(part),
+            },
+            false => Half {
+                view,
+                focused,
+                frame: None,
+                head: Some(Area { h: 1, ..part }),
+                rows: below(part, 1),
+            },
+        };
     shown.into_iter().zip(parts).map(half).collect()
 }
 
@@ -127,7 +94,7 @@ impl StreamState {
             view.lay_out(viewer, half.rows, half.is_titled());
         }
         // Other views wait for states, too, while they show a checkpoint.
-        if shows(View::History) || viewer.history.awaits_state() {
+        if shows(View::History) || viewer.views.history.awaits_state() {
             viewer.request_history(|| cx.session.next_stream.take());
         }
     }

@@ -1,7 +1,6 @@
 //! Stream modes: the requested modes of a stream, and the dialog that changes them while the stream is open.
 
 use super::StreamState;
-use super::viewer::Viewer;
 use crate::input::action::{Action, Context};
 use crate::session::msg::{ServerRef, StreamTarget};
 use crate::session::page::overlay_frame;
@@ -80,15 +79,12 @@ pub struct LastModes {
 }
 
 impl LastModes {
-    /// Applies the last chosen modes to a stream of the same kind. A new run keeps the modes it is started with.
-    pub fn apply_to(&self, viewer: &mut Viewer) {
-        let last = match viewer.target {
+    /// Returns the last chosen modes of a stream of the same kind. A new run keeps the modes it is started with.
+    pub(super) fn of(&self, target: &StreamTarget) -> Option<&Vec<String>> {
+        match target {
             StreamTarget::Start { .. } | StreamTarget::Recording { .. } => None,
             StreamTarget::Join { .. } => self.run.as_ref(),
             StreamTarget::Tail { .. } => self.thread.as_ref(),
-        };
-        if let Some(modes) = last {
-            viewer.modes.wanted.clone_from(modes);
         }
     }
 }

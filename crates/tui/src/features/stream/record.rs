@@ -2,13 +2,13 @@
 //! stream grows. The file is at most one part behind; otherwise the stream waits. An error ends only the recording.
 
 use super::StreamState;
-use super::export::{short_id, timed_name};
+use super::export::{short_id, shown_path, timed_name};
 use super::formats::{Format, Part};
 use super::viewer::{ConnectionState, Viewer};
 use crate::session::msg::{Chunk, Effect, FileStep};
 use crate::session::{Requests, Session};
 use jiff::Timestamp;
-use runtail_core::text::{bytes, clean, count};
+use runtail_core::text::{bytes, count};
 use runtail_stream::{End, Event, EventLog, Outcome, Record, Seq, evicted_before_recording};
 use std::path::PathBuf;
 
@@ -157,6 +157,11 @@ impl Recording {
     }
 }
 
+fn recording_of(recordings: &mut [Recording], stream: u64) -> Option<&mut Recording> {
+    let mut recordings = recordings.iter_mut();
+    recordings.find(|recording| recording.stream == stream)
+}
+
 impl StreamState {
     /// Runs the `:record` command: `[FILE]`, or `off`.
     pub fn record(&mut self, session: &Session, argument: &str) -> Requests {
@@ -165,18 +170,14 @@ impl StreamState {
             return Requests::error("No stream is shown, so there is nothing to record.");
         };
         let (stream, is_recording) = (viewer.id, viewer.is_recording());
-        let known = self
-            .recordings
-            .iter_mut()
-            .find(|recording| recording.stream == stream);
-        match (argument, known) {
+        match (argument, recording_of(&mut self.recordings, stream)) {
             ("off", Some(recording)) => {
                 recording.stopping = true;
                 Requests::none()
             }
             ("off", None) => Requests::info("This stream is not being recorded."),
             (_, Some(recording)) => {
-                let path = clean(&recording.path.display().to_string()).into_owned();
+                let path = shown_path(&recording.path);
                 Requests::error(format!("Already recording to {path}; :record off stops."))
             }
             (_, None) if is_recording => Requests::error("This is already a recording."),
@@ -200,22 +201,21 @@ impl StreamState {
         }
     }
 
+    /// Returns the recording of a stream, if it is being recorded.
+    fn recording(&self, stream: u64) -> Option<&Recording> {
+        let mut recordings = self.recordings.iter();
+        recordings.find(|recording| recording.stream == stream)
+    }
+
     /// Returns the bytes that a stream's recording has so far; `None` if it is not being recorded.
     pub fn recorded_bytes(&self, stream: u64) -> Option<u64> {
-        self.recordings
-            .iter()
-            .find(|recording| recording.stream == stream)
-            .map(|recording| recording.size)
+        self.recording(stream).map(|recording| recording.size)
     }
 
     /// Returns whether a stream must wait for its recording, because events must be in the file before they are
     /// evicted.
     pub(crate) fn is_behind(&self, viewer: &Viewer) -> bool {
-        let Some(recording) = self
-            .recordings
-            .iter()
-            .find(|recording| recording.stream == viewer.id)
-        else {
+        let Some(recording) = self.recording(viewer.id) else {
             return false;
         };
         let event_log = viewer.live_log();
@@ -237,7 +237,7 @@ impl StreamState {
             .iter()
             .position(|recording| recording.number == number)?;
         let recording = &mut self.recordings[at];
-        let path = clean(&recording.path.display().to_string()).into_owned();
+        let path = shown_path(&recording.path);
         Some(match (result, recording.step) {
             (Ok(size), RecordingStep::Finishing) => {
                 let (events, missing) = (count(recording.totals.events), recording.missing);
@@ -297,11 +297,7 @@ impl StreamState {
     /// Writes the new records of each recording whose file is ready.
     pub fn write_recordings(&mut self, now: Timestamp) -> Vec<Effect> {
         for closed in self.tabs.take_closed() {
-            if let Some(recording) = self
-                .recordings
-                .iter_mut()
-                .find(|recording| recording.stream == closed.stream)
-            {
+            if let Some(recording) = recording_of(&mut self.recordings, closed.stream) {
                 recording.event_log = Some(closed.event_log);
                 recording.totals.duplicates = closed.duplicates;
                 recording.stopping = true;
@@ -315,10 +311,7 @@ impl StreamState {
             .filter(|recording| recording.step == RecordingStep::Ready)
         {
             let own = recording.event_log.take();
-            let viewer = streams
-                .all()
-                .iter()
-                .find(|viewer| viewer.id == recording.stream);
+            let viewer = streams.get(recording.stream);
             // A failed stream sends no end record.
             recording.stopping |= viewer.is_some_and(|viewer| !viewer.is_open());
             let mut part = match own.as_ref().or(viewer.map(Viewer::live_log)) {

@@ -223,12 +223,13 @@ fn connection(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, detail: Detail)
     }
     if let Some(checkpoint) = viewer.shown_checkpoint() {
         let at = checkpoint
+            .of
             .at
             .filter(|_| !is_brief)
             .map(|at| format!(", {}", super::views::clock(at, &cx.session.settings.tz)));
         part(
             Tone::Strong,
-            &format!("at {}{} · G  ", checkpoint.name, at.unwrap_or_default()),
+            &format!("at {}{} · G  ", checkpoint.of.name, at.unwrap_or_default()),
         );
     }
     match (viewer.playhead(), viewer.follows(), viewer.new_entries()) {

@@ -4,10 +4,10 @@ mod component;
 
 use super::StreamState;
 use super::export::propose_export;
-use super::find::Typing;
+use super::find::{Landmark, Typing};
 use super::modes_dialog::is_thread;
 use super::tabs::MAX_TABS;
-use super::viewer::{ConnectionState, Landmark, Viewer};
+use super::viewer::{ConnectionState, Viewer};
 use super::views::{VIEWS, View};
 use crate::input::action::{Action, Context};
 use crate::input::keymap::{BINDINGS, Binding, works_only};
@@ -38,7 +38,9 @@ impl StreamState {
         if let Some(shown) = self.tabs.shown() {
             viewer.show(shown.view());
         }
-        self.last_modes.apply_to(&mut viewer);
+        if let Some(modes) = self.last_modes.of(&viewer.target) {
+            viewer.modes.wanted.clone_from(modes);
+        }
         viewer
     }
 
@@ -200,7 +202,7 @@ impl StreamState {
                 _ => continue,
             };
             sub.params.pace = cx.session.pace(false);
-            let Some(viewer) = self.tabs.all().iter().find(|viewer| viewer.id == *id) else {
+            let Some(viewer) = self.tabs.get(*id) else {
                 continue;
             };
             sub.params.hold = self.is_behind(viewer);
@@ -378,9 +380,9 @@ fn compose(viewer: &Viewer) -> Requests {
         _ => None,
     };
     let of_thread = viewer.loaded_thread().assistant().map(str::to_string);
-    let assistant = of_thread.or_else(|| viewer.started_assistant());
+    let assistant = of_thread.or_else(|| viewer.started_assistant().map(str::to_string));
     let thread = viewer.thread_id.clone();
-    let breakpoints = viewer.graph.breakpoints();
+    let breakpoints = viewer.views.graph.breakpoints();
     let [before, after] =
         [&breakpoints.before, &breakpoints.after].map(|nodes| nodes.iter().cloned().collect());
     let origin = Origin {
@@ -396,12 +398,8 @@ fn compose(viewer: &Viewer) -> Requests {
 
 /// Opens the page for an action on the shown thread, or explains why there is no thread.
 fn act_on_shown_thread(viewer: &Viewer, action: Action) -> Requests {
-    let Some(id) = viewer.thread_id.clone() else {
+    let Some(thread) = viewer.thread() else {
         return Requests::info("This stream has no thread yet.");
-    };
-    let thread = ThreadRef {
-        server: viewer.server.clone(),
-        id,
     };
     if matches!(action, Action::Answer | Action::Approve) {
         return answer(viewer, thread, action == Action::Approve);
@@ -482,7 +480,7 @@ fn answer(viewer: &Viewer, thread: ThreadRef, approve: bool) -> Requests {
         AnswerFrom::Stream(
             thread,
             viewer.questions().to_vec(),
-            viewer.started_assistant(),
+            viewer.started_assistant().map(str::to_string),
         )
     } else if is_waiting {
         AnswerFrom::Waiting(thread)
@@ -544,25 +542,12 @@ pub(super) fn acts_on_server(action: Action) -> bool {
     )
 }
 
-/// Returns whether an action only moves or shows something.
+/// Returns whether an action in a view only moves or shows something.
 fn only_looks(action: Action) -> bool {
     use Action::*;
     matches!(
         action,
-        View1
-            | View2
-            | View3
-            | View4
-            | View5
-            | View6
-            | View7
-            | View8
-            | View9
-            | View0
-            | NextView
-            | PrevView
-            | Open
-            | Left
+        Open | Left
             | Right
             | FoldAll
             | UnfoldAll
@@ -575,7 +560,6 @@ fn only_looks(action: Action) -> bool {
             | PrevMark
             | PrevStep
             | NextStep
-            | AsReceived
             | Wrap
             | Timestamps
             | Describe

@@ -65,23 +65,8 @@ pub(super) fn pane(state: &StreamState, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
             canvas.pane_frame(frame, &Line::of(tone, &title), is_focused);
         }
         if let Some(head) = half.head {
-            let title = format!("─ {}{about} ", half.view.title());
-            let used = canvas.text(
-                head.x + 1,
-                head.y,
-                head.w,
-                &title,
-                canvas.theme.title(focused && half.focused),
-            );
-            let rest = head.w.saturating_sub(used + 2);
-            let style = canvas.theme.style(Tone::Dim);
-            canvas.text(
-                head.x + 1 + used,
-                head.y,
-                rest,
-                &"─".repeat(rest.into()),
-                style,
-            );
+            let title = format!("{}{about}", half.view.title());
+            canvas.heading(head, &title, focused && half.focused);
         }
         let drawn = DrawnAs {
             is_focused: focused && half.focused,
@@ -181,7 +166,7 @@ fn around(viewer: &Viewer, canvas: &mut Canvas<'_>, view: View, area: Area) -> A
     // The same node has the same color there as in the rows.
     let colored = |line: &Line| {
         let mut line = line.clone();
-        viewer.graph.color(&mut line);
+        viewer.views.graph.color(&mut line);
         line
     };
     for (line, y) in head.iter().zip(area.y..area.y + above) {

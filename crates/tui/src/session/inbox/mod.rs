@@ -136,6 +136,8 @@ pub struct Inbox {
     /// The threads that the user wants to be notified about when they no longer need a person, by their keys.
     watched: BTreeMap<String, Watched>,
     listing: Arc<Listing>,
+    /// The last reported failure of a notification program.
+    pub(crate) hook_failure: Option<String>,
 }
 
 /// A profile for [`Inbox::set_servers`].

@@ -4,9 +4,9 @@ use super::Row;
 use crate::session::Session;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::markdown::plain_line;
-use crate::widgets::status::STUCK;
+use crate::widgets::status::{STUCK, tones};
 use crate::widgets::table::{REST, TableColumns};
-use runtail_core::model::{InboxCause, InboxItem, InboxRow};
+use runtail_core::model::{InboxCause, InboxItem, InboxRow, StatusRole};
 use runtail_core::text;
 
 /// Width from which the person that a thread belongs to is shown.
@@ -38,18 +38,22 @@ const NEEDS: usize = 4;
 
 /// Returns the glyph and the words of a row's state, and their tones.
 pub fn state(row: &Row) -> (&'static str, String, (Tone, Tone)) {
-    let word = row.row.state().to_string();
-    match &row.row.item {
-        InboxItem::Revision(_) => ("✗", word, (Tone::Bad, Tone::Bad)),
-        InboxItem::Thread(thread) => match thread.cause {
-            Some(InboxCause::Question | InboxCause::Breakpoint) | None => {
-                ("◆", word, (Tone::Waiting, Tone::Waiting))
-            }
-            Some(InboxCause::Cancelled | InboxCause::Edited) => ("■", word, (Tone::Dim, Tone::Dim)),
-            Some(InboxCause::Error) => ("✗", word, (Tone::Bad, Tone::Bad)),
-            Some(InboxCause::Stuck) => ("?", word, STUCK),
-        },
-    }
+    let cause = match &row.row.item {
+        InboxItem::Revision(_) => Some(InboxCause::Error),
+        InboxItem::Thread(thread) => thread.cause,
+    };
+    let role = match cause {
+        Some(InboxCause::Question | InboxCause::Breakpoint) | None => StatusRole::Waiting,
+        Some(InboxCause::Cancelled | InboxCause::Edited) => StatusRole::Ended,
+        Some(InboxCause::Error) => StatusRole::Failed,
+        Some(InboxCause::Stuck) => StatusRole::Unknown,
+    };
+    let tones = match role {
+        StatusRole::Unknown => STUCK,
+        StatusRole::Ended => (Tone::Dim, Tone::Dim),
+        role => tones(role),
+    };
+    (role.glyph(), row.row.state().to_string(), tones)
 }
 
 /// Returns `eu › support-bot`, or one name if both are the same.

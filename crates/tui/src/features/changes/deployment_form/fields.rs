@@ -8,19 +8,18 @@ use runtail_core::text;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Text,
-    /// On, off, or not given.
-    Switch,
-    Source,
-    /// The type of the deployment.
-    Type,
+    /// One of these values, each with its label.
+    Choice(&'static [(&'static str, &'static str)]),
+    Profile,
     /// A connected GitHub account from the server's list.
     Integration,
-    Repository,
 }
 
 /// A field of the form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
+    /// Where it belongs: the source that has it, the fold that it is in, or whether the deployment is new.
+    pub of: &'static str,
     /// Its path in the document.
     pub path: &'static str,
     pub label: &'static str,
@@ -31,12 +30,14 @@ pub struct Entry {
 }
 
 const fn entry(
+    of: &'static str,
     path: &'static str,
     label: &'static str,
     kind: Kind,
     placeholder: &'static str,
 ) -> Entry {
     Entry {
+        of,
         path,
         label,
         kind,
@@ -45,18 +46,25 @@ const fn entry(
     }
 }
 
-const fn required(
-    path: &'static str,
-    label: &'static str,
-    kind: Kind,
-    placeholder: &'static str,
-) -> Entry {
-    Entry {
-        is_required: true,
-        ..entry(path, label, kind, placeholder)
+impl Entry {
+    const fn required(self) -> Entry {
+        Entry {
+            is_required: true,
+            ..self
+        }
+    }
+
+    /// Returns whether it can be changed after the deployment was created.
+    fn is_changeable(&self) -> bool {
+        matches!(self.of, "update" | RESOURCES | BUILD)
+            || matches!(
+                self.path,
+                BRANCH | CONFIG | IMAGE | "source_config.custom_url"
+            )
     }
 }
 
+pub const PROFILE: &str = "profile";
 pub const INTEGRATION: &str = "source_config.integration_id";
 pub const REPOSITORY: &str = "source_config.repo_url";
 pub const BRANCH: &str = "source_revision_config.repo_ref";
@@ -65,93 +73,90 @@ const IMAGE: &str = "source_revision_config.image_uri";
 const LISTENER: &str = "source_config.listener_id";
 const TYPE: &str = "source_config.deployment_type";
 pub const PUSH: &str = "source_config.build_on_push";
-pub const DEFAULT_CONFIG: &str = "langgraph.json";
+const DEFAULT_CONFIG: &str = "langgraph.json";
+const DOCKER: &str = "external_docker";
+const RESOURCES: &str = "Resources";
+const BUILD: &str = "Build";
 
-const HEAD: [Entry; 2] = [
-    required("name", "Name", Kind::Text, "my-agent"),
-    required("source", "Source", Kind::Source, ""),
-];
-const GITHUB: [Entry; 5] = [
-    required(
+const SOURCES: Kind = Kind::Choice(&[("github", "GitHub"), (DOCKER, "Docker image")]);
+const TYPES: Kind = Kind::Choice(&[("dev", "dev"), ("prod", "prod")]);
+const SWITCH: Kind = Kind::Choice(&[("true", "on"), ("false", "off"), ("", "")]);
+
+/// All fields, in their order.
+const FIELDS: [Entry; 24] = [
+    entry("new", PROFILE, "Profile", Kind::Profile, "").required(),
+    entry("new", "name", "Name", Kind::Text, "my-agent").required(),
+    entry("new", "source", "Source", SOURCES, "").required(),
+    entry("update", "display_name", "Display name", Kind::Text, ""),
+    entry(
+        "github",
         INTEGRATION,
         "Integration",
         Kind::Integration,
         "the id of the GitHub app",
-    ),
-    required(
+    )
+    .required(),
+    entry(
+        "github",
         REPOSITORY,
         "Repository",
-        Kind::Repository,
+        Kind::Text,
         "github.com/OWNER/REPOSITORY",
-    ),
-    required(BRANCH, "Branch", Kind::Text, "main"),
-    required(CONFIG, "Config file", Kind::Text, DEFAULT_CONFIG),
-    required(TYPE, "Type", Kind::Type, ""),
-];
-const DOCKER: [Entry; 4] = [
-    required(IMAGE, "Image", Kind::Text, "ghcr.io/OWNER/IMAGE@sha256:…"),
+    )
+    .required(),
+    entry("github", BRANCH, "Branch", Kind::Text, "main").required(),
+    entry("github", CONFIG, "Config file", Kind::Text, DEFAULT_CONFIG).required(),
+    entry("github", TYPE, "Type", TYPES, "").required(),
     entry(
+        DOCKER,
+        IMAGE,
+        "Image",
+        Kind::Text,
+        "ghcr.io/OWNER/IMAGE@sha256:…",
+    )
+    .required(),
+    entry(
+        DOCKER,
         LISTENER,
         "Listener",
         Kind::Text,
         "the id of your cluster's listener",
     ),
     entry(
+        DOCKER,
         "source_config.listener_config.k8s_namespace",
         "Namespace",
         Kind::Text,
         "of the cluster",
     ),
-    entry("source_config.custom_url", "URL", Kind::Text, "https://…"),
-];
-const OTHER: [Entry; 2] = [
-    entry(CONFIG, "Config file", Kind::Text, DEFAULT_CONFIG),
-    required(TYPE, "Type", Kind::Type, ""),
-];
-const DISPLAY_NAME: Entry = entry("display_name", "Display name", Kind::Text, "");
-
-pub const RESOURCES: [Entry; 6] = [
     entry(
-        "source_config.resource_spec.min_scale",
-        "Min replicas",
+        DOCKER,
+        "source_config.custom_url",
+        "URL",
         Kind::Text,
-        "",
+        "https://…",
     ),
-    entry(
-        "source_config.resource_spec.max_scale",
-        "Max replicas",
-        Kind::Text,
-        "",
-    ),
-    entry("source_config.resource_spec.cpu", "CPU", Kind::Text, ""),
-    entry(
-        "source_config.resource_spec.cpu_limit",
-        "CPU limit",
-        Kind::Text,
-        "",
-    ),
-    entry(
-        "source_config.resource_spec.memory_mb",
-        "Memory MB",
-        Kind::Text,
-        "",
-    ),
-    entry(
+    entry("other", CONFIG, "Config file", Kind::Text, DEFAULT_CONFIG),
+    entry("other", TYPE, "Type", TYPES, "").required(),
+    resource("source_config.resource_spec.min_scale", "Min replicas"),
+    resource("source_config.resource_spec.max_scale", "Max replicas"),
+    resource("source_config.resource_spec.cpu", "CPU"),
+    resource("source_config.resource_spec.cpu_limit", "CPU limit"),
+    resource("source_config.resource_spec.memory_mb", "Memory MB"),
+    resource(
         "source_config.resource_spec.memory_limit_mb",
         "Memory limit MB",
-        Kind::Text,
-        "",
     ),
-];
-pub const BUILD: [Entry; 3] = [
-    entry(PUSH, "Rebuild on push", Kind::Switch, ""),
+    entry(BUILD, PUSH, "Rebuild on push", SWITCH, ""),
     entry(
+        BUILD,
         "source_config.install_command",
         "Install command",
         Kind::Text,
         "",
     ),
     entry(
+        BUILD,
         "source_config.build_command",
         "Build command",
         Kind::Text,
@@ -159,122 +164,116 @@ pub const BUILD: [Entry; 3] = [
     ),
 ];
 
-/// A group of fields that can be folded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fold {
-    Resources,
-    Build,
-}
-
-impl Fold {
-    pub fn label(self) -> &'static str {
-        match self {
-            Fold::Resources => "Resources",
-            Fold::Build => "Build",
-        }
-    }
-
-    pub fn entries(self) -> &'static [Entry] {
-        match self {
-            Fold::Resources => &RESOURCES,
-            Fold::Build => &BUILD,
-        }
-    }
+const fn resource(path: &'static str, label: &'static str) -> Entry {
+    entry(RESOURCES, path, label, Kind::Text, "")
 }
 
 impl DeploymentForm {
-    /// Returns the fields above the secrets that can be changed.
-    pub fn entries(&self) -> Vec<Entry> {
-        let of_source: &[Entry] = match self.source() {
-            "github" | "" => &GITHUB,
-            "external_docker" => &DOCKER,
-            _ => &OTHER,
+    /// Returns the fields that can be changed.
+    pub fn entries(&self) -> impl Iterator<Item = Entry> {
+        let source = match self.source() {
+            "" => "github",
+            source @ ("github" | DOCKER) => source,
+            _ => "other",
         };
-        if self.is_new {
-            return HEAD.iter().chain(of_source).copied().collect();
-        }
-        let changes = |entry: &&Entry| {
-            matches!(
-                entry.path,
-                BRANCH | CONFIG | IMAGE | "source_config.custom_url"
-            )
+        let is_new = self.is_new;
+        let is_shown = move |entry: &Entry| match entry.of {
+            "new" => is_new,
+            "update" => !is_new,
+            RESOURCES => true,
+            BUILD => source != DOCKER,
+            of => of == source && (is_new || entry.is_changeable()),
         };
-        let later = of_source.iter().filter(changes).map(|entry| Entry {
-            is_required: false,
-            ..*entry
-        });
-        std::iter::once(DISPLAY_NAME).chain(later).collect()
+        let needed = move |entry: Entry| Entry {
+            is_required: entry.is_required && is_new,
+            ..entry
+        };
+        FIELDS.into_iter().filter(is_shown).map(needed)
     }
 
-    /// Returns the fields that can't be changed any more, with their values.
-    pub fn fixed(&self) -> Vec<(&'static str, String)> {
-        if self.is_new {
-            return Vec::new();
-        }
-        let all = HEAD.iter().chain(&GITHUB).chain(&DOCKER);
-        let fixed = all.filter(|entry| {
-            !matches!(
-                entry.path,
-                BRANCH | CONFIG | IMAGE | "source_config.custom_url"
-            )
-        });
-        let shown = fixed.map(|entry| (entry.label, self.current.get(entry.path).to_string()));
-        shown.filter(|(_, value)| !value.is_empty()).collect()
+    /// Returns the fields of a group that can be folded, or those above the secrets.
+    pub fn entries_in(&self, fold: Option<&str>) -> impl Iterator<Item = Entry> {
+        let fold_of = |entry: &Entry| Some(entry.of).filter(|of| matches!(*of, RESOURCES | BUILD));
+        self.entries().filter(move |entry| fold_of(entry) == fold)
     }
 
     /// Returns the groups below the secrets.
-    pub fn folds(&self) -> &'static [Fold] {
-        match self.source() {
-            "external_docker" => &[Fold::Resources],
-            _ => &[Fold::Resources, Fold::Build],
-        }
+    pub fn folds(&self) -> impl Iterator<Item = &'static str> {
+        let has_any = |fold: &&str| self.entries().any(|entry| entry.of == *fold);
+        [RESOURCES, BUILD].into_iter().filter(has_any)
+    }
+
+    /// Returns the fields that can't be changed any more, with their values.
+    pub fn fixed(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let fixed = FIELDS
+            .iter()
+            .filter(|entry| !entry.is_changeable() && entry.of != "other");
+        let shown = fixed.map(|entry| (entry.label, self.current.get(entry.path)));
+        shown.filter(|(_, value)| !self.is_new && !value.is_empty())
     }
 
     /// Returns a field by its path.
     pub fn entry(&self, path: &str) -> Option<Entry> {
-        let folded = self.folds().iter().flat_map(|fold| fold.entries()).copied();
-        self.entries()
-            .into_iter()
-            .chain(folded)
-            .find(|entry| entry.path == path)
+        self.entries().find(|entry| entry.path == path)
     }
 
-    /// Returns the value of a field as it is typed.
-    pub fn shown_value(&self, path: &str) -> String {
-        let value = self.values.get(path);
+    /// Returns the value of a field.
+    pub fn value(&self, path: &str) -> &str {
         match path {
-            REPOSITORY => value.strip_prefix("https://").unwrap_or(value).to_string(),
-            _ => value.to_string(),
+            PROFILE => &self.profile,
+            path => self.values.get(path),
         }
+    }
+
+    /// Returns the options of a choice, each with its label. A value that is none of them is an option too.
+    pub fn options(&self, entry: Entry) -> Option<Vec<(&str, &str)>> {
+        let mut options: Vec<(&str, &str)> = match entry.kind {
+            Kind::Text => return None,
+            Kind::Profile => self
+                .profiles
+                .iter()
+                .map(|name| (&**name, &**name))
+                .collect(),
+            Kind::Integration if self.integrations.all().is_empty() => return None,
+            Kind::Integration => {
+                let all = self.integrations.all().iter();
+                all.map(|one| (&*one.value, &*one.label)).collect()
+            }
+            Kind::Choice(options) => options.to_vec(),
+        };
+        let value = self.value(entry.path);
+        if !value.is_empty() && options.iter().all(|(word, _)| *word != value) {
+            options.push((value, value));
+        }
+        let not_given = if self.is_new { "default" } else { "unchanged" };
+        let unnamed = options.iter_mut().filter(|(_, label)| label.is_empty());
+        unnamed.for_each(|(_, label)| *label = not_given);
+        Some(options)
     }
 
     /// Returns what is wrong with an element.
     pub fn problem(&self, cx: &Cx<'_>, stop: Stop) -> Option<String> {
-        match stop {
-            Stop::Profile if self.profile.is_empty() => Some("Choose a profile.".into()),
-            Stop::Profile if cx.session.is_read_only(&self.profile) => {
-                Some(format!("{} is read-only.", self.profile))
-            }
-            Stop::Field(path) => self.problem_of(cx, self.entry(path)?),
-            Stop::Secret(row) => self.secret_problem(row),
-            Stop::Profile | Stop::Fold(_) => None,
-        }
-    }
-
-    fn problem_of(&self, cx: &Cx<'_>, entry: Entry) -> Option<String> {
-        let value = self.values.get(entry.path);
-        if value.trim().is_empty() {
-            return entry
-                .is_required
-                .then(|| format!("{} is required.", entry.label));
-        }
+        let entry = match stop {
+            Stop::Field(path) => self.entry(path)?,
+            Stop::Secret(row) => return self.secret_problem(row),
+            Stop::Fold(_) => return None,
+        };
+        let value = self.value(entry.path);
         match entry.path {
+            PROFILE if value.is_empty() => Some("Choose a profile.".into()),
+            PROFILE => cx
+                .session
+                .is_read_only(value)
+                .then(|| format!("{value} is read-only.")),
+            _ if value.trim().is_empty() => entry
+                .is_required
+                .then(|| format!("{} is required.", entry.label)),
             "name" => self.name_problem(cx, value),
             REPOSITORY if !value.contains("://") || value.ends_with("://") => {
                 Some("Enter the repository's URL.".into())
             }
-            INTEGRATION if entry.kind == Kind::Integration => self.integrations.problem_of(value),
-            path if path.contains(".resource_spec.") => {
+            INTEGRATION => self.integrations.problem_of(value),
+            path if entry.of == RESOURCES => {
                 let is_whole = path.ends_with("_scale") || path.ends_with("_mb");
                 let fits = match is_whole {
                     true => value.parse::<u32>().is_ok(),
@@ -300,23 +299,20 @@ impl DeploymentForm {
                 "Use a-z, 0-9 and hyphens, with no hyphen at the start or the end.".into(),
             );
         }
-        self.is_taken(cx, name).then(|| {
-            format!(
-                "Taken: {} already has a deployment with this name.",
-                self.profile
-            )
-        })
-    }
-
-    /// Returns whether the profile lists a deployment with a name.
-    fn is_taken(&self, cx: &Cx<'_>, name: &str) -> bool {
         let mut known = cx.session.deployments.existing();
-        known.any(|one| one.profile == self.profile && *one.name == *name)
+        known
+            .any(|one| one.profile == self.profile && *one.name == *name)
+            .then(|| {
+                format!(
+                    "Taken: {} already has a deployment with this name.",
+                    self.profile
+                )
+            })
     }
 
     /// Returns the note beside a field.
     pub fn note(&self, cx: &Cx<'_>, entry: Entry) -> String {
-        let value = self.values.get(entry.path);
+        let value = self.value(entry.path);
         if !self.is_new {
             let current = self.current.get(entry.path);
             return match value {
@@ -327,22 +323,34 @@ impl DeploymentForm {
                 _ => format!("now {}", text::head(current, 40)),
             };
         }
-        let has_list = cx
-            .session
-            .profiles
-            .iter()
-            .any(|p| p.name == self.profile && p.loaded_at.is_some());
-        match (entry.path, entry.kind) {
-            ("name", _)
-                if !value.is_empty() && has_list && self.name_problem(cx, value).is_none() =>
-            {
-                "free".into()
+        match entry.path {
+            PROFILE => cx
+                .session
+                .catalog
+                .used(value)
+                .map_or_else(String::new, |profile| {
+                    let workspace = profile.workspace.as_deref().map(text::short_id);
+                    let workspace = workspace.map(|id| format!("workspace {id}, "));
+                    let region = profile.region.as_deref().unwrap_or("?");
+                    let note = format!("{}region {region}", workspace.unwrap_or_default());
+                    text::clean(&note).into_owned()
+                }),
+            "name" => {
+                let profile = cx.session.profile(&self.profile);
+                let has_list = profile.is_some_and(|profile| profile.loaded_at.is_some());
+                let is_free =
+                    !value.is_empty() && has_list && self.name_problem(cx, value).is_none();
+                if is_free {
+                    "free".into()
+                } else {
+                    String::new()
+                }
             }
-            (CONFIG, _) if value == DEFAULT_CONFIG => "default".into(),
-            (_, Kind::Type) => "can't be changed later".into(),
-            (_, Kind::Integration) => self.integrations.note("integration"),
-            (_, Kind::Repository) => self.repository_note(),
-            (BRANCH, _) => self.branch_note(),
+            CONFIG if value == DEFAULT_CONFIG => "default".into(),
+            TYPE => "can't be changed later".into(),
+            INTEGRATION => self.integrations.note("integration"),
+            REPOSITORY => self.repository_note(),
+            BRANCH => self.branch_note(),
             _ => String::new(),
         }
     }

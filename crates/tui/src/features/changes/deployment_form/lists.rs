@@ -103,22 +103,23 @@ impl DeploymentForm {
     /// Requests the lists that the form doesn't have yet, and whether the secrets can be read.
     pub fn request_lists(&mut self, session: &Session) -> Requests {
         let mut requests = Requests::none();
+        let profile = self.profile.clone();
+        let mut browse = |of| {
+            let number = session.next_stream.take();
+            requests.push(Effect::Browse(number, profile.clone(), of));
+            Choices::Loading(number)
+        };
         if self.is_new && !self.profile.is_empty() && matches!(self.source(), "" | "github") {
             if self.integrations == Choices::Unknown {
-                let number = session.next_stream.take();
-                self.integrations = Choices::Loading(number);
-                let of = Collection::Integrations(GithubApp::Deployments);
-                requests.push(Effect::Browse(number, self.profile.clone(), of));
+                self.integrations = browse(Collection::Integrations(GithubApp::Deployments));
             }
-            let id = self.values.get(INTEGRATION);
+            let id = self.value(INTEGRATION);
             let is_known = self.integrations.all().iter().any(|one| one.value == id);
             let is_entered = matches!(self.integrations, Choices::Failed(_))
                 && self.focus != Stop::Field(INTEGRATION);
             if self.repositories == Choices::Unknown && !id.is_empty() && (is_known || is_entered) {
-                let number = session.next_stream.take();
                 let of = Collection::Repositories(GithubApp::Deployments, id.to_string());
-                self.repositories = Choices::Loading(number);
-                requests.push(Effect::Browse(number, self.profile.clone(), of));
+                self.repositories = browse(of);
             }
         }
         let given = self.values.secrets.iter().map(|(_, reference)| reference);
@@ -133,7 +134,12 @@ impl DeploymentForm {
     }
 
     /// Applies a list that was requested, or which references can be read.
-    pub fn on_reply(&mut self, session: &Session, reply: &EffectResult) -> Option<Requests> {
+    pub fn on_list(
+        &mut self,
+        session: &Session,
+        reply: &EffectResult,
+        is_shown: bool,
+    ) -> Option<Requests> {
         let (number, result) = match reply {
             EffectResult::Browsed(number, result) => (*number, result),
             EffectResult::SecretsChecked(checked) => {
@@ -149,8 +155,8 @@ impl DeploymentForm {
             };
             // There is nothing to choose from. A document that is shown instead of the form may have changed meanwhile.
             if let [only] = self.integrations.all()
-                && self.is_shown
-                && self.values.get(INTEGRATION).is_empty()
+                && is_shown
+                && self.value(INTEGRATION).is_empty()
             {
                 let only = only.value.clone();
                 self.values.set(INTEGRATION, only);
@@ -170,7 +176,7 @@ impl DeploymentForm {
 
     /// Returns the repositories that contain what is typed.
     pub fn matches(&self) -> Vec<&Listed> {
-        let typed = self.values.get(REPOSITORY).to_lowercase();
+        let typed = self.value(REPOSITORY).to_lowercase();
         let typed = typed.strip_prefix("https://").unwrap_or(&typed);
         self.repositories
             .all()
@@ -194,7 +200,7 @@ impl DeploymentForm {
 
     /// Returns the default branch of the chosen repository.
     pub(super) fn default_branch(&self) -> Option<&str> {
-        let url = self.values.get(REPOSITORY);
+        let url = self.value(REPOSITORY);
         self.repositories
             .all()
             .iter()
@@ -205,7 +211,7 @@ impl DeploymentForm {
 
     pub(super) fn branch_note(&self) -> String {
         match self.default_branch() {
-            Some(branch) if self.values.get(BRANCH) == branch => "the default branch".into(),
+            Some(branch) if self.value(BRANCH) == branch => "the default branch".into(),
             Some(branch) => format!("Tab completes · default {branch}"),
             None => String::new(),
         }
@@ -215,7 +221,7 @@ impl DeploymentForm {
     pub(super) fn completion(&self) -> Option<(&'static str, String)> {
         let (path, value) = match self.focus {
             Stop::Field(REPOSITORY) => {
-                let url = self.values.get(REPOSITORY);
+                let url = self.value(REPOSITORY);
                 let is_listed = self.repositories.all().iter().any(|one| one.value == url);
                 let first = *self.matches().first()?;
                 (
@@ -224,7 +230,7 @@ impl DeploymentForm {
                 )
             }
             Stop::Field(BRANCH) => {
-                let typed = self.values.get(BRANCH);
+                let typed = self.value(BRANCH);
                 let fits = |branch: &&str| branch.starts_with(typed) && *branch != typed;
                 (BRANCH, self.default_branch().filter(fits))
             }

@@ -12,7 +12,7 @@ use crate::session::subject::Subject;
 use crate::session::{Cx, Session};
 use crate::widgets::form::FormScroll;
 use crate::widgets::text_input::TextInput;
-use fields::{Entry, Fold};
+use fields::{Entry, PROFILE};
 use lists::Choices;
 use runtail_core::model::SpecForm;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,43 +21,45 @@ use std::sync::Arc;
 /// An element that can have the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stop {
-    Profile,
-    /// A field, by its path in the document.
+    /// A field, by its path in the document; the profile has none, and its own name.
     Field(&'static str),
     /// A row of the secrets; the one after the last adds a secret.
     Secret(usize),
-    Fold(Fold),
+    /// A group of fields, by its name.
+    Fold(&'static str),
 }
 
 /// The form and what it knows besides the document.
 #[derive(Debug, Clone)]
 pub struct DeploymentForm {
-    /// Whether the form is shown instead of the document.
-    pub is_shown: bool,
+    /// The name of the deployment that is updated; `None` for a new one.
+    name: Option<Arc<str>>,
     /// Whether the deployment is created rather than updated.
-    pub(super) is_new: bool,
+    is_new: bool,
     /// The profile; empty until one is chosen.
     pub profile: Arc<str>,
     /// The fields of the document.
     pub values: SpecForm,
     /// The fields that the deployment has now.
-    pub(super) current: SpecForm,
+    current: SpecForm,
     /// Fields that don't belong to the chosen source, until it is chosen again.
     parked: BTreeMap<&'static str, String>,
     pub focus: Stop,
-    /// The text of the focused field.
-    pub(super) input: TextInput,
+    /// The text of the focused field, and the option of a focused choice.
+    input: TextInput,
+    choice: Option<usize>,
     /// The row of the secret being typed, and why the text is invalid.
     pub(super) typed_secret: Option<(usize, Option<String>)>,
     /// The fields that show their problems, because they were left.
     pub(super) left: BTreeSet<Stop>,
-    pub(super) open: BTreeSet<Fold>,
-    pub(super) integrations: Choices,
-    pub(super) repositories: Choices,
+    /// The groups that are unfolded.
+    open: BTreeSet<&'static str>,
+    integrations: Choices,
+    repositories: Choices,
     /// Why each reference to a secret can't be read; `None` if it can.
-    pub(super) references: BTreeMap<String, Option<String>>,
-    /// Why the document can't be shown as a form.
-    pub why_document: Option<String>,
+    references: BTreeMap<String, Option<String>>,
+    /// The problem of the document.
+    pub(super) problem: Option<String>,
     scroll: FormScroll<Stop>,
     /// The profiles on which a deployment can be created.
     profiles: Vec<Arc<str>>,
@@ -72,65 +74,57 @@ impl Stop {
 }
 
 impl DeploymentForm {
-    /// Creates the form of a document. `current` has the fields of an existing deployment.
-    pub fn new(
-        subject: &Subject,
-        document: &str,
-        current: Option<SpecForm>,
-    ) -> Option<DeploymentForm> {
-        let (is_new, profile) = match subject {
-            Subject::CreateDeployment { profile } => (true, profile.clone()),
-            Subject::UpdateDeployment { profile, .. } => (false, profile.clone()),
+    /// Creates the form of a deployment. `current` has the fields of an existing one.
+    pub fn new(subject: &Subject, current: Option<SpecForm>) -> Option<DeploymentForm> {
+        let (name, profile) = match subject {
+            Subject::CreateDeployment { profile } => (None, profile),
+            Subject::UpdateDeployment { profile, name, .. } => (Some(name.clone()), profile),
             _ => return None,
         };
-        let mut form = DeploymentForm {
-            is_shown: false,
-            is_new,
-            profile,
+        let focus = match &name {
+            Some(_) => "display_name",
+            None if profile.is_empty() => PROFILE,
+            None => "name",
+        };
+        Some(DeploymentForm {
+            is_new: name.is_none(),
+            name,
+            profile: profile.clone(),
             values: SpecForm::default(),
             current: current.unwrap_or_default(),
             parked: BTreeMap::new(),
-            focus: Stop::Field("display_name"),
+            focus: Stop::Field(focus),
             input: TextInput::line(""),
+            choice: None,
             typed_secret: None,
             left: BTreeSet::new(),
             open: BTreeSet::new(),
             integrations: Choices::default(),
             repositories: Choices::default(),
             references: BTreeMap::new(),
-            why_document: None,
+            problem: None,
             scroll: FormScroll::new(false),
             profiles: Vec::new(),
             is_changed: false,
-        };
-        form.show(document);
-        if is_new {
-            form.focus = if form.profile.is_empty() {
-                Stop::Profile
-            } else {
-                Stop::Field("name")
-            };
-        }
-        form.load_input();
-        Some(form)
+        })
     }
 
-    /// Shows the form of a document, if it can be shown as one.
-    pub fn show(&mut self, document: &str) {
-        match SpecForm::read(document) {
-            Ok(values) => {
-                (self.values, self.is_shown, self.why_document) = (values, true, None);
-                if !self.stops().contains(&self.focus) {
-                    self.focus = self.stops().first().copied().unwrap_or(self.focus);
-                }
-                self.load_input();
-            }
-            Err(error) => (self.is_shown, self.why_document) = (false, Some(error.message)),
+    /// Shows the fields of a document.
+    ///
+    /// # Errors
+    /// Why they can't be shown.
+    pub fn read(&mut self, document: &str) -> Result<(), String> {
+        self.values = SpecForm::read(document).map_err(|error| error.message)?;
+        let stops = self.stops();
+        if !stops.contains(&self.focus) {
+            self.focus = stops.first().copied().unwrap_or(self.focus);
         }
+        self.load_input();
+        Ok(())
     }
 
     /// Returns the source, which decides the fields.
-    pub(super) fn source(&self) -> &str {
+    fn source(&self) -> &str {
         match self.is_new {
             true => self.values.get("source"),
             false => self.current.get("source"),
@@ -138,64 +132,44 @@ impl DeploymentForm {
     }
 
     /// Loads the text of the focused field.
-    pub(super) fn load_input(&mut self) {
+    fn load_input(&mut self) {
         let text = match self.focus {
             Stop::Field(path) => self.shown_value(path),
-            _ => String::new(),
+            _ => "",
         };
-        self.input = TextInput::line(&text);
+        self.input = TextInput::line(text);
     }
 
     /// Returns the first problem in the order of the fields.
     pub fn first_problem(&self, cx: &Cx<'_>) -> Option<(Stop, String)> {
         // Fields in a closed fold are checked too.
-        let folded = self.folds().iter().flat_map(|fold| fold.entries());
-        let mut stops = self
-            .stops()
-            .into_iter()
-            .chain(folded.copied().map(Stop::of));
+        let mut stops = self.stops().into_iter().chain(self.entries().map(Stop::of));
         stops.find_map(|stop| Some((stop, self.problem(cx, stop)?)))
     }
 
-    /// Names the required fields of a new deployment that are empty. A document that has no form is left to the server.
+    /// Names the required fields that are empty.
     pub fn missing(&self) -> Vec<String> {
-        if !self.is_new || !self.is_shown {
-            return Vec::new();
-        }
         let is_missing =
-            |entry: &Entry| entry.is_required && self.values.get(entry.path).trim().is_empty();
-        let fields = self
-            .entries()
-            .into_iter()
-            .filter(is_missing)
-            .map(|entry| entry.label.to_lowercase());
-        self.profile
-            .is_empty()
-            .then(|| "profile".to_string())
-            .into_iter()
-            .chain(fields)
-            .collect()
+            |entry: &Entry| entry.is_required && self.value(entry.path).trim().is_empty();
+        let missing = self.entries().filter(is_missing);
+        missing.map(|entry| entry.label.to_lowercase()).collect()
     }
 
     /// Goes to a field that has a problem, and shows all problems.
     pub fn go_to_problem(&mut self, stop: Stop) {
         self.left.extend(self.stops());
-        for fold in [Fold::Resources, Fold::Build] {
-            if fold.entries().iter().any(|entry| Stop::of(*entry) == stop) {
-                self.open.insert(fold);
-            }
-        }
+        let entry = match stop {
+            Stop::Field(path) => self.entry(path),
+            _ => None,
+        };
+        let fold = self
+            .folds()
+            .find(|fold| entry.is_some_and(|entry| entry.of == *fold));
+        self.open.extend(fold);
         self.left.insert(stop);
         self.focus = stop;
         self.typed_secret = None;
         self.load_input();
-    }
-
-    /// Adjusts the form to the profiles, and the scroll position to the focus.
-    pub fn relayout(&mut self, cx: &Cx<'_>, problem: Option<&str>) {
-        self.profiles = profiles(cx.session);
-        let (drawn, height) = (self.lines(cx, problem), cx.session.overlay_area().h);
-        self.scroll.clamp(&drawn, self.focus, height.into());
     }
 }
 

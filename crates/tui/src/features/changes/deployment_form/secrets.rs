@@ -8,13 +8,6 @@ use runtail_core::config::{SecretRef, looks_like_key};
 /// Why a key is not a secret's text.
 const REFUSED: &str = "That looks like a key, so nothing of it was kept. Enter env:VARIABLE or file:PATH. Press Backspace to continue.";
 
-/// A row of the secrets.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SecretRow {
-    pub name: String,
-    pub state: SecretState,
-}
-
 /// What happens to a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretState {
@@ -27,34 +20,23 @@ pub enum SecretState {
 }
 
 impl DeploymentForm {
-    /// Returns the secrets of the deployment, then the new ones.
-    pub fn secret_rows(&self) -> Vec<SecretRow> {
-        let given = |name: &String| self.values.secrets.iter().any(|(other, _)| other == name);
-        let existing = self
-            .current
-            .secrets
+    /// Returns the names of the deployment's secrets, then of the new ones, each with what happens to it.
+    pub fn secret_rows(&self) -> Vec<(String, SecretState)> {
+        let given = &self.values.secrets;
+        let is_given = |name: &String| given.iter().any(|(other, _)| other == name);
+        let existing = self.current.secrets.iter().map(|(name, _)| name);
+        let existing = existing.filter(|name| !is_given(name)).map(|name| {
+            let is_removed = self.values.removed_secrets.contains(name);
+            let state = if is_removed {
+                SecretState::Removed
+            } else {
+                SecretState::Kept
+            };
+            (name.clone(), state)
+        });
+        let new = given
             .iter()
-            .map(|(name, _)| name)
-            .filter(|name| !given(name))
-            .map(|name| {
-                let is_removed = self.values.removed_secrets.contains(name);
-                SecretRow {
-                    name: name.clone(),
-                    state: if is_removed {
-                        SecretState::Removed
-                    } else {
-                        SecretState::Kept
-                    },
-                }
-            });
-        let new = self
-            .values
-            .secrets
-            .iter()
-            .map(|(name, reference)| SecretRow {
-                name: name.clone(),
-                state: SecretState::Given(reference.clone()),
-            });
+            .map(|(name, reference)| (name.clone(), SecretState::Given(reference.clone())));
         existing.chain(new).collect()
     }
 
@@ -65,7 +47,7 @@ impl DeploymentForm {
         {
             return Some(why.clone());
         }
-        match &self.secret_rows().get(row)?.state {
+        match &self.secret_rows().get(row)?.1 {
             SecretState::Given(reference) => self.references.get(reference).cloned().flatten(),
             _ => None,
         }
@@ -81,15 +63,15 @@ impl DeploymentForm {
             Code::Char('a') if key.text().is_some() => self.begin_secret(rows.len(), ""),
             Code::Enter | Code::Char(' ') if row >= rows.len() => self.begin_secret(rows.len(), ""),
             Code::Enter => {
-                let one = rows.get(row)?;
-                let reference = match &one.state {
-                    SecretState::Given(reference) => reference.clone(),
-                    _ => format!("env:{}", one.name),
+                let (name, state) = rows.get(row)?;
+                let text = match state {
+                    SecretState::Given(reference) => format!("{name} {reference}"),
+                    _ => format!("{name} env:{name}"),
                 };
-                self.begin_secret(row, &format!("{} {reference}", one.name));
+                self.begin_secret(row, &text);
             }
             Code::Char('x') | Code::Delete => {
-                let SecretRow { name, state } = rows.get(row)?.clone();
+                let (name, state) = rows.get(row)?.clone();
                 match state {
                     SecretState::Kept => self.values.removed_secrets.push(name),
                     SecretState::Removed => {
@@ -169,8 +151,8 @@ impl DeploymentForm {
             Ok(None) => true,
             Ok(Some((name, reference))) => {
                 self.values.removed_secrets.retain(|other| *other != name);
-                if let Some(old) = before.filter(|old| old.name != name) {
-                    self.values.secrets.retain(|(other, _)| *other != old.name);
+                if let Some((old, _)) = before.filter(|(old, _)| *old != name) {
+                    self.values.secrets.retain(|(other, _)| *other != old);
                 }
                 match self
                     .values
@@ -181,7 +163,7 @@ impl DeploymentForm {
                     Some((_, old)) => *old = reference,
                     None => self.values.secrets.push((name.clone(), reference)),
                 }
-                let at = self.secret_rows().iter().position(|one| one.name == name);
+                let at = self.secret_rows().iter().position(|(one, _)| *one == name);
                 self.focus = Stop::Secret(at.unwrap_or(row));
                 self.is_changed = true;
                 true

@@ -17,26 +17,22 @@ impl Component for ComparePage {
     }
 
     fn on_reply(&mut self, _session: &mut Session, reply: &EffectResult) -> Option<Requests> {
-        match reply {
-            EffectResult::FileStepped(number, result) => self.on_saved(*number, result),
-            _ => None,
-        }
+        self.saving.on_reply("the comparison", reply)
     }
 
     fn on_event(
         &mut self,
         _session: &mut Session,
-        from: &SubscriptionId,
-        event: &SubscriptionEvent,
+        from: SubscriptionId,
+        event: SubscriptionEvent,
     ) -> Requests {
-        let SubscriptionId::Side(number, which @ ..2) = from else {
+        let SubscriptionId::Side(_, which @ ..2) = from else {
             return Requests::none();
         };
         match event {
-            _ if *number != self.number => {}
-            SubscriptionEvent::Side(loaded) => self.on_side(*which, loaded.clone()),
+            SubscriptionEvent::Side(loaded) => self.on_side(which, loaded),
             SubscriptionEvent::Panicked(why) => {
-                self.on_side(*which, Err(format!("loading failed: {why}")));
+                self.on_side(which, Err(format!("loading failed: {why}")));
             }
             _ => {}
         }
@@ -77,8 +73,8 @@ impl Component for ComparePage {
                 true => &[
                     "compare.next",
                     "compare.collapse",
-                    "compare.side",
                     "compare.commits",
+                    "compare.side",
                     "app.command",
                     "app.help",
                 ],
@@ -144,7 +140,7 @@ impl Component for ComparePage {
     }
 
     fn click(&mut self, cx: &Cx<'_>, x: u16, y: u16) -> Requests {
-        let layout = view::layout(cx.session.page_size(), self.needed());
+        let layout = self.layout(cx);
         self.focus = usize::from(x >= layout.right.x);
         if let Some(row) = y
             .checked_sub(layout.rows.y.saturating_sub(cx.area.y))

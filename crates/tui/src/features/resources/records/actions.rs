@@ -1,9 +1,9 @@
 //! What can be done with a record. Changes are edited as documents, previewed and then sent.
 
-use super::Records;
 use super::rows::RowOf;
+use super::{RecordPage, RecordSource};
 use crate::input::action::Action;
-use crate::session::msg::Described;
+use crate::session::msg::{Described, ServerRef};
 use crate::session::record_list::RecordList;
 use crate::session::subject::Subject;
 use crate::session::{Cx, Requests, Route};
@@ -13,21 +13,25 @@ use runtail_core::model::{Configuration, state_document};
 use runtail_core::text::{clean, short_id};
 use serde_json::{Map, Value, json};
 
-impl Records {
-    pub(super) fn act(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
-        let now = cx.session.now;
-        if let (Action::Create, RecordList::Crons | RecordList::Store(_)) = (action, &self.of) {
-            return self.create(cx);
+impl RecordPage {
+    pub(super) fn act(&mut self, cx: &Cx<'_>, server: ServerRef, action: Action) -> Requests {
+        let RecordSource::Server(_, of) = self.source.clone() else {
+            return Requests::none();
+        };
+        match (action, &of) {
+            (Action::Create, RecordList::Crons | RecordList::Store(_)) => {
+                return self.create(cx, server, &of);
+            }
+            (Action::Schemas, RecordList::Versions { assistant, .. }) => {
+                return Route::Record(Described::Schemas(server, assistant.clone())).into();
+            }
+            (Action::View9, RecordList::Versions { assistant, name }) => {
+                return Route::Graph(server, assistant.to_string(), name.to_string()).into();
+            }
+            _ => {}
         }
-        if let (Action::Schemas, RecordList::Versions { assistant, .. }) = (action, &self.of) {
-            return Route::Record(Described::Schemas(self.server.clone(), assistant.clone()))
-                .into();
-        }
-        if let (Action::View9, RecordList::Versions { assistant, name }) = (action, &self.of) {
-            return Route::Graph(self.server.clone(), assistant.to_string(), name.to_string())
-                .into();
-        }
-        let Some(row) = self.selected(now) else {
+        let change = |intent| Route::on_resource(server.clone(), intent).into();
+        let Some(row) = self.selected(cx.session.now) else {
             return Requests::none();
         };
         match (action, row.is) {
@@ -40,7 +44,7 @@ impl Records {
                 self.toggle(cx.session, labels, open)
             }
             (Action::Open | Action::Right, RowOf::Version(row)) => Requests::inspect(
-                format!("version {} of {}", row["version"], self.subject()),
+                format!("version {} of {}", row["version"], subject(&of)),
                 row,
             ),
             (Action::Open | Action::Right, RowOf::Cron(row)) => {
@@ -63,45 +67,34 @@ impl Records {
                 };
                 Requests::none()
             }
-            (Action::Compare, RowOf::Version(row)) => self.compare(row),
-            (Action::Rollback, RowOf::Version(row)) => match (&self.of, row["version"].as_i64()) {
+            (Action::Compare, RowOf::Version(row)) => self.compare(&subject(&of), row),
+            (Action::Rollback, RowOf::Version(row)) => match (&of, row["version"].as_i64()) {
                 (RecordList::Versions { assistant, .. }, Some(version)) => {
-                    self.change(ResourceIntent::RestoreVersion {
+                    change(ResourceIntent::RestoreVersion {
                         assistant: assistant.to_string(),
                         version,
                     })
                 }
                 _ => Requests::none(),
             },
-            (Action::Pause, RowOf::Cron(row)) => self.change(ResourceIntent::EnableCron {
+            (Action::Pause, RowOf::Cron(row)) => change(ResourceIntent::EnableCron {
                 cron: id_of(row),
                 enabled: row["enabled"] == false,
             }),
             (Action::Delete, RowOf::Cron(row)) => {
-                self.change(ResourceIntent::DeleteCron { cron: id_of(row) })
+                change(ResourceIntent::DeleteCron { cron: id_of(row) })
             }
             (Action::Delete, RowOf::Item(row)) => {
                 let key = row["key"].as_str().unwrap_or_default().to_string();
-                self.change(ResourceIntent::DeleteItem {
+                change(ResourceIntent::DeleteItem {
                     namespace: namespace_of(row),
                     key,
                 })
             }
-            (Action::Update, RowOf::Cron(row)) => self.update_cron(cx, row),
-            (Action::Update, RowOf::Item(row)) => self.update_item(cx, row),
+            (Action::Update, RowOf::Cron(row)) => update_cron(cx, server, row),
+            (Action::Update, RowOf::Item(row)) => update_item(cx, server, row),
             _ => Requests::none(),
         }
-    }
-
-    fn subject(&self) -> String {
-        match &self.of {
-            RecordList::Versions { name, .. } => clean(name).into_owned(),
-            _ => clean(&self.server.name).into_owned(),
-        }
-    }
-
-    fn change(&self, intent: ResourceIntent) -> Requests {
-        Route::on_resource(self.server.clone(), intent).into()
     }
 
     /// Returns the version to compare one with: the marked one, else the current one.
@@ -114,7 +107,7 @@ impl Records {
     }
 
     /// Compares a version with another one. The lower number is the earlier side.
-    fn compare(&self, row: &Value) -> Requests {
+    fn compare(&self, subject: &str, row: &Value) -> Requests {
         let Some(other) = self.other_version(row) else {
             return Requests::info("Nothing to compare: mark another version with Space first.");
         };
@@ -124,25 +117,12 @@ impl Records {
         } else {
             (row, other)
         };
-        let side =
-            |row: &Value| Configuration::of_version(&self.subject(), row, assistant_fields(row));
+        let side = |row: &Value| Configuration::of_version(subject, row, assistant_fields(row));
         Route::CompareVersions(Box::new([side(before), side(after)])).into()
     }
 
-    /// Returns the notice that nothing can be changed, if so.
-    fn sealed(&self, cx: &Cx<'_>) -> Option<Requests> {
-        let profile = &self.server.profile;
-        cx.session
-            .is_read_only(profile)
-            .then(|| Requests::error(cx.session.read_only_text(profile)))
-    }
-
-    fn create(&self, cx: &Cx<'_>) -> Requests {
-        if let Some(sealed) = self.sealed(cx) {
-            return sealed;
-        }
-        let server = self.server.clone();
-        match &self.of {
+    fn create(&self, cx: &Cx<'_>, server: ServerRef, of: &RecordList) -> Requests {
+        let (subject, document) = match of {
             RecordList::Crons => {
                 let assistant = self.assistant.clone().unwrap_or_default();
                 let document = json!({
@@ -155,7 +135,7 @@ impl Records {
                     original: "{}".into(),
                     name: "a cron".into(),
                 };
-                Route::Edit(subject, pretty(&document)).into()
+                (subject, document)
             }
             _ => {
                 let namespace = match self.selected(cx.session.now).map(|row| row.is) {
@@ -170,56 +150,69 @@ impl Records {
                     original: "null".into(),
                     name: "a new item".into(),
                 };
-                Route::Edit(subject, pretty(&document)).into()
+                (subject, document)
             }
+        };
+        edit(cx, self.profile_name(), subject, &document)
+    }
+}
+
+/// Opens a document in the editor, if its profile allows changes.
+fn edit(cx: &Cx<'_>, profile: &str, subject: Subject, document: &Value) -> Requests {
+    match cx.session.is_read_only(profile) {
+        true => Requests::error(cx.session.read_only_text(profile)),
+        false => Route::Edit(subject, pretty(document)).into(),
+    }
+}
+
+fn update_cron(cx: &Cx<'_>, server: ServerRef, row: &Value) -> Requests {
+    let always = ["schedule", "timezone", "end_time", "enabled"];
+    let mut fields = Map::new();
+    for Field { name, .. } in fields_of(CRON, Verb::Update) {
+        let value = if row[name].is_null() {
+            &row["payload"][name]
+        } else {
+            &row[name]
+        };
+        if !value.is_null() || always.contains(&name) {
+            let mut value = value.clone();
+            let configurable = value.get_mut("configurable").and_then(Value::as_object_mut);
+            if let Some(config) = configurable.filter(|_| name == "config") {
+                // The server's own.
+                config.remove("cron_id");
+            }
+            fields.insert(name.into(), value);
         }
     }
+    let original = Value::Object(fields);
+    let profile = server.profile.clone();
+    let subject = Subject::Cron {
+        server,
+        cron: Some(id_of(row).into()),
+        original: original.to_string().into(),
+        name: cron_name(row).into(),
+    };
+    edit(cx, &profile, subject, &original)
+}
 
-    fn update_cron(&self, cx: &Cx<'_>, row: &Value) -> Requests {
-        if let Some(sealed) = self.sealed(cx) {
-            return sealed;
-        }
-        let always = ["schedule", "timezone", "end_time", "enabled"];
-        let mut fields = Map::new();
-        for Field { name, .. } in fields_of(CRON, Verb::Update) {
-            let value = if row[name].is_null() {
-                &row["payload"][name]
-            } else {
-                &row[name]
-            };
-            if !value.is_null() || always.contains(&name) {
-                let mut value = value.clone();
-                let configurable = value.get_mut("configurable").and_then(Value::as_object_mut);
-                if let Some(config) = configurable.filter(|_| name == "config") {
-                    // The server's own.
-                    config.remove("cron_id");
-                }
-                fields.insert(name.into(), value);
-            }
-        }
-        let original = Value::Object(fields);
-        let subject = Subject::Cron {
-            server: self.server.clone(),
-            cron: Some(id_of(row).into()),
-            original: original.to_string().into(),
-            name: cron_name(row).into(),
-        };
-        Route::Edit(subject, pretty(&original)).into()
-    }
+fn update_item(cx: &Cx<'_>, server: ServerRef, row: &Value) -> Requests {
+    let key = row["key"].as_str().unwrap_or_default();
+    let value = &row["value"];
+    let profile = server.profile.clone();
+    let subject = Subject::Item {
+        server,
+        at: Some((namespace_of(row), key.into())),
+        original: value.to_string().into(),
+        name: item_name(row).into(),
+    };
+    edit(cx, &profile, subject, value)
+}
 
-    fn update_item(&self, cx: &Cx<'_>, row: &Value) -> Requests {
-        if let Some(sealed) = self.sealed(cx) {
-            return sealed;
-        }
-        let key = row["key"].as_str().unwrap_or_default();
-        let value = &row["value"];
-        let subject = Subject::Item {
-            server: self.server.clone(),
-            at: Some((namespace_of(row), key.into())),
-            original: value.to_string().into(),
-            name: item_name(row).into(),
-        };
-        Route::Edit(subject, pretty(value)).into()
+/// Returns the name of the assistant whose versions are listed.
+fn subject(of: &RecordList) -> String {
+    match of {
+        RecordList::Versions { name, .. } => clean(name).into_owned(),
+        RecordList::Crons | RecordList::Store(_) => String::new(),
     }
 }
 

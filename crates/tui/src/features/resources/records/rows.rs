@@ -1,12 +1,12 @@
 //! The rows of a page of records: cells, and what each row is.
 
-use super::Records;
-use crate::features::resources::browse::ago;
+use super::{RecordPage, RecordSource};
 use crate::session::record_list::RecordList;
 use jiff::Timestamp;
 use runtail_api::ApiError;
-use runtail_core::model::parse_time;
-use runtail_core::text::{clean, short_id};
+use runtail_core::catalog::Column;
+use runtail_core::model::{Collection, parse_time};
+use runtail_core::text::{age_since, clean, short_id};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -26,6 +26,8 @@ pub struct Row<'r> {
 /// What a row is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RowOf<'r> {
+    /// A record of a control plane.
+    Record(&'r Value),
     /// A version of an assistant.
     Version(&'r Value),
     Cron(&'r Value),
@@ -41,6 +43,7 @@ impl Row<'_> {
     /// Returns the text for the clipboard.
     pub fn copied(&self) -> Option<String> {
         match &self.is {
+            RowOf::Record(_) => Some(self.id.clone()),
             RowOf::Version(row) => Some(row["version"].to_string()),
             RowOf::Cron(row) => row["cron_id"].as_str().map(str::to_string),
             RowOf::Namespace(labels, _) => Some(labels.join(".")),
@@ -50,14 +53,21 @@ impl Row<'_> {
     }
 }
 
-impl Records {
+impl RecordPage {
     /// Returns the titles of the columns.
-    pub(super) fn titles(&self) -> &'static [&'static str] {
-        match self.of {
-            RecordList::Versions { .. } => {
-                &["VERSION", "STATUS", "NAME", "CREATED", "CONTEXT", "CONFIG"]
+    pub(super) fn titles(&self) -> Vec<&'static str> {
+        let of = match &self.source {
+            RecordSource::Collection { of, .. } => {
+                let columns = of.resource().columns.iter();
+                return columns.map(|column| column.title).collect();
             }
-            RecordList::Crons => &[
+            RecordSource::Server(_, of) => of,
+        };
+        match of {
+            RecordList::Versions { .. } => {
+                vec!["VERSION", "STATUS", "NAME", "CREATED", "CONTEXT", "CONFIG"]
+            }
+            RecordList::Crons => vec![
                 "SCHEDULE",
                 "TIME ZONE",
                 "NEXT RUN",
@@ -66,20 +76,41 @@ impl Records {
                 "THREAD",
                 "CRON",
             ],
-            RecordList::Store(_) => &["NAMESPACE / KEY", "UPDATED", "VALUE"],
+            RecordList::Store(_) => vec!["NAMESPACE / KEY", "UPDATED", "VALUE"],
         }
     }
 
     /// Returns the rows that match the filter, at the server's time.
     pub fn shown(&self, now: Timestamp) -> Vec<Row<'_>> {
         let rows = self.rows.value.iter().flatten();
-        let mut shown: Vec<Row<'_>> = match &self.of {
-            RecordList::Versions { .. } => rows.map(|row| self.version(row, now)).collect(),
-            RecordList::Crons => rows.map(|row| cron(row, now)).collect(),
-            RecordList::Store(prefix) => self.tree(prefix, now),
+        let mut shown: Vec<Row<'_>> = match &self.source {
+            RecordSource::Collection { of, .. } => {
+                return rows.filter_map(|row| self.record(of, row, now)).collect();
+            }
+            RecordSource::Server(_, RecordList::Versions { .. }) => {
+                rows.map(|row| self.version(row, now)).collect()
+            }
+            RecordSource::Server(_, RecordList::Crons) => rows.map(|row| cron(row, now)).collect(),
+            RecordSource::Server(_, RecordList::Store(prefix)) => self.tree(prefix, now),
         };
         shown.retain(|row| self.table.fits(&row.cells));
         shown
+    }
+
+    /// Returns the row of a record. One without an id can't be selected and isn't shown.
+    fn record<'r>(&self, of: &Collection, row: &'r Value, now: Timestamp) -> Option<Row<'r>> {
+        let columns = of.resource().columns;
+        let is_shown = self
+            .table
+            .fits(columns.iter().map(|column| column.words(row)));
+        Some(Row {
+            id: of.id_of(row).filter(|_| is_shown)?,
+            cells: columns
+                .iter()
+                .map(|column| cell(column, row, now))
+                .collect(),
+            is: RowOf::Record(row),
+        })
     }
 
     fn version<'r>(&self, row: &'r Value, now: Timestamp) -> Row<'r> {
@@ -191,6 +222,24 @@ impl Records {
                 is: RowOf::Item(row),
             });
         }
+    }
+}
+
+/// Formats a field for its cell: shortened ids, relative times.
+fn cell(column: &Column, row: &Value, now: Timestamp) -> String {
+    let text = column.words(row);
+    match parse_time(&text).filter(|_| column.is_time) {
+        Some(at) => ago(at, now),
+        None if uuid::Uuid::parse_str(&text).is_ok() => short_id(&text),
+        None => clean(&text).into_owned(),
+    }
+}
+
+/// Formats a time relative to now.
+fn ago(at: Timestamp, now: Timestamp) -> String {
+    match at > now {
+        true => format!("in {}", age_since(now, at)),
+        false => format!("{} ago", age_since(at, now)),
     }
 }
 

@@ -16,6 +16,13 @@ struct FoundEntry {
     at: u32,
 }
 
+impl FoundEntry {
+    fn new(key: u64, at: usize) -> FoundEntry {
+        let at = u32::try_from(at).unwrap_or(u32::MAX);
+        FoundEntry { key, at }
+    }
+}
+
 /// The entries found so far. The scanned entries are always one contiguous range.
 #[derive(Debug, Clone, Default)]
 pub struct MatchIndex {
@@ -94,19 +101,15 @@ impl MatchIndex {
     }
 
     fn record(&mut self, key: u64, result: ScanResult) {
-        let found = |at: usize| FoundEntry {
-            key,
-            at: u32::try_from(at).unwrap_or(u32::MAX),
-        };
         if key == self.scanned.end {
             self.scanned.end += 1;
             if let ScanResult::Found(at) = result {
-                self.found.push_back(found(at));
+                self.found.push_back(FoundEntry::new(key, at));
             }
         } else {
             self.scanned.start = key;
             if let ScanResult::Found(at) = result {
-                self.found.push_front(found(at));
+                self.found.push_front(FoundEntry::new(key, at));
             }
         }
     }
@@ -120,17 +123,9 @@ impl MatchIndex {
             self.found.binary_search_by_key(&key, |found| found.key),
             result,
         ) {
-            (Ok(i), ScanResult::Found(at)) => {
-                self.found[i].at = u32::try_from(at).unwrap_or(u32::MAX)
-            }
+            (Ok(i), ScanResult::Found(at)) => self.found[i] = FoundEntry::new(key, at),
             (Ok(i), _) => drop(self.found.remove(i)),
-            (Err(i), ScanResult::Found(at)) => self.found.insert(
-                i,
-                FoundEntry {
-                    key,
-                    at: u32::try_from(at).unwrap_or(u32::MAX),
-                },
-            ),
+            (Err(i), ScanResult::Found(at)) => self.found.insert(i, FoundEntry::new(key, at)),
             (Err(_), _) => {}
         }
     }

@@ -15,6 +15,19 @@ pub use match_index::MatchIndex;
 /// Maximum number of marks in one stream.
 const MAX_MARKS: usize = 1000;
 
+/// Returns the next or previous position before an end that fulfills a condition.
+pub(crate) fn next_where(
+    end: usize,
+    from: usize,
+    forward: bool,
+    is_wanted: impl FnMut(&usize) -> bool,
+) -> Option<usize> {
+    match forward {
+        true => (from.saturating_add(1)..end).find(is_wanted),
+        false => (0..from.min(end)).rfind(is_wanted),
+    }
+}
+
 /// The search, filter and marks of a stream. They apply to all of its views.
 #[derive(Debug, Default)]
 pub struct Find {
@@ -35,6 +48,29 @@ pub struct Find {
 pub enum Typing {
     Search,
     Filter,
+}
+
+/// A landmark to jump to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Landmark {
+    /// A failure, the end of a run, or a gap.
+    Problem,
+    /// The start of a message.
+    Message,
+    /// The start or end of a graph step.
+    Step,
+    Mark,
+}
+
+/// The progress of the search in the focused view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// Number of matches so far.
+    pub count: u64,
+    /// The rank of the match under the cursor, counted from 1.
+    pub at: Option<u64>,
+    /// Scanned entries and all entries, while the scan is running.
+    pub progress: Option<(u64, u64)>,
 }
 
 /// The match to jump to once it is known.

@@ -2,9 +2,12 @@
 
 use super::GraphView;
 use super::view::{Words, draw_graph};
+use crate::features::stream::find::{Found, next_where};
 use crate::features::stream::formats::{Format, Part};
-use crate::features::stream::viewer::{Found, Viewer};
-use crate::features::stream::views::stream_view::{DrawnAs, FooterSubject, Hint, StreamView};
+use crate::features::stream::viewer::Viewer;
+use crate::features::stream::views::stream_view::{
+    DrawnAs, ExportedAs, FooterSubject, Hint, PICTURE, StreamView, ViewFacts,
+};
 use crate::features::stream::views::{View, extent};
 use crate::input::action::Action;
 use crate::session::{Requests, Session};
@@ -145,10 +148,7 @@ impl GraphView {
             return false;
         };
         let is_visited = |row: &usize| self.picture.activity(*row).visits > 0;
-        let found = match forward {
-            true => (at + 1..self.picture.rows()).find(is_visited),
-            false => (0..at).rev().find(is_visited),
-        };
+        let found = next_where(self.picture.rows(), at, forward, is_visited);
         found.map(|row| self.set_cursor(row)).is_some()
     }
 
@@ -183,12 +183,21 @@ impl GraphView {
 pub struct GraphTab;
 
 impl StreamView for GraphTab {
+    fn facts(&self) -> ViewFacts {
+        ViewFacts {
+            title: "Graph",
+            export: ExportedAs::Whole,
+            records_of: Some(View::Raw),
+            ..PICTURE
+        }
+    }
+
     fn count(&self, viewer: &Viewer) -> u64 {
         extent(viewer.projections.timeline.bars()).end
     }
 
     fn go(&self, viewer: &mut Viewer, to: Move) {
-        let graph = &mut viewer.graph;
+        let graph = &mut viewer.views.graph;
         match to {
             Move::Step(rows) | Move::Page(rows) => graph.step(rows),
             Move::Start => graph.to_start(),
@@ -198,17 +207,17 @@ impl StreamView for GraphTab {
     }
 
     fn height(&self, viewer: &Viewer) -> Option<usize> {
-        Some(viewer.graph.height())
+        Some(viewer.views.graph.height())
     }
 
     fn search(&self, viewer: &mut Viewer, text: &str) {
         viewer.search(text);
         viewer.find.seek = None;
-        viewer.graph.search_near(&viewer.find.pattern);
+        viewer.views.graph.search_near(&viewer.find.pattern);
     }
 
     fn found(&self, viewer: &Viewer) -> Option<Found> {
-        let (count, at) = viewer.graph.found();
+        let (count, at) = viewer.views.graph.found();
         Some(Found {
             count: count as u64,
             at: at.map(|at| at as u64),
@@ -221,11 +230,11 @@ impl StreamView for GraphTab {
     }
 
     fn about(&self, viewer: &Viewer) -> Option<String> {
-        Some(viewer.graph.title(viewer))
+        Some(viewer.views.graph.title(viewer))
     }
 
     fn draw(&self, viewer: &Viewer, on: &mut Canvas<'_>, area: Area, drawn: DrawnAs) -> bool {
-        let graph = &viewer.graph;
+        let graph = &viewer.views.graph;
         let words = Words {
             title: if viewer.is_split() {
                 String::new()
@@ -240,12 +249,12 @@ impl StreamView for GraphTab {
 
     fn can(&self, viewer: &Viewer, session: &Session, action: Action) -> bool {
         let is_sealed = session.is_read_only(&viewer.server.profile);
-        viewer.graph.can(action) && !(action == Action::Play && is_sealed)
+        viewer.views.graph.can(action) && !(action == Action::Play && is_sealed)
     }
 
     fn action(&self, viewer: &mut Viewer, on: &Session, action: Action) -> Option<Requests> {
         let is_recording = viewer.is_recording();
-        let graph = &mut viewer.graph;
+        let graph = &mut viewer.views.graph;
         if let Some(done) = graph.act(action) {
             return Some(done);
         }
@@ -271,7 +280,7 @@ impl StreamView for GraphTab {
                 if on.is_read_only(&viewer.server.profile) {
                     return Some(Requests::error(on.read_only_text(&viewer.server.profile)));
                 }
-                let (Ok(text) | Err(text)) = viewer.graph.turn_breakpoint();
+                let (Ok(text) | Err(text)) = viewer.views.graph.turn_breakpoint();
                 return Some(Requests::info(text));
             }
             _ => return None,
@@ -305,22 +314,22 @@ impl StreamView for GraphTab {
             ("stream.split", Some("split")),
             ("stream.play", Some("breakpoint")),
         ];
-        if !viewer.graph.follows() {
+        if !viewer.views.graph.follows() {
             hints.push(("stream.follow", None));
         }
         hints
     }
 
     fn copied(&self, viewer: &Viewer) -> Option<String> {
-        viewer.graph.name_under_cursor()
+        viewer.views.graph.name_under_cursor()
     }
 
     fn selected_id<'a>(&self, viewer: &'a Viewer) -> Option<&'a str> {
-        viewer.graph.id_under_cursor()
+        viewer.views.graph.id_under_cursor()
     }
 
     fn write(&self, viewer: &Viewer, _key: u64, format: Format, part: &mut Part) {
-        let title = viewer.graph.title(viewer);
-        viewer.graph.write(&title, format, part);
+        let title = viewer.views.graph.title(viewer);
+        viewer.views.graph.write(&title, format, part);
     }
 }

@@ -17,55 +17,37 @@ impl NodeColors {
     /// Numbers the nodes of a graph. Events name the nodes of subgraphs without their path.
     pub fn new(graph: &Graph) -> NodeColors {
         let mut colors = NodeColors::default();
-        for (number, node) in graph
-            .nodes()
-            .iter()
-            .filter(|node| node.is_real())
-            .enumerate()
-        {
-            let number = color_of(number);
-            let name = node.id.rsplit(SEPARATOR).next().unwrap_or(&node.id);
-            for name in [&node.id[..], name] {
-                colors.by_name.entry(name.to_string()).or_insert(number);
-            }
-            if let Tone::Label(label) = Tone::label(name) {
-                colors
-                    .by_label
-                    .entry(label)
-                    .and_modify(|known| *known = None)
-                    .or_insert(Some(number));
-            }
+        let real = || graph.nodes().iter().filter(|node| node.is_real());
+        for (number, node) in real().enumerate() {
+            colors.add(&node.id, number, true);
         }
         // A server that describes the inside of a subgraph leaves out its own node, which events name nevertheless. As in the
         // graph, it has the color of its first node.
-        for (number, node) in graph
-            .nodes()
-            .iter()
-            .filter(|node| node.is_real())
-            .enumerate()
-        {
+        for (number, node) in real().enumerate() {
             let mut id = &node.id[..];
             while let Some((group, _)) = id.rsplit_once(SEPARATOR) {
-                let name = group.rsplit(SEPARATOR).next().unwrap_or(group);
-                if let (false, Tone::Label(label)) =
-                    (colors.by_name.contains_key(name), Tone::label(name))
-                {
-                    colors
-                        .by_label
-                        .entry(label)
-                        .and_modify(|known| *known = None)
-                        .or_insert(Some(color_of(number)));
-                }
-                for name in [group, name] {
-                    colors
-                        .by_name
-                        .entry(name.to_string())
-                        .or_insert(color_of(number));
-                }
+                colors.add(group, number, false);
                 id = group;
             }
         }
         colors
+    }
+
+    /// Adds the names of a node. Of a node, but not of a group, the color of a known name is no longer certain.
+    fn add(&mut self, id: &str, number: usize, is_node: bool) {
+        let number = color_of(number);
+        let name = id.rsplit(SEPARATOR).next().unwrap_or(id);
+        if let Tone::Label(label) = Tone::label(name)
+            && (is_node || !self.by_name.contains_key(name))
+        {
+            self.by_label
+                .entry(label)
+                .and_modify(|known| *known = None)
+                .or_insert(Some(number));
+        }
+        for name in [id, name] {
+            self.by_name.entry(name.to_string()).or_insert(number);
+        }
     }
 
     /// Gives the names of nodes, and their bars, the colors of their nodes.

@@ -20,11 +20,11 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Loading {
     /// The request in progress.
-    number: Option<u64>,
+    pub number: Option<u64>,
     /// The assistant of the graph, and how often the user had refreshed.
     wanted: Option<(String, u64)>,
-    has_graph: bool,
-    failure: Option<Failure>,
+    pub has_graph: bool,
+    pub failure: Option<Failure>,
 }
 
 /// Why there is no graph of the server.
@@ -39,14 +39,6 @@ pub(super) enum Failure {
 }
 
 impl Loading {
-    pub fn has_graph(&self) -> bool {
-        self.has_graph
-    }
-
-    pub fn is_loading(&self) -> bool {
-        self.number.is_some()
-    }
-
     /// Begins to load the graph of an assistant.
     pub fn begin(&mut self, assistant: &str, number: u64) {
         let wanted = Some((assistant.to_string(), number));
@@ -57,27 +49,13 @@ impl Loading {
             failure: None,
         };
     }
-
-    /// Returns the number of the request in progress.
-    pub fn number(&self) -> Option<u64> {
-        self.number
-    }
-
-    pub fn failure(&self) -> Option<&Failure> {
-        self.failure.as_ref()
-    }
 }
 
 impl GraphView {
-    /// Returns the request in progress: its number and the assistant.
-    fn request(&self) -> Option<(u64, &str)> {
-        Some((self.loading.number?, &self.loading.wanted.as_ref()?.0))
-    }
-
     /// Returns the subscription for the request in progress.
     pub(super) fn subscription(&self, server: &ServerRef) -> Option<Subscription> {
-        let (number, assistant) = self.request()?;
-        let kind = SubscriptionKind::Graph(server.clone(), assistant.to_string());
+        let (number, (assistant, _)) = (self.loading.number?, self.loading.wanted.as_ref()?);
+        let kind = SubscriptionKind::Graph(server.clone(), assistant.clone());
         Some(Subscription::new(
             SubscriptionId::Graph(number),
             Epoch::default(),
@@ -103,7 +81,7 @@ impl GraphView {
             Ok(graph) if graph.is_empty() => self.loading.failure = Some(Failure::Empty),
             Ok(graph) => {
                 self.loading.has_graph = true;
-                self.set_graph(graph);
+                self.set_whole(graph, false);
             }
             Err(error) if error.may_lack_call() => self.loading.failure = Some(Failure::NotOffered),
             Err(error) => {
@@ -129,7 +107,7 @@ impl StreamState {
         let refreshes = viewer.refreshes;
         let known = session.known_graphs.get(&viewer.server, assistant).cloned();
         let wanted = (assistant.to_string(), refreshes);
-        let loading = &mut viewer.graph.loading;
+        let loading = &mut viewer.views.graph.loading;
         let is_first = loading
             .wanted
             .as_ref()
@@ -145,7 +123,7 @@ impl StreamState {
             ..Loading::default()
         };
         match known.filter(|_| is_first) {
-            Some(graph) => viewer.graph.on_graph(Ok(graph)),
+            Some(graph) => viewer.views.graph.on_graph(Ok(graph)),
             None => loading.number = Some(session.next_stream.take()),
         }
     }
@@ -153,7 +131,7 @@ impl StreamState {
     /// Adds the requests for graphs.
     pub(in crate::features::stream) fn graph_subscriptions(&self, out: &mut Vec<Subscription>) {
         let open = self.tabs.all().iter();
-        out.extend(open.filter_map(|viewer| viewer.graph.subscription(&viewer.server)));
+        out.extend(open.filter_map(|viewer| viewer.views.graph.subscription(&viewer.server)));
     }
 
     /// Applies a loaded graph, and keeps it for other threads.
@@ -163,12 +141,12 @@ impl StreamState {
         number: u64,
         event: &SubscriptionEvent,
     ) {
-        let is_wanted = |viewer: &&mut Viewer| viewer.graph.loading.number == Some(number);
+        let is_wanted = |viewer: &&mut Viewer| viewer.views.graph.loading.number == Some(number);
         let Some(viewer) = self.tabs.all_mut().iter_mut().find(is_wanted) else {
             return;
         };
         let known = &mut session.known_graphs;
-        match (event, &viewer.graph.loading.wanted) {
+        match (event, &viewer.views.graph.loading.wanted) {
             (SubscriptionEvent::Graph(Ok(graph)), Some((assistant, _))) => {
                 known.keep(viewer.server.clone(), assistant.clone(), graph.clone());
             }
@@ -179,7 +157,7 @@ impl StreamState {
             }
             _ => {}
         }
-        viewer.graph.on_event(event);
+        viewer.views.graph.on_event(event);
     }
 }
 
@@ -190,7 +168,7 @@ impl Viewer {
             .status
             .thread_records()
             .assistant()
-            .or_else(|| self.started_assistant_id())
+            .or_else(|| self.started_assistant())
     }
 
     /// Returns the name of the thread's graph, if it is known.
@@ -201,7 +179,7 @@ impl Viewer {
             .thread?
             .graph_id
             .clone()
-            .or_else(|| self.started_assistant())
+            .or_else(|| self.started_assistant().map(str::to_string))
     }
 
     /// Returns which part of the thread's runs the Graph view counts, unless it counts all of them.
@@ -257,7 +235,7 @@ impl Viewer {
         let stops = Stops::of(self.shown_status());
         let breakpoints = self.run_breakpoints();
         let (timeline, pattern) = (&self.projections.timeline, &self.find.pattern);
-        self.graph.prepare(
+        self.views.graph.prepare(
             ShownThread {
                 timeline,
                 now,

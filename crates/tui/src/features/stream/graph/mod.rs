@@ -132,7 +132,7 @@ impl GraphView {
         let mut is_changed = self.activity.update(shown.timeline, shown.now);
         is_changed |= self.stops != shown.stops;
         (self.stops, self.run_breakpoints) = (shown.stops, shown.breakpoints);
-        if !self.loading.has_graph() {
+        if !self.loading.has_graph {
             let observed = self.activity.activity().observed();
             if *self.whole != observed {
                 self.set_whole(Arc::new(observed), true);
@@ -140,8 +140,7 @@ impl GraphView {
         }
         self.use_pattern(shown.pattern);
         if !self.redraw() && is_changed {
-            self.picture
-                .apply(&self.whole, self.activity.activity(), &self.stops);
+            self.show_activity();
         }
         if !self.is_paused {
             self.cursor = self
@@ -163,16 +162,15 @@ impl GraphView {
                 width,
             };
             self.picture = Picture::new(&self.whole, &rules, self.version);
-            self.picture
-                .apply(&self.whole, self.activity.activity(), &self.stops);
+            self.show_activity();
             self.find_again();
         }
         is_outdated
     }
 
-    /// Uses the graph of the server.
-    fn set_graph(&mut self, graph: Arc<Graph>) {
-        self.set_whole(graph, false);
+    fn show_activity(&mut self) {
+        self.picture
+            .apply(&self.whole, self.activity.activity(), &self.stops);
     }
 
     fn set_whole(&mut self, graph: Arc<Graph>, is_observed: bool) {

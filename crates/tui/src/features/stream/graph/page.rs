@@ -8,11 +8,11 @@ use crate::features::stream::export::{parse_export, timed_name};
 use crate::features::stream::formats::{Format, Part};
 use crate::input::action::{Action, Context};
 use crate::session::msg::{
-    Described, Effect, EffectResult, FileStep, ServerRef, Subscription, SubscriptionEvent,
-    SubscriptionId,
+    Described, EffectResult, FileStep, ServerRef, Subscription, SubscriptionEvent, SubscriptionId,
 };
 use crate::session::page::overlay_frame;
 use crate::session::profile::breadcrumb;
+use crate::session::saving::Saving;
 use crate::session::{Component, Cx, Requests, Route, Session};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
@@ -20,7 +20,6 @@ use crate::widgets::pattern::Pattern;
 use jiff::Timestamp;
 use runtail_core::text;
 use runtail_stream::projection::Timeline;
-use std::path::PathBuf;
 use std::sync::LazyLock;
 
 /// Nothing ran.
@@ -37,7 +36,7 @@ pub struct GraphPage {
     graph: GraphView,
     pattern: Pattern,
     /// The file that is being written: its number and path.
-    saving: Option<(u64, PathBuf)>,
+    saving: Saving,
 }
 
 impl StreamState {
@@ -62,7 +61,7 @@ impl StreamState {
             name,
             graph,
             pattern: Pattern::default(),
-            saving: None,
+            saving: Saving::default(),
         };
         match known {
             Some(graph) => page.graph.on_graph(Ok(graph)),
@@ -83,7 +82,7 @@ impl GraphPage {
         if !self.graph.whole.is_empty() {
             return None;
         }
-        Some(match self.graph.loading.failure() {
+        Some(match &self.graph.loading.failure {
             None => (Tone::Dim, "Loading the graph…".into()),
             Some(Failure::Request(cause)) => (
                 Tone::Bad,
@@ -123,16 +122,11 @@ impl GraphPage {
             parts.push(format!("stops at {}", text::counted(stops, "node")));
         }
         if self.graph.search.is_active() {
+            let searched = text::seen(self.pattern.text(), 30);
             parts.push(match self.graph.found() {
-                (0, _) => format!("/{} finds nothing", text::seen(self.pattern.text(), 30)),
-                (all, Some(at)) => {
-                    format!("/{} {at} of {all}", text::seen(self.pattern.text(), 30))
-                }
-                (all, None) => format!(
-                    "/{} {}",
-                    text::seen(self.pattern.text(), 30),
-                    text::counted(all, "hit")
-                ),
+                (0, _) => format!("/{searched} finds nothing"),
+                (all, Some(at)) => format!("/{searched} {at} of {all}"),
+                (all, None) => format!("/{searched} {}", text::counted(all, "hit")),
             });
         }
         parts.extend(self.graph.cut_words());
@@ -172,7 +166,7 @@ impl GraphPage {
         if self.graph.whole.is_empty() {
             return Requests::error("No graph is loaded, so there is nothing to save.");
         }
-        if self.saving.is_some() {
+        if self.saving.is_running() {
             return Requests::error("A file is still being written.");
         }
         let path = if path.is_empty() {
@@ -182,22 +176,8 @@ impl GraphPage {
         };
         let mut part = Part::default();
         self.graph.write(&self.title(), format, &mut part);
-        let number = session.next_change.take();
-        self.saving = Some((number, PathBuf::from(&path)));
-        Effect::File(number, FileStep::Save(path.into(), part.chunks)).into()
-    }
-
-    /// Reports that the file was written, or why not. `None` if the file belongs to something else.
-    fn on_saved(&mut self, number: u64, result: &Result<u64, String>) -> Option<Requests> {
-        let (_, path) = self.saving.take_if(|(saving, _)| *saving == number)?;
-        let path = text::clean(&path.display().to_string()).into_owned();
-        Some(match result {
-            Ok(size) => Requests::info(format!(
-                "Saved the graph, {}, to {path}",
-                text::bytes(*size)
-            )),
-            Err(why) => Requests::error(format!("Couldn't write {path}: {why}")),
-        })
+        let step = FileStep::Save(path.clone().into(), part.chunks);
+        self.saving.begin(session, &path, step)
     }
 }
 
@@ -207,31 +187,22 @@ impl Component for GraphPage {
     }
 
     fn on_reply(&mut self, _session: &mut Session, reply: &EffectResult) -> Option<Requests> {
-        match reply {
-            EffectResult::FileStepped(number, result) => self.on_saved(*number, result),
-            _ => None,
-        }
+        self.saving.on_reply("the graph", reply)
     }
 
     fn on_event(
         &mut self,
         session: &mut Session,
-        from: &SubscriptionId,
-        event: &SubscriptionEvent,
+        _from: SubscriptionId,
+        event: SubscriptionEvent,
     ) -> Requests {
-        if let SubscriptionId::Graph(number) = from
-            && self.graph.loading.number() == Some(*number)
-        {
-            // The threads of the assistant have the same graph.
-            if let SubscriptionEvent::Graph(Ok(graph)) = event {
-                session.known_graphs.keep(
-                    self.server.clone(),
-                    self.assistant.clone(),
-                    graph.clone(),
-                );
-            }
-            self.graph.on_event(event);
+        // The threads of the assistant have the same graph.
+        if let SubscriptionEvent::Graph(Ok(graph)) = &event {
+            session
+                .known_graphs
+                .keep(self.server.clone(), self.assistant.clone(), graph.clone());
         }
+        self.graph.on_event(&event);
         Requests::none()
     }
 

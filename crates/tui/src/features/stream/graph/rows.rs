@@ -94,24 +94,17 @@ impl GraphView {
         } else {
             0
         };
+        // Without a thread nothing ran.
+        let of_runs = |width: usize| if self.is_still { 0 } else { width };
         let mut columns = Columns {
             left,
             label,
             right,
-            state: STATE,
-            visits: VISITS,
-            time: TIME,
-            bar: BAR + 1,
+            state: of_runs(STATE),
+            visits: of_runs(VISITS),
+            time: of_runs(TIME),
+            bar: of_runs(BAR + 1),
         };
-        if self.is_still {
-            columns = Columns {
-                state: 0,
-                visits: 0,
-                time: 0,
-                bar: 0,
-                ..columns
-            };
-        }
         let needed = |columns: &Columns| {
             columns.left
                 + columns.label
@@ -121,22 +114,11 @@ impl GraphView {
                 + columns.time
                 + columns.bar
         };
-        for narrower in [
-            Columns { bar: 0, ..columns },
-            Columns {
-                bar: 0,
-                time: 0,
-                ..columns
-            },
-            Columns {
-                bar: 0,
-                time: 0,
-                visits: 0,
-                ..columns
-            },
-        ] {
+        let least_useful: [fn(&mut Columns) -> &mut usize; 3] =
+            [|of| &mut of.bar, |of| &mut of.time, |of| &mut of.visits];
+        for column in least_useful {
             if needed(&columns) > width {
-                columns = narrower;
+                *column(&mut columns) = 0;
             }
         }
         // A title that is wider than the rails pushes the numbers to the right.

@@ -99,11 +99,11 @@ impl GraphView {
 
     /// Returns what replaces the last line: what happens to the graph, or why the server has none.
     fn notice(&self) -> Option<(Tone, String)> {
-        if self.loading.is_loading() && !self.loading.has_graph() {
+        if self.loading.number.is_some() && !self.loading.has_graph {
             return Some((Tone::Dim, "Loading the graph…".into()));
         }
-        match self.loading.failure()? {
-            Failure::Request(cause) if self.loading.has_graph() => {
+        match self.loading.failure.as_ref()? {
+            Failure::Request(cause) if self.loading.has_graph => {
                 Some((Tone::Bad, format!("Couldn't reload the graph: {cause}.")))
             }
             Failure::Request(cause) => Some((
@@ -123,11 +123,11 @@ impl GraphView {
         if self.picture.rows() > 0 {
             return None;
         }
-        if self.loading.is_loading() {
+        if self.loading.number.is_some() {
             return Some((Tone::Dim, "Loading the graph…".into()));
         }
         let yet = if viewer.is_over() { "" } else { " yet" };
-        Some(match self.loading.failure() {
+        Some(match &self.loading.failure {
             Some(Failure::Request(cause)) => (
                 Tone::Bad,
                 format!("Couldn't load the graph: {cause}. No steps{yet}. Press r to retry."),

@@ -5,7 +5,9 @@ use super::{History, Purpose};
 use crate::features::stream::StreamState;
 use crate::features::stream::viewer::{OfHistory, Viewer};
 use crate::features::stream::views::View;
-use crate::features::stream::views::stream_view::{DrawnAs, FooterSubject, Hint, StreamView};
+use crate::features::stream::views::stream_view::{
+    DrawnAs, ExportedAs, FooterSubject, Hint, PICTURE, StreamView, ViewFacts,
+};
 use crate::input::action::Action;
 use crate::session::checkpoints::{CheckpointDetails, CheckpointState};
 use crate::session::msg::{
@@ -63,13 +65,15 @@ impl Viewer {
             refreshes: self.refreshes,
         };
         if !self.is_recording() {
-            return self.history.request(known, number);
+            return self.views.history.request(known, number);
         }
         let event = loaded.and_then(|loaded| self.event_log.get(loaded.seq));
         let json = event
             .as_ref()
             .and_then(|event| SnapshotFields::read(event.data.text())?.history);
-        self.history.show_recorded(known, json.map(Peek::text));
+        self.views
+            .history
+            .show_recorded(known, json.map(Peek::text));
     }
 }
 
@@ -80,7 +84,7 @@ impl StreamState {
             let Some(thread) = viewer.thread() else {
                 continue;
             };
-            for (number, request) in viewer.history.requests() {
+            for (number, request) in viewer.views.history.requests() {
                 let kind = SubscriptionKind::History(thread.clone(), request);
                 out.push(Subscription::new(
                     SubscriptionId::History(number),
@@ -102,7 +106,7 @@ impl StreamState {
             .tabs
             .all_mut()
             .iter_mut()
-            .find(|viewer| viewer.history.has_request(number));
+            .find(|viewer| viewer.views.history.has_request(number));
         let Some(viewer) = requested else {
             return Requests::none();
         };
@@ -110,31 +114,27 @@ impl StreamState {
         let is_of_history = viewer.view() == View::History || viewer.shown_checkpoint().is_some();
         let is_watched = is_shown == Some(viewer.id) && is_of_history;
         if !is_watched {
-            viewer.history.await_nothing();
+            viewer.views.history.await_nothing();
         }
-        match event {
-            SubscriptionEvent::Checkpoints(page) => viewer.history.on_page(number, page.clone()),
+        let arrived = match event {
+            SubscriptionEvent::Checkpoints(page) => {
+                viewer.views.history.on_page(number, page.clone());
+                Arrived::Nothing
+            }
             SubscriptionEvent::CheckpointState(state) => {
-                match viewer.history.on_state(number, state.clone()) {
-                    Arrived::Nothing | Arrived::Details(..) => {}
-                    Arrived::State(purpose, id, state) => {
-                        return use_state(viewer, purpose, &id, &state);
-                    }
-                    Arrived::Failed(why) => return Requests::error(why),
-                }
+                viewer.views.history.on_state(number, state.clone())
             }
             SubscriptionEvent::CheckpointDetails(details) => {
-                match viewer.history.on_details(number, details.clone()) {
-                    Arrived::Details(id, details) => {
-                        return show_details(&viewer.history, &id, details);
-                    }
-                    Arrived::Failed(why) => return Requests::error(why),
-                    Arrived::Nothing | Arrived::State(..) => {}
-                }
+                viewer.views.history.on_details(number, details.clone())
             }
-            _ => {}
+            _ => Arrived::Nothing,
+        };
+        match arrived {
+            Arrived::Nothing => Requests::none(),
+            Arrived::State(purpose, id, state) => use_state(viewer, purpose, &id, &state),
+            Arrived::Details(id, details) => show_details(&viewer.views.history, &id, details),
+            Arrived::Failed(why) => Requests::error(why),
         }
-        Requests::none()
     }
 
     /// Shows a checkpoint in all views of the shown page, the graph first.
@@ -161,17 +161,25 @@ impl StreamState {
 pub struct HistoryTab;
 
 impl StreamView for HistoryTab {
+    fn facts(&self) -> ViewFacts {
+        ViewFacts {
+            title: "History",
+            export: ExportedAs::Table,
+            ..PICTURE
+        }
+    }
+
     /// Before the history is loaded, the thread's state shows whether there is one.
     fn count(&self, viewer: &Viewer) -> u64 {
         let state = viewer.projections.status.state();
-        match viewer.history.len() as u64 {
+        match viewer.views.history.len() as u64 {
             0 => u64::from(state.is_some_and(|state| !state.is_empty())),
             count => count,
         }
     }
 
     fn go(&self, viewer: &mut Viewer, to: Move) {
-        let history = &mut viewer.history;
+        let history = &mut viewer.views.history;
         match to {
             Move::Step(lines) | Move::Page(lines) => history.step(lines),
             Move::Start | Move::End => history.to_edge(to == Move::Start),
@@ -180,23 +188,23 @@ impl StreamView for HistoryTab {
     }
 
     fn height(&self, viewer: &Viewer) -> Option<usize> {
-        Some(viewer.history.height())
+        Some(viewer.views.history.height())
     }
 
     fn own_search<'a>(&self, viewer: &'a Viewer) -> Option<&'a str> {
-        Some(viewer.history.searched())
+        Some(viewer.views.history.searched())
     }
 
     fn search(&self, viewer: &mut Viewer, text: &str) {
-        viewer.history.search(text);
+        viewer.views.history.search(text);
     }
 
     fn lay_out(&self, viewer: &mut Viewer, area: Area, is_titled: bool) {
-        viewer.history.lay_out(area, is_titled);
+        viewer.views.history.lay_out(area, is_titled);
     }
 
     fn about(&self, viewer: &Viewer) -> Option<String> {
-        Some(viewer.history.title())
+        Some(viewer.views.history.title())
     }
 
     fn draw(&self, viewer: &Viewer, on: &mut Canvas<'_>, area: Area, drawn: DrawnAs) -> bool {
@@ -205,7 +213,7 @@ impl StreamView for HistoryTab {
     }
 
     fn can(&self, viewer: &Viewer, _session: &Session, action: Action) -> bool {
-        let history = &viewer.history;
+        let history = &viewer.views.history;
         match action {
             Action::Open => {
                 !history.is_empty() && (history.has_states() || !history.shows_difference())
@@ -220,7 +228,7 @@ impl StreamView for HistoryTab {
     }
 
     fn action(&self, viewer: &mut Viewer, on: &Session, action: Action) -> Option<Requests> {
-        let history = &mut viewer.history;
+        let history = &mut viewer.views.history;
         match action {
             Action::Play => history.toggle_base(),
             Action::Collapse => history.difference.toggle_equal(),
@@ -231,8 +239,8 @@ impl StreamView for HistoryTab {
             }
             Action::Open | Action::Again | Action::Update | Action::Describe => {
                 // Before the first page is loaded, the newest checkpoint is the one that the thread's record names.
-                let of_record = || newest(viewer).filter(|_| viewer.history.is_empty());
-                let id = viewer.history.id_under_cursor().or_else(of_record);
+                let of_record = || newest(viewer).filter(|_| viewer.views.history.is_empty());
+                let id = viewer.views.history.id_under_cursor().or_else(of_record);
                 let id = id.map(str::to_string);
                 return Some(match action {
                     Action::Open => with_state(viewer, id, Purpose::Show(View::State)),
@@ -269,9 +277,9 @@ impl StreamView for HistoryTab {
     }
 
     fn footer_subject(&self, viewer: &Viewer) -> FooterSubject {
-        match viewer.history.has_states() {
+        match viewer.views.history.has_states() {
             true => FooterSubject::Checkpoint {
-                is_head: viewer.history.is_at_head(),
+                is_head: viewer.views.history.is_at_head(),
             },
             false => FooterSubject::View,
         }
@@ -281,20 +289,20 @@ impl StreamView for HistoryTab {
         vec![
             ("stream.play", Some("set A")),
             ("stream.compare", Some("compare branches")),
-            ("stream.open", Some(viewer.history.open_label())),
+            ("stream.open", Some(viewer.views.history.open_label())),
         ]
     }
 
     fn close(&self, viewer: &mut Viewer) -> bool {
-        viewer.history.close()
+        viewer.views.history.close()
     }
 
     fn copied(&self, viewer: &Viewer) -> Option<String> {
-        viewer.history.id_under_cursor().map(str::to_string)
+        viewer.views.history.id_under_cursor().map(str::to_string)
     }
 
     fn selected_id<'a>(&self, viewer: &'a Viewer) -> Option<&'a str> {
-        viewer.history.id_under_cursor()
+        viewer.views.history.id_under_cursor()
     }
 }
 
@@ -313,7 +321,13 @@ pub(in crate::features::stream) fn act_on_checkpoint(
 ) -> Requests {
     let is_sealed = session.is_read_only(&viewer.server.profile) && !viewer.is_recording();
     if id.is_none() && !viewer.is_recording() {
-        let why = viewer.history.failure().map(failure_text);
+        let why = viewer
+            .views
+            .history
+            .loading
+            .failure
+            .as_ref()
+            .map(failure_text);
         return Requests::info(why.unwrap_or_else(|| "No checkpoint is loaded.".into()));
     }
     match action {
@@ -344,7 +358,7 @@ fn with_state(viewer: &mut Viewer, id: Option<String>, purpose: Purpose) -> Requ
     if viewer.is_recording() {
         return Requests::info("A recording has the checkpoints, but not the states at them.");
     }
-    let history = &mut viewer.history;
+    let history = &mut viewer.views.history;
     let Some(id) = id else {
         return Requests::none();
     };
@@ -371,15 +385,15 @@ fn use_state(viewer: &mut Viewer, purpose: Purpose, id: &str, state: &Checkpoint
 
 /// Returns whether a checkpoint is the newest. Until the history is loaded, the thread's record says so.
 fn is_head(viewer: &Viewer, id: &str) -> bool {
-    match viewer.history.is_empty() {
+    match viewer.views.history.is_empty() {
         true => newest(viewer) == Some(id),
-        false => viewer.history.tree.find(id) == Some(0),
+        false => viewer.views.history.tree.find(id) == Some(0),
     }
 }
 
 /// Shows the state at a checkpoint in all views, one of them first.
 fn go_there(viewer: &mut Viewer, view: View, id: &str, state: &CheckpointState) -> Requests {
-    let history = &viewer.history;
+    let history = &viewer.views.history;
     let entry = history
         .tree
         .find(id)
@@ -411,6 +425,7 @@ fn details(viewer: &mut Viewer, session: &Session, id: Option<String>) -> Reques
         return Requests::none();
     };
     viewer
+        .views
         .history
         .request_details(id, session.next_stream.take());
     Requests::info("Loading the checkpoint…")
@@ -450,7 +465,7 @@ fn show_details(history: &History, id: &str, details: CheckpointDetails) -> Requ
 /// Compares the branch under the cursor with another that begins at the same checkpoint; again, with the next one.
 fn compare_branches(history: &mut History, key: &str) -> Requests {
     let Some(split) = history.under_cursor().and_then(|at| history.tree.split(at)) else {
-        return Requests::info(match history.is_complete() {
+        return Requests::info(match history.loading.is_complete {
             true => "No other branch begins at this checkpoint or before it.",
             false => {
                 "No other branch begins before this checkpoint, as far as the history is loaded."
@@ -516,7 +531,7 @@ fn edit(viewer: &Viewer, id: &str, state: &CheckpointState, is_head: bool) -> Re
     let original: Arc<str> = values.as_str().into();
     let name = format!(
         "{} of {}",
-        viewer.history.step_name(id),
+        viewer.views.history.step_name(id),
         text::short_id(&thread.id)
     );
     let subject = Subject::State {

@@ -28,12 +28,13 @@ pub(super) struct Loading {
     /// Whether a page was loaded.
     has_page: bool,
     /// Whether the oldest checkpoint is loaded.
-    is_complete: bool,
+    pub is_complete: bool,
     /// Whether the checkpoints are those of a recording's snapshot.
-    is_recorded: bool,
+    pub is_recorded: bool,
     /// The requests in progress, with their numbers.
     requests: Vec<(u64, HistoryRequest)>,
-    failure: Option<Failure>,
+    /// Why the history could not be loaded.
+    pub failure: Option<Failure>,
     /// The oldest checkpoint that was received, in the server's order.
     oldest: Option<String>,
     /// What was known of the thread when the newest page was requested.
@@ -89,16 +90,6 @@ impl History {
             .requests
             .iter()
             .any(|(known, _)| *known == number)
-    }
-
-    /// Returns why the history could not be loaded.
-    pub(super) fn failure(&self) -> Option<&Failure> {
-        self.loading.failure.as_ref()
-    }
-
-    /// Returns whether all checkpoints are loaded.
-    pub(super) fn is_complete(&self) -> bool {
-        self.loading.is_complete
     }
 
     pub(super) fn is_loading_page(&self) -> bool {
@@ -350,11 +341,6 @@ impl History {
             Ok(None) => Arrived::Failed(GONE.to_string()),
             Err(error) => Arrived::Failed(self.state_error(&error)),
         }
-    }
-
-    /// Returns whether the checkpoints are those of a recording.
-    pub(super) fn is_recorded(&self) -> bool {
-        self.loading.is_recorded
     }
 
     /// Records that the task of a request failed.

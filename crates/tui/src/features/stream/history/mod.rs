@@ -8,8 +8,8 @@ mod view;
 
 pub(super) use actions::{HistoryTab, act_on_checkpoint};
 
+use super::find::next_where;
 use super::views::View;
-use crate::features::stream::layout::has_room_for_frames;
 use crate::session::checkpoints::CheckpointState;
 use crate::widgets::area::{Area, below, inside};
 use crate::widgets::jobs::{JobProgress, PendingJob};
@@ -20,8 +20,6 @@ use runtail_core::model::{Checkpoint, CheckpointTree, Parent};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Minimum width for the tree and the difference side by side.
-const MIN_WIDTH_SIDE_BY_SIDE: u16 = 100;
 /// Minimum height for a heading above the rows.
 const MIN_HEIGHT_HEADING: u16 = 6;
 /// Bytes of states that are kept in addition to the shown ones.
@@ -308,37 +306,17 @@ impl History {
 
     /// Computes the areas of the view. `is_titled`: whether something else has its title, so that it is one half of two views.
     fn panes_in(&self, area: Area, is_titled: bool) -> Panes {
-        let is_wide = area.w >= MIN_WIDTH_SIDE_BY_SIDE;
-        let left = if is_wide {
-            Area {
-                w: (area.w * 9 / 20).max(60),
-                ..area
-            }
-        } else {
-            area
-        };
-        let right = match (is_wide, self.is_open_below) {
-            (true, _) => Some(Area {
-                x: area.x + left.w,
-                w: area.w - left.w,
-                ..area
-            }),
-            (false, true) => Some(Area {
-                y: area.y + area.h / 2,
-                h: area.h - area.h / 2,
-                ..area
-            }),
+        let parts = match (area.is_wide(), self.is_open_below) {
+            (true, _) => Some(area.columns((area.w * 9 / 20).max(60))),
+            (false, true) => Some(area.lines(area.h / 2)),
             (false, false) => None,
         };
-        let left = if !is_wide && self.is_open_below {
-            Area {
-                h: area.h / 2,
-                ..left
-            }
-        } else {
-            left
-        };
-        if let Some(right) = right.filter(|_| !is_titled && has_room_for_frames(area)) {
+        let (left, right) = (
+            parts.map_or(area, |[left, _]| left),
+            parts.map(|[_, right]| right),
+        );
+        let has_frames = area.is_wide() && area.is_high() && !is_titled;
+        if let Some(right) = right.filter(|_| has_frames) {
             let rows = inside(left);
             return Panes {
                 frames: Some([left, right]),
@@ -352,11 +330,7 @@ impl History {
         }
         let has_columns = left.h >= MIN_HEIGHT_HEADING;
         let has_heading = has_columns && !is_titled;
-        let lines = |area: Area, y: u16, h: u16| Area {
-            y: area.y + y.min(area.h),
-            h: h.min(area.h.saturating_sub(y)),
-            ..area
-        };
+        let lines = |area: Area, y: u16, h: u16| below(area, y).lines(h)[0];
         let above = u16::from(has_heading) + u16::from(has_columns);
         Panes {
             frames: None,
@@ -380,7 +354,7 @@ impl History {
 
     /// Returns whether the states at checkpoints can be loaded.
     pub fn has_states(&self) -> bool {
-        !self.is_empty() && !self.lacks_states && !self.is_recorded()
+        !self.is_empty() && !self.lacks_states && !self.loading.is_recorded
     }
 
     /// Returns whether the cursor is at the newest checkpoint.
@@ -460,10 +434,7 @@ impl History {
             }
             false => self.matches(*entry),
         };
-        let found = match forward {
-            true => (at + 1..self.tree.len()).find(is_wanted),
-            false => (0..at).rev().find(is_wanted),
-        };
+        let found = next_where(self.tree.len(), at, forward, is_wanted);
         found.map(|entry| self.set_cursor(entry)).is_some()
     }
 

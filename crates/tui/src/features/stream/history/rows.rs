@@ -55,7 +55,7 @@ impl History {
         if self.tree.is_empty() {
             return Vec::new();
         }
-        let more = if self.is_loading_page() && !self.is_complete() {
+        let more = if self.is_loading_page() && !self.loading.is_complete {
             " Loading…"
         } else {
             ""

@@ -16,7 +16,7 @@ pub(super) fn draw(
     area: Area,
     (focused, is_titled): (bool, bool),
 ) {
-    let history = &viewer.history;
+    let history = &viewer.views.history;
     let panes = history.panes_in(area, is_titled);
     if history.tree.is_empty() {
         let (tone, text) = empty_text(viewer);
@@ -35,7 +35,7 @@ pub(super) fn draw(
         }
     }
     if let Some(at) = panes.heading {
-        heading(canvas, at, &history.title(), focused && !in_difference);
+        canvas.heading(at, &history.title(), focused && !in_difference);
     }
     let run_number = |id: &str| viewer.run_entry(id).and_then(|run| run.number);
     let cx = RowContext {
@@ -61,34 +61,15 @@ pub(super) fn draw(
         }
     }
     if let Some(at) = panes.difference_heading {
-        heading(
-            canvas,
-            at,
-            &history.difference_title(),
-            focused && in_difference,
-        );
+        canvas.heading(at, &history.difference_title(), focused && in_difference);
     }
     if let Some(area) = panes.difference {
         difference(viewer, canvas, area);
     }
 }
 
-fn heading(canvas: &mut Canvas<'_>, at: Area, title: &str, focused: bool) {
-    let title = format!("─ {title} ");
-    let used = canvas.text(
-        at.x + 1,
-        at.y,
-        at.w.saturating_sub(2),
-        &title,
-        canvas.theme.title(focused),
-    );
-    let rest = at.w.saturating_sub(used + 2);
-    let style = canvas.theme.style(Tone::Dim);
-    canvas.text(at.x + 1 + used, at.y, rest, &"─".repeat(rest.into()), style);
-}
-
 fn difference(viewer: &Viewer, canvas: &mut Canvas<'_>, area: Area) {
-    let history = &viewer.history;
+    let history = &viewer.views.history;
     let words = |canvas: &mut Canvas<'_>, tone: Tone, text: &str| {
         canvas.words(
             Area {
@@ -138,10 +119,12 @@ fn empty_text(viewer: &Viewer) -> (Tone, String) {
             "This stream has no thread, so there is no history.".into(),
         );
     }
-    match viewer.history.failure() {
+    match &viewer.views.history.loading.failure {
         Some(failure @ Failure::NotOffered) => (Tone::Dim, failure_text(failure)),
         Some(failure) => (Tone::Bad, failure_text(failure)),
-        None if viewer.history.is_loading_page() || !viewer.history.is_complete() => {
+        None if viewer.views.history.is_loading_page()
+            || !viewer.views.history.loading.is_complete =>
+        {
             (Tone::Dim, "Loading the history…".into())
         }
         None if viewer.is_over() => (
@@ -158,7 +141,11 @@ fn empty_text(viewer: &Viewer) -> (Tone, String) {
 impl History {
     /// Returns the title of the tree.
     pub(super) fn title(&self) -> String {
-        let loaded = if self.is_complete() { "" } else { " loaded" };
+        let loaded = if self.loading.is_complete {
+            ""
+        } else {
+            " loaded"
+        };
         let branches = text::counted(self.tree.branches(), "branch");
         let mut title = format!(
             "{}{loaded} · {branches}",

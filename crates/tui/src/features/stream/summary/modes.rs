@@ -95,12 +95,8 @@ fn keys(out: &mut OneLine, json: Peek<'_>, state: Option<&Snapshot>) -> bool {
             .take(MAX_KEYS)
             .enumerate()
         {
-            if i == 0 {
-                out.dot()
-            } else {
-                out.push(Tone::Dim, ", ")
-            };
-            out.push(Tone::Strong, &key)
+            out.item(i == 0)
+                .push(Tone::Strong, &key)
                 .push(Tone::Dim, &format!(" {}", size(value)));
         }
         if json.text() == "{}" {
@@ -108,14 +104,10 @@ fn keys(out: &mut OneLine, json: Peek<'_>, state: Option<&Snapshot>) -> bool {
         }
         return true;
     };
-    let mut first = true;
-    for key in state.keys.iter().filter(|key| key.changed).take(MAX_KEYS) {
-        if std::mem::take(&mut first) {
-            out.dot()
-        } else {
-            out.push(Tone::Dim, ", ")
-        };
-        out.push(Tone::Strong, &key.name)
+    let changed = state.keys.iter().filter(|key| key.changed);
+    for (i, key) in changed.take(MAX_KEYS).enumerate() {
+        out.item(i == 0)
+            .push(Tone::Strong, &key.name)
             .push(Tone::Dim, &format!(" {}", text::bytes(key.size as u64)));
     }
     if !state.removed.is_empty() {

@@ -71,6 +71,14 @@ impl OneLine {
         }
     }
 
+    /// Adds a separator before an item of a list: a dot before the first, else a comma.
+    pub fn item(&mut self, is_first: bool) -> &mut OneLine {
+        match is_first {
+            true => self.dot(),
+            false => self.push(Tone::Dim, ", "),
+        }
+    }
+
     /// Adds a space as a separator, if there is text before it.
     pub fn gap(&mut self) -> &mut OneLine {
         if self.width > 0 {

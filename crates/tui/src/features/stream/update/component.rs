@@ -5,7 +5,6 @@ use crate::features::stream::find::Typing;
 use crate::features::stream::history::act_on_checkpoint;
 use crate::features::stream::viewer::Viewer;
 use crate::features::stream::views::View;
-use crate::features::stream::views::stream_view::EntryKind;
 use crate::features::stream::{StreamState, view};
 use crate::input::action::{Action, Context};
 use crate::session::msg::{
@@ -26,10 +25,11 @@ impl Component for StreamState {
         };
         viewer.now = cx.session.now;
         // An action that does more than show something keeps the tab.
-        viewer.is_preview &= only_looks(action);
         if show_view(viewer, action) {
+            viewer.is_preview &= action != Action::Split;
             return Requests::none();
         }
+        viewer.is_preview &= only_looks(action);
         if viewer.is_recording() {
             if action == Action::Again {
                 viewer.play_from_start();
@@ -44,7 +44,7 @@ impl Component for StreamState {
             && !view.has_checkpoints()
             && matches!(action, Action::Again | Action::Update | Action::Describe)
         {
-            let id = checkpoint.id.clone();
+            let id = checkpoint.of.id.clone();
             return act_on_checkpoint(viewer, cx.session, Some(id), action);
         }
         if let Some(done) = view.action(viewer, cx.session, action) {
@@ -99,8 +99,7 @@ impl Component for StreamState {
 
     fn copied_path(&self) -> Option<String> {
         let viewer = self.tabs.shown()?;
-        let is_document = viewer.view().kind() == EntryKind::Document;
-        viewer.state.path_under_cursor().filter(|_| is_document)
+        viewer.view().of().copied_path(viewer)
     }
 
     /// Handles Esc, which keeps the stream in its tab, and `q`, which closes it.
@@ -175,15 +174,13 @@ impl Component for StreamState {
     }
 
     fn jobs(&self) -> Vec<&PendingJob> {
-        self.tabs.all().iter().flat_map(Viewer::jobs).collect()
+        let viewers = self.tabs.all().iter();
+        viewers.flat_map(|viewer| viewer.views.jobs()).collect()
     }
 
     fn jobs_mut(&mut self) -> Vec<&mut PendingJob> {
-        self.tabs
-            .all_mut()
-            .iter_mut()
-            .flat_map(Viewer::jobs_mut)
-            .collect()
+        let viewers = self.tabs.all_mut().iter_mut();
+        viewers.flat_map(|viewer| viewer.views.jobs_mut()).collect()
     }
 
     fn on_reply(&mut self, _session: &mut Session, reply: &EffectResult) -> Option<Requests> {
@@ -198,25 +195,33 @@ impl Component for StreamState {
     fn on_event(
         &mut self,
         session: &mut Session,
-        from: &SubscriptionId,
-        event: &SubscriptionEvent,
+        from: SubscriptionId,
+        event: SubscriptionEvent,
     ) -> Requests {
         match (from, event) {
+            (SubscriptionId::Stream(id), SubscriptionEvent::Items(items)) => {
+                if let Some(viewer) = self.tabs.get_mut(id) {
+                    viewer.take(items);
+                    if let Some(why) = viewer.modes.refusal() {
+                        return Requests::error(format!("The modes are unchanged: {why}."));
+                    }
+                }
+            }
             (SubscriptionId::Stream(id), SubscriptionEvent::Panicked(text)) => {
-                if let Some(viewer) = self.tabs.get_mut(*id) {
-                    viewer.fail(text);
+                if let Some(viewer) = self.tabs.get_mut(id) {
+                    viewer.fail(&text);
                 }
             }
             (SubscriptionId::Job(number), SubscriptionEvent::Worked(part)) => {
                 let viewers = self.tabs.all_mut().iter_mut();
-                viewers.for_each(|viewer| viewer.on_job_part(*number, part));
+                viewers.for_each(|viewer| viewer.views.on_job_part(number, &part));
             }
             (SubscriptionId::History(number), SubscriptionEvent::Panicked(why)) => {
                 let viewers = self.tabs.all_mut().iter_mut();
-                viewers.for_each(|viewer| viewer.history.on_panic(*number, why));
+                viewers.for_each(|viewer| viewer.views.history.on_panic(number, &why));
             }
-            (SubscriptionId::History(number), event) => return self.on_history(*number, event),
-            (SubscriptionId::Graph(number), event) => self.on_graph(session, *number, event),
+            (SubscriptionId::History(number), event) => return self.on_history(number, &event),
+            (SubscriptionId::Graph(number), event) => self.on_graph(session, number, &event),
             _ => {}
         }
         Requests::none()

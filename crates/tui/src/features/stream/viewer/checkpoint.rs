@@ -12,13 +12,8 @@ use std::collections::BTreeSet;
 /// A checkpoint that the views show.
 #[derive(Debug)]
 pub struct ShownCheckpoint {
-    pub id: String,
-    /// The name of the checkpoint: its step.
-    pub name: String,
-    /// When it was written.
-    pub at: Option<Timestamp>,
-    /// Whether it was the newest one of the thread when it was opened.
-    pub is_head: bool,
+    /// What the history said of it when it was opened.
+    pub of: OfHistory,
     /// Whether steps follow it.
     pub has_next: bool,
     /// The live log while the views show the checkpoint.
@@ -169,22 +164,8 @@ impl Viewer {
             .apply(&Item::Record(Record::Event(event.clone())));
         live.event_log.push(Record::Event(event));
         live.swap(self);
-        let OfHistory {
-            id,
-            name,
-            at,
-            is_head,
-            ..
-        } = of;
         let has_next = !facts.next.is_empty();
-        self.checkpoint = Some(Box::new(ShownCheckpoint {
-            id,
-            name,
-            at,
-            is_head,
-            has_next,
-            live,
-        }));
+        self.checkpoint = Some(Box::new(ShownCheckpoint { of, has_next, live }));
         self.show_other_log();
     }
 
@@ -200,20 +181,18 @@ impl Viewer {
 
     /// Does something with the live log, whatever the views show.
     pub(super) fn with_live(&mut self, work: impl FnOnce(&mut Viewer)) {
-        let mut shown = self.checkpoint.take();
-        if let Some(shown) = &mut shown {
-            shown.live.swap(self);
-        }
+        let Some(mut shown) = self.checkpoint.take() else {
+            return work(self);
+        };
+        shown.live.swap(self);
         work(self);
-        if let Some(shown) = &mut shown {
-            shown.live.swap(self);
-        }
-        self.checkpoint = shown;
+        shown.live.swap(self);
+        self.checkpoint = Some(shown);
     }
 
     /// Drops what belongs to the log that was shown before.
     fn show_other_log(&mut self) {
-        self.state.forget_snapshot();
+        self.views.state.forget_snapshot();
         self.reset_layout();
     }
 }
@@ -225,6 +204,6 @@ impl OtherLog {
         std::mem::swap(&mut self.projections, &mut viewer.projections);
         std::mem::swap(&mut self.past, &mut viewer.past);
         std::mem::swap(&mut self.marks, &mut viewer.find.marks);
-        std::mem::swap(&mut self.marked_state, &mut viewer.state.marked);
+        std::mem::swap(&mut self.marked_state, &mut viewer.views.state.marked);
     }
 }

@@ -82,7 +82,8 @@ impl Viewer {
     /// Returns one line of a view.
     pub(super) fn line(&self, view: View, spot: LinePos) -> Line {
         if !self.wraps(view) {
-            return view.of().line(self, spot, self.line_width(view));
+            let line = view.of().line(self, spot, self.line_width(view));
+            return line.unwrap_or_default();
         }
         let mut lines = self.wrapped(view, spot.key).into_iter();
         lines.nth(spot.line).unwrap_or_default()
@@ -154,13 +155,14 @@ impl Viewer {
         let is_open = self.is_open() || playhead.is_some();
         // During time travel, ages count up to the arrival of the shown event, or until the shown checkpoint was written.
         let shown_at = match self.shown_checkpoint() {
-            Some(checkpoint) => checkpoint.at,
+            Some(checkpoint) => checkpoint.of.at,
             None => playhead.and_then(|playhead| self.event_log.arrival(playhead.at)),
         };
         let now = shown_at.unwrap_or(self.now);
         for (view, width, height) in windows.iter().copied() {
             self.slots[view as usize].window = (width, height);
             let layout = ViewLayout {
+                view,
                 now,
                 is_open,
                 width,
@@ -222,6 +224,16 @@ impl Viewer {
         }
     }
 
+    /// Moves in the entries of the focused view.
+    pub(crate) fn scroll(&mut self, to: Move) {
+        self.move_in_view(|place, rows, height| place.apply(rows, height, to));
+    }
+
+    /// Moves to an entry of the focused view.
+    pub(crate) fn go_to_entry(&mut self, key: u64) {
+        self.move_in_view(|place, rows, height| place.go(rows, height, LinePos::of(key)));
+    }
+
     /// Moves in the focused view.
     pub fn go(&mut self, to: Move) {
         self.view().of().go(self, to);
@@ -257,6 +269,12 @@ impl Viewer {
         view.of().height(self).unwrap_or(self.slot(view).window.1)
     }
 
+    /// Returns the positions of the lines in a view's window.
+    pub(crate) fn spots(&self, view: View) -> Vec<LinePos> {
+        let slot = self.slot(view);
+        scroll::window(&self.rows(view), slot.place.top, slot.window.1).collect()
+    }
+
     /// Returns the lines of a view's window, and whether each is under the cursor. A view that follows new events shows
     /// no cursor.
     pub fn window(&self, view: View) -> Vec<(Line, bool)> {
@@ -264,7 +282,6 @@ impl Viewer {
             return lines;
         }
         let place = self.place(view);
-        let rows = self.rows(view);
         // All lines of an event are under the cursor, but one line of a message.
         let is_whole = view.kind() == EntryKind::Events;
         let is_under_cursor = |spot: LinePos| match is_whole {
@@ -285,19 +302,24 @@ impl Viewer {
                 .and_then(|(_, lines)| lines.get(spot.line).cloned())
                 .unwrap_or_default()
         };
-        scroll::window(&rows, place.top, self.slot(view).window.1)
+        let spots = self.spots(view).into_iter();
+        spots
             .map(|spot| {
                 let mut shown = self.highlight(view, spot, line(spot));
-                self.graph.color(&mut shown);
+                self.views.graph.color(&mut shown);
                 (shown, !place.follow && is_under_cursor(spot))
             })
             .collect()
     }
 
+    /// Returns the event of the line under the cursor in the focused view; `None` if the line is about all events.
+    pub(crate) fn seq_under_cursor(&self) -> Option<Seq> {
+        let view = self.view();
+        view.of().seq_at(self, self.place(view).cursor)
+    }
+
     /// Returns the event under the cursor in the focused view.
     pub fn event_under_cursor(&self) -> Option<Event> {
-        let view = self.view();
-        let seq = view.of().seq_at(self, self.place(view).cursor)?;
-        self.event_log.get(seq)
+        self.event_log.get(self.seq_under_cursor()?)
     }
 }

@@ -16,16 +16,10 @@ const INDENT: usize = 8;
 impl Viewer {
     /// Applies the user's display options.
     pub fn apply_prefs(&mut self, prefs: &ViewPrefs) {
-        if self.timestamps != prefs.timestamps {
-            self.timestamps = prefs.timestamps;
-            self.blocks.set_timestamps(prefs.timestamps);
-        }
-        if self.delivery.prices != prefs.prices {
-            self.delivery.prices.clone_from(&prefs.prices);
-        }
+        self.views.apply_prefs(prefs);
+        self.timestamps = prefs.timestamps;
         if self.wrap != prefs.wrap {
             self.wrap = prefs.wrap;
-            self.blocks.wrap = prefs.wrap;
             // Keeps the event under the cursor visible.
             self.unsync();
         }
@@ -80,6 +74,7 @@ impl Viewer {
         let line = view
             .of()
             .line(self, LinePos::of(key), self.line_width(view));
-        line.broken(width, INDENT.min(width / 2), MAX_WRAPPED_LINES)
+        line.unwrap_or_default()
+            .broken(width, INDENT.min(width / 2), MAX_WRAPPED_LINES)
     }
 }

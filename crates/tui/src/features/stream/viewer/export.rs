@@ -1,13 +1,12 @@
 //! Rendering of a view for an export: entry by entry, not truncated.
 
-use super::{ConnectionState, Viewer};
+use super::Viewer;
 use crate::features::stream::formats::{Format, Part};
 use crate::features::stream::views::View;
 use crate::features::stream::views::stream_view::{EntryKind, ExportedAs};
 use crate::session::msg::Chunk;
 use runtail_core::text::markdown::inline;
-use runtail_core::text::{clean, count};
-use runtail_stream::{End, Event, Outcome, Record, Seq};
+use runtail_stream::{Event, Record, Seq};
 
 /// Maximum number of entries checked for one part, even if the filter rejects most of them.
 const MAX_CHECKED: u64 = 2_000;
@@ -88,120 +87,8 @@ impl Viewer {
         (key, after)
     }
 
-    /// Writes the stream and the period of the delivery report, for readers who did not see the stream.
-    pub(crate) fn delivery_head(&self, format: Format, part: &mut Part) {
-        let title = match format {
-            Format::Jsonl => return,
-            Format::Text | Format::Svg | Format::Mermaid => "Delivery report",
-            Format::Markdown => "# Delivery report",
-        };
-        part.text(format!("{title}\n\n"));
-        let mut field = |name: &str, value: &str| {
-            let value = clean(value);
-            part.text(match format {
-                Format::Markdown => format!("- {name}: {}\n", inline(&value)),
-                _ => format!("{name:<9} {value}\n"),
-            });
-        };
-        field(
-            "server",
-            &format!("{}, {}", self.server.name, self.server.url),
-        );
-        for (name, id) in [("thread", &self.thread_id), ("run", &self.run_id)] {
-            if let Some(id) = id {
-                field(name, id);
-            }
-        }
-        let delivery = &self.projections.delivery;
-        let opened = delivery
-            .connections()
-            .first()
-            .map(|connection| connection.opened)
-            .or(delivery.first_event_at);
-        let day = |at: jiff::Timestamp| {
-            at.to_zoned(self.tz.clone())
-                .strftime("%Y-%m-%d %H:%M:%S %:z")
-                .to_string()
-        };
-        if let Some(opened) = opened {
-            field("opened", &day(opened));
-        }
-        let status = match (&self.connection, self.playhead()) {
-            (_, Some(playhead)) => {
-                let [at, newest] =
-                    [playhead.at, playhead.span.1].map(|seq| self.event_log.events_until(seq));
-                format!("at event {} of {}", count(at.0), count(newest.0))
-            }
-            (ConnectionState::Ended(end), None) => match &end.detail {
-                Some(detail) => format!("{}, {}: {detail}", day(end.at), end.outcome.as_str()),
-                None => format!("{}, {}", day(end.at), end.outcome.as_str()),
-            },
-            (ConnectionState::Failed(error), None) => format!("failed: {error}"),
-            (_, None) => "no, still open".to_string(),
-        };
-        field(
-            if self.playhead().is_some() {
-                "shown"
-            } else {
-                "ended"
-            },
-            &status.replace('\n', " "),
-        );
-        field(
-            "written",
-            &format!(
-                "{}, by runtail {}",
-                day(self.now),
-                env!("CARGO_PKG_VERSION")
-            ),
-        );
-        part.text("\n");
-    }
-
-    /// Writes the delivery report: totals, gaps and connections, each with its time and reason. As JSONL it is the
-    /// recording without its events, so it contains no message text.
-    pub(crate) fn write_delivery(&self, format: Format, part: &mut Part) {
-        if format == Format::Jsonl {
-            self.marks_between(Seq::START, self.marks_end(), part);
-            if !part
-                .chunks
-                .last()
-                .is_some_and(|chunk| matches!(chunk, Chunk::Record(record) if matches!(**record, Record::End(_))))
-            {
-                part.add(Chunk::Record(Box::new(Record::End(self.totals()))));
-            }
-        } else {
-            let text = self.delivery_text();
-            match format {
-                Format::Markdown => part.add(Chunk::Code("", text.into())),
-                _ => part.text(text),
-            }
-        }
-        part.entries = 1;
-    }
-
-    /// Returns the current totals of a stream that has not ended or is shown at an earlier event.
-    fn totals(&self) -> End {
-        let delivery = &self.projections.delivery;
-        let connections = delivery.connections().evicted() + delivery.connections().len() as u64;
-        End {
-            at: self
-                .playhead()
-                .and_then(|playhead| playhead.time)
-                .unwrap_or(self.now),
-            outcome: Outcome::Detached,
-            detail: Some("totals at the time of the export: the stream was still open".into()),
-            events: delivery.received,
-            bytes: delivery.bytes,
-            connections: u32::try_from(connections).unwrap_or(u32::MAX),
-            duplicates: delivery.duplicates,
-            gaps: delivery.gaps,
-            malformed: delivery.malformed + delivery.too_large,
-        }
-    }
-
     /// Returns the end (exclusive) of the marks to write: during time travel, up to the shown event.
-    fn marks_end(&self) -> Seq {
+    pub(crate) fn marks_end(&self) -> Seq {
         let newest = self.event_log.newest_seq();
         self.playhead().map_or(Seq::MAX, |playhead| {
             if playhead.at < newest {
@@ -227,7 +114,7 @@ impl Viewer {
     }
 
     /// Writes the marks after one event (0 for the start) and before another.
-    fn marks_between(&self, after: Seq, before: Seq, part: &mut Part) {
+    pub(crate) fn marks_between(&self, after: Seq, before: Seq, part: &mut Part) {
         let marks = self.event_log.marks();
         let from = marks.partition_point(|mark| after > Seq::START && mark.after < after);
         let to = marks.partition_point(|mark| mark.after < before);

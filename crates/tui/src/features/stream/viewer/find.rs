@@ -2,13 +2,12 @@
 
 use super::{Slot, Viewer};
 use crate::features::stream::find::{
-    Find, MatchIndex, Pattern, SavedPosition, ScanResult, Seek, Source, StreamFilter, Typing,
-    light, searchable_texts, unescaped,
+    Find, Found, Landmark, MatchIndex, Pattern, SavedPosition, ScanResult, Seek, Source,
+    StreamFilter, Typing, light, searchable_texts, unescaped,
 };
 use crate::features::stream::views::View;
 use crate::features::stream::views::stream_view::EntryKind;
 use crate::widgets::line::{Line, Tone};
-use crate::widgets::scroll;
 use crate::widgets::scroll::{LinePos, ScrollList};
 use runtail_core::text;
 use runtail_stream::projection::EventAttrs;
@@ -20,29 +19,6 @@ use std::ops::Range;
 const SCAN_BYTES: usize = 1 << 20;
 /// Maximum number of bytes scanned again at the end of a message that grew.
 const RESCAN_BYTES: usize = 256 << 10;
-
-/// A landmark to jump to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Landmark {
-    /// A failure, the end of a run, or a gap.
-    Problem,
-    /// The start of a message.
-    Message,
-    /// The start or end of a graph step.
-    Step,
-    Mark,
-}
-
-/// The progress of the search in the focused view.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
-    /// Number of matches so far.
-    pub count: u64,
-    /// The rank of the match under the cursor, counted from 1.
-    pub at: Option<u64>,
-    /// Scanned entries and all entries, while the scan is running.
-    pub progress: Option<(u64, u64)>,
-}
 
 impl Viewer {
     /// Searches all views for a pattern, and jumps to the nearest match once it is found.
@@ -74,7 +50,7 @@ impl Viewer {
             places: self.slots.each_ref().map(|slot| slot.place),
         };
         self.find.typing = Some((typing, saved));
-        self.graph.begin_search();
+        self.views.graph.begin_search();
     }
 
     /// Closes the input line. If its text is not kept, restores the earlier position.
@@ -83,7 +59,7 @@ impl Viewer {
             self.find.seek = None;
             self.restore();
         }
-        self.graph.end_search(keep);
+        self.views.graph.end_search(keep);
         self.find.typing = None;
     }
 
@@ -440,10 +416,8 @@ impl Viewer {
         let spots: BTreeSet<LinePos> = marks
             .filter_map(|seq| view.of().spot_of(self, *seq))
             .collect();
-        let height = self.slot(view).window.1;
-        scroll::window(&self.rows(view), self.place(view).top, height)
-            .map(|spot| spots.contains(&spot))
-            .collect()
+        let shown = self.spots(view).into_iter();
+        shown.map(|spot| spots.contains(&spot)).collect()
     }
 
     /// Returns the search, filter and marks.

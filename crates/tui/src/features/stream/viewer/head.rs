@@ -15,7 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 use runtail_api::{Kind, LoadedThread, ServerKind};
 use runtail_core::model::{Again, Question, ThreadStatus, summary_of};
 use runtail_core::text;
-use runtail_stream::projection::{Attempt, RunEntry};
+use runtail_stream::projection::{Attempt, DeliveryLog, Liveness, RunEntry};
 use runtail_stream::{Outcome, SnapshotPart};
 use std::borrow::Cow;
 use std::time::Duration;
@@ -351,12 +351,7 @@ impl Viewer {
     }
 
     /// Returns the assistant of the run that was started here, if there is one.
-    pub fn started_assistant(&self) -> Option<String> {
-        self.started_assistant_id().map(str::to_string)
-    }
-
-    /// Like [`Viewer::started_assistant`], borrowed.
-    pub fn started_assistant_id(&self) -> Option<&str> {
+    pub fn started_assistant(&self) -> Option<&str> {
         match &self.target {
             StreamTarget::Start { body, .. } => Some(&body.assistant_id),
             _ => None,
@@ -413,7 +408,6 @@ impl Viewer {
     /// Returns the state of the connection.
     pub fn connection_line(&self, now: Timestamp, detail: Detail) -> Line {
         let line = Line::new();
-        let age = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
         match &self.connection {
             ConnectionState::Connecting { .. } if self.is_recording() => {
                 line.with_moving("◐ ").with_plain("reading the recording")
@@ -428,7 +422,7 @@ impl Viewer {
                     "connecting"
                 };
                 line.with_moving("◐ ")
-                    .with_plain(&format!("{again} {}", text::age(age(*since))))
+                    .with_plain(&format!("{again} {}", text::age_since(*since, now)))
             }
             ConnectionState::Retrying { attempt, until, .. } => {
                 let wait = Duration::try_from(until.duration_since(now)).unwrap_or_default();
@@ -483,6 +477,17 @@ impl Viewer {
         }
     }
 
+    /// Returns a warning about a silent connection. A thread without an active run can be silent for days without one.
+    fn pulse(&self, now: Timestamp) -> Option<Line> {
+        let follows_thread = matches!(
+            self.target,
+            StreamTarget::Tail { .. } | StreamTarget::Start { .. }
+        );
+        let is_expected = !follows_thread || self.thread_status().is_active();
+        let is_live = matches!(self.connection, ConnectionState::Live { .. });
+        pulse(self.delivery_log(), now).filter(|_| is_expected && is_live)
+    }
+
     fn live_line(&self, now: Timestamp, detail: Detail) -> Line {
         let delivery = self.delivery_log();
         let mut line = Line::new();
@@ -500,28 +505,45 @@ impl Viewer {
         if detail == Detail::State {
             return line;
         }
-        let age = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
         if detail == Detail::Full
             && delivery.heartbeats > 0
             && delivery
                 .last_event_at
-                .is_none_or(|at| age(at) >= Duration::from_secs(10))
+                .is_none_or(|at| now.duration_since(at) >= SignedDuration::from_secs(10))
         {
             let heartbeat = delivery
                 .last_alive_at
-                .map(|at| format!(" · heartbeat {}", text::age(age(at))));
+                .map(|at| format!(" · heartbeat {}", text::age_since(at, now)));
             line.push_dim(&heartbeat.unwrap_or_default());
         }
         if let Some(at) = delivery.last_event_at {
-            line.push_dim(&format!(" · last event {}", text::age(age(at))));
+            line.push_dim(&format!(" · last event {}", text::age_since(at, now)));
         }
         line
+    }
+}
+
+/// Returns a warning about a silent connection, or about a silent server without heartbeats.
+fn pulse(delivery: &DeliveryLog, now: Timestamp) -> Option<Line> {
+    match delivery.pulse(now) {
+        // The ages of the last event and heartbeat are enough.
+        Liveness::Even | Liveness::Quiet(_) => None,
+        Liveness::Silent(silent) => {
+            Some(Line::moving("◌ ").with_plain(&format!("no heartbeat for {}", text::age(silent))))
+        }
+        // A server without heartbeats gets a softer note.
+        Liveness::Unheard(quiet) => Some(
+            Line::plain(&format!("◌ no event for {}", text::age(quiet)))
+                .with_dim(", no heartbeats here"),
+        ),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use runtail_stream::projection::Projections;
+    use runtail_stream::{Item, Record};
     use serde_json::json;
 
     fn at(seconds: i64) -> Option<Timestamp> {
@@ -676,5 +698,29 @@ mod tests {
                 (None, String::new())
             );
         }
+    }
+
+    #[test]
+    fn a_silent_connection_is_reported() {
+        let at = |s| Timestamp::from_second(s).unwrap();
+        let mut projections = Projections::default();
+        let open = Record::Open {
+            at: at(0),
+            conn: 1,
+            status: 200,
+            resumed_after: None,
+        };
+        projections.apply(&Item::Record(open));
+        let summary = |p: &Projections, s| pulse(&p.delivery, at(s)).map(|line| line.text());
+        assert_eq!(summary(&projections, 5), None);
+        assert_eq!(
+            summary(&projections, 45).unwrap(),
+            "◌ no event for 45s, no heartbeats here"
+        );
+        for s in 1..9 {
+            projections.apply(&Item::Heartbeat { at: at(s * 5) });
+        }
+        assert_eq!(summary(&projections, 44), None);
+        assert_eq!(summary(&projections, 62).unwrap(), "◌ no heartbeat for 22s");
     }
 }

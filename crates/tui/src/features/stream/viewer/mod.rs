@@ -2,44 +2,34 @@
 
 mod checkpoint;
 mod cursor;
-mod delivery;
 mod display_options;
 mod export;
 mod find;
 pub mod head;
 mod rates;
-mod runs;
 mod stuck;
 mod time_travel;
 
 use super::find::Find;
-use super::graph::GraphView;
-use super::history::History;
 use super::modes_dialog::StreamModes;
-use super::views::messages::blocks::Blocks;
-use super::views::state::ShownState;
-use super::views::timeline::rows::TimelineRows;
-use super::views::{VIEWS, View, delivery::Row as DeliveryRow, delivery::pulse};
+use super::views::states::ViewStates;
+use super::views::{FIRST_VIEWS, VIEWS, View};
 use crate::input::action::Action;
 use crate::session::msg::{ServerRef, StreamTarget};
-use crate::widgets::jobs::{JobProgress, PendingJob};
-use crate::widgets::line::Line;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use runs::UnseenRuns;
 use runtail_api::ApiError;
 use runtail_core::config::{EventLogLimits, Timestamps};
-use runtail_core::model::{KnownRevisions, ThreadStatus};
+use runtail_core::json::Peek;
+use runtail_core::model::ThreadStatus;
 use runtail_stream::projection::{DeliveryLog, Projections};
-use runtail_stream::{End, EventLog, Item, Limits, Record, Seq, Target};
+use runtail_stream::{End, EventLog, Item, Limits, Record, Seq, SnapshotFields, Target};
 use std::sync::Arc;
 use std::time::Duration;
 
 pub use checkpoint::{OfHistory, ShownCheckpoint};
 pub use cursor::Slot;
-pub use find::{Found, Landmark};
 pub use head::Cancelling;
-pub(crate) use runs::RunsRow;
 pub use time_travel::{Past, Playhead, Speed};
 
 /// The state of the connection.
@@ -81,8 +71,6 @@ pub struct Viewer {
     /// The number of the stream in this session, which also identifies its subscription.
     pub id: u64,
     pub server: ServerRef,
-    /// The revisions of the server's deployment, if it has one. The Runs view names them.
-    pub revisions: Option<KnownRevisions>,
     pub target: StreamTarget,
     /// The thread, once it is known.
     pub thread_id: Option<String>,
@@ -110,19 +98,9 @@ pub struct Viewer {
     anchor: Option<Seq>,
     /// The position and the matches of each view.
     pub(super) slots: [Slot; VIEWS.len()],
-    pub(super) blocks: Blocks,
-    pub(super) state: ShownState,
-    runs: UnseenRuns,
-    /// The runs of the thread that are marked for a comparison.
-    pub(super) marked_runs: Vec<String>,
-    pub(super) delivery_rows: Vec<DeliveryRow>,
-    delivery: delivery::DeliveryState,
+    /// What the views keep.
+    pub views: ViewStates,
     pub(super) find: Find,
-    pub(super) bars: TimelineRows,
-    /// The graph of the thread's assistant.
-    pub graph: GraphView,
-    /// The checkpoints of the thread.
-    pub history: History,
     /// The cancel request for the active run, if there is one.
     pub cancelling: Option<Cancelling>,
     /// The polling interval of the list of runs, and the number of active runs that are not read; `None` if the server
@@ -204,7 +182,6 @@ impl Viewer {
             modes: StreamModes::of(&target),
             id,
             server,
-            revisions: None,
             target,
             thread_id,
             run_id,
@@ -216,22 +193,14 @@ impl Viewer {
                 since: now,
                 conn: 1,
             },
-            halves: [View::Messages, View::Raw],
+            halves: FIRST_VIEWS,
             focused_half: 0,
             split: false,
             is_zoomed: false,
             anchor: None,
             slots: Default::default(),
-            blocks: Blocks::default(),
-            state: ShownState::default(),
-            runs: UnseenRuns::default(),
-            marked_runs: Vec::new(),
-            delivery_rows: Vec::new(),
-            delivery: delivery::DeliveryState::default(),
+            views: ViewStates::default(),
             find: Find::default(),
-            bars: TimelineRows::default(),
-            graph: GraphView::default(),
-            history: History::default(),
             cancelling: None,
             polling: None,
             is_shared: false,
@@ -377,7 +346,7 @@ impl Viewer {
             0
         };
         let shown = self.event_log.kept_bytes() + self.projections.weight() + self.past.bytes();
-        shown + now + self.other_bytes() + self.history.bytes() + self.graph.bytes()
+        shown + now + self.other_bytes() + self.views.bytes()
     }
 
     /// Drops the saved states; they can be rebuilt from the event log.
@@ -413,17 +382,6 @@ impl Viewer {
         );
         let has_runs = !self.present().status.runs().is_empty();
         self.playhead().is_none() && (!self.is_open() || is_ended && has_runs)
-    }
-
-    /// Returns a warning about a silent connection. A thread without an active run can be silent for days without one.
-    pub fn pulse(&self, now: Timestamp) -> Option<Line> {
-        let follows_thread = matches!(
-            self.target,
-            StreamTarget::Tail { .. } | StreamTarget::Start { .. }
-        );
-        let is_expected = !follows_thread || self.thread_status().is_active();
-        let is_live = matches!(self.connection, ConnectionState::Live { .. });
-        pulse(self.delivery_log(), now).filter(|_| is_expected && is_live)
     }
 
     /// Returns the view with the focus.
@@ -540,25 +498,20 @@ impl Viewer {
         match action {
             Action::Open | Action::Right => self.inspect().is_some(),
             Action::AsReceived => self.event_log.first_seq().is_some(),
-            Action::Compare => self.side_under_cursor().is_some(),
+            Action::Compare => false,
             _ => true,
         }
     }
 
-    /// Returns the background work of the views.
-    pub fn jobs(&self) -> impl Iterator<Item = &PendingJob> {
-        self.state.jobs().chain(self.history.work())
-    }
-
-    /// Returns the background work, so that it can be numbered.
-    pub fn jobs_mut(&mut self) -> impl Iterator<Item = &mut PendingJob> {
-        self.state.jobs_mut().chain(self.history.work_mut())
-    }
-
-    /// Applies a result of the background work.
-    pub fn on_job_part(&mut self, number: u64, part: &JobProgress) {
-        self.history.on_job_part(number, part);
-        self.state.on_job_part(number, part);
+    /// Returns the record of the run under the cursor, if the entry has one: a title, and the JSON as loaded.
+    fn run_record(&self) -> Option<(String, Arc<str>)> {
+        let run = self.view().of().run_under_cursor(self)?;
+        let id = run.run_id.as_deref()?;
+        let event = self.event_log.get(self.projections.status.loaded()?.seq)?;
+        let fields = SnapshotFields::read(event.data.json()?)?;
+        let has_id = |run: &Peek<'_>| run.get("run_id").is_some_and(|known| known.is(id));
+        let raw = fields.runs?.items().find(has_id)?;
+        Some((format!("{} · {id}", run.name()), raw.text().into()))
     }
 
     /// Returns the JSON of the event under the cursor, with a title.

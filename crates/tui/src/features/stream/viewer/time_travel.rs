@@ -42,32 +42,18 @@ pub enum Speed {
 }
 
 impl Speed {
+    /// Returns the word for it, how many times as fast as the original it is, and the speed after it.
+    fn facts(self) -> (&'static str, Option<i32>, Speed) {
+        match self {
+            Speed::One => ("1x", Some(1), Speed::Two),
+            Speed::Two => ("2x", Some(2), Speed::Ten),
+            Speed::Ten => ("10x", Some(10), Speed::Max),
+            Speed::Max => ("max", None, Speed::One),
+        }
+    }
+
     pub fn word(self) -> &'static str {
-        match self {
-            Speed::One => "1x",
-            Speed::Two => "2x",
-            Speed::Ten => "10x",
-            Speed::Max => "max",
-        }
-    }
-
-    /// Returns the next speed, wrapping around.
-    pub fn next(self) -> Speed {
-        match self {
-            Speed::One => Speed::Two,
-            Speed::Two => Speed::Ten,
-            Speed::Ten => Speed::Max,
-            Speed::Max => Speed::One,
-        }
-    }
-
-    fn times(self) -> Option<i32> {
-        match self {
-            Speed::One => Some(1),
-            Speed::Two => Some(2),
-            Speed::Ten => Some(10),
-            Speed::Max => None,
-        }
+        self.facts().0
     }
 }
 
@@ -490,7 +476,7 @@ impl Viewer {
 
     /// Increases the playback speed, wrapping around to the original. Returns the speed.
     pub fn next_speed(&mut self) -> Speed {
-        self.past.speed = self.past.speed.next();
+        self.past.speed = self.past.speed.facts().2;
         if self.is_at(|position| position.playing.is_some()) {
             self.play();
         }
@@ -542,7 +528,7 @@ impl Viewer {
         if self.now < since {
             return self.play();
         }
-        let until = self.past.speed.times().map(|times| {
+        let until = self.past.speed.facts().1.map(|times| {
             let elapsed = self.now.duration_since(since).max(SignedDuration::ZERO);
             from.checked_add(elapsed.saturating_mul(times))
                 .unwrap_or(Timestamp::MAX)
@@ -621,11 +607,7 @@ impl Viewer {
 
     /// Drops layouts, matches and sizes that belong to another position.
     pub(super) fn reset_layout(&mut self) {
-        (self.blocks, self.runs) = Default::default();
-        self.blocks.wrap = self.wrap;
-        self.blocks.set_timestamps(self.timestamps);
-        self.bars.forget();
-        self.reset_state();
+        self.views.forget(&self.projections);
         self.anchor = None;
         for slot in &mut self.slots {
             let window = slot.window;

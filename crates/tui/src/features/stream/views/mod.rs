@@ -1,22 +1,21 @@
 //! The views of a stream, each with its lines, built from its projection.
 
-pub mod custom;
+mod custom;
 pub mod delivery;
-pub mod delivery_summary;
 pub mod find;
 mod list;
-mod lists;
 pub mod messages;
-pub mod raw;
+mod raw;
 pub mod runs;
 pub mod state;
+pub mod states;
 pub mod stream_view;
 pub mod time_travel;
 pub mod timeline;
-pub mod updates;
+mod updates;
 
 use crate::widgets::line::Line;
-use crate::widgets::scroll::Flat;
+use crate::widgets::scroll::{Flat, LinePos};
 use crate::widgets::status::precise;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -64,6 +63,9 @@ pub const VIEWS: [View; 10] = [
     View::History,
 ];
 
+/// The views that a new page shows, the second one in a split.
+pub const FIRST_VIEWS: [View; 2] = [View::Messages, View::Raw];
+
 /// Returns the keys of a projection's rows. Rows keep their keys when older ones are evicted.
 pub fn extent<T>(rows: &Rows<T>) -> Flat {
     Flat {
@@ -75,6 +77,12 @@ pub fn extent<T>(rows: &Rows<T>) -> Flat {
 /// Returns the row with a key.
 pub fn row_at<T>(rows: &Rows<T>, key: u64) -> Option<&T> {
     rows.get(usize::try_from(key.checked_sub(rows.evicted())?).ok()?)
+}
+
+/// Returns the position of the last row that fulfills a condition, which the rows after it don't.
+fn last_until<T>(rows: &Rows<T>, is_before: impl Fn(&T) -> bool) -> LinePos {
+    let after = rows.partition_point(is_before) as u64;
+    LinePos::of(rows.evicted() + after.saturating_sub(1))
 }
 
 /// Formats times, in eight columns unless they have a date.

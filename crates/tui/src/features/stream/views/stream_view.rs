@@ -3,9 +3,9 @@
 
 use super::View;
 use super::messages::blocks::Shown;
-use crate::features::stream::find::{MatchIndex, Source};
+use crate::features::stream::find::{Found, Landmark, MatchIndex, Source};
 use crate::features::stream::formats::{Format, Part};
-use crate::features::stream::viewer::{Found, Landmark, Viewer};
+use crate::features::stream::viewer::Viewer;
 use crate::input::action::Action;
 use crate::session::{Requests, Session};
 use crate::widgets::area::Area;
@@ -13,6 +13,7 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::line::Line;
 use crate::widgets::scroll::{Flat, LinePos, Move, ScrollList};
 use jiff::Timestamp;
+use runtail_core::text::markdown::inline;
 use runtail_stream::Seq;
 use runtail_stream::projection::RunEntry;
 use std::borrow::Cow;
@@ -119,6 +120,8 @@ impl ScrollList for ViewRows<'_> {
 /// What a view is laid out for.
 #[derive(Debug, Clone, Copy)]
 pub struct ViewLayout {
+    /// The view.
+    pub view: View,
     /// The time that running work counts up to.
     pub now: Timestamp,
     /// Whether more events may arrive.
@@ -170,6 +173,26 @@ pub struct ViewFacts {
     pub records_of: Option<View>,
 }
 
+/// The facts of a view of events, of which the others are variations.
+pub const EVENTS: ViewFacts = ViewFacts {
+    title: "",
+    kind: EntryKind::Events,
+    empty: ("events", ""),
+    empty_at_checkpoint: "A checkpoint has a state but no events, so this view has nothing to show for that time.",
+    export: ExportedAs::Entries,
+    records_of: None,
+};
+
+/// The facts of a view that the viewer doesn't scroll.
+pub const PICTURE: ViewFacts = ViewFacts {
+    kind: EntryKind::Picture,
+    empty: ("", ""),
+    ..EVENTS
+};
+
+/// Maximum width of a line in a file, in columns.
+const MAX_EXPORTED_WIDTH: usize = 4_000;
+
 /// What the footer's keys of a view act on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FooterSubject {
@@ -192,6 +215,9 @@ pub type Around<'a> = (Cow<'a, [Line]>, &'a [Line]);
 
 /// A view of a stream.
 pub trait StreamView: Sync {
+    /// Returns what never changes of the view.
+    fn facts(&self) -> ViewFacts;
+
     /// Returns the number of entries, for the tab.
     fn count(&self, viewer: &Viewer) -> u64 {
         self.entries(viewer).end()
@@ -209,8 +235,8 @@ pub trait StreamView: Sync {
     }
 
     /// Returns a line with at most `width` columns. Without lines of its own, the view has a window of its own.
-    fn line(&self, _viewer: &Viewer, _spot: LinePos, _width: usize) -> Line {
-        Line::new()
+    fn line(&self, _viewer: &Viewer, _spot: LinePos, _width: usize) -> Option<Line> {
+        None
     }
 
     /// Returns the lines of the window, and whether each is under the cursor, if the view scrolls itself.
@@ -253,7 +279,7 @@ pub trait StreamView: Sync {
 
     /// Moves in the view, which has the focus.
     fn go(&self, viewer: &mut Viewer, to: Move) {
-        viewer.move_in_view(|place, rows, height| place.apply(rows, height, to));
+        viewer.scroll(to);
     }
 
     /// Returns the lines of a page, if the view scrolls itself.
@@ -359,6 +385,11 @@ pub trait StreamView: Sync {
         Some(viewer.event_under_cursor()?.data.text().to_string())
     }
 
+    /// Returns the path of what is under the cursor, if the view shows a document.
+    fn copied_path(&self, _viewer: &Viewer) -> Option<String> {
+        None
+    }
+
     /// Returns the id of what is under the cursor, if the view has a cursor of its own.
     fn selected_id<'a>(&self, _viewer: &'a Viewer) -> Option<&'a str> {
         None
@@ -379,6 +410,20 @@ pub trait StreamView: Sync {
         self.seq_at(viewer, LinePos::of(key))
     }
 
-    /// Writes an entry, or the whole view.
-    fn write(&self, _viewer: &Viewer, _key: u64, _format: Format, _part: &mut Part) {}
+    /// Writes an entry, or the whole view: its line, as far as the view has no other text.
+    fn write(&self, viewer: &Viewer, key: u64, format: Format, part: &mut Part) {
+        let line = self.line(viewer, LinePos::of(key), MAX_EXPORTED_WIDTH);
+        let Line { left, right } = line.unwrap_or_default();
+        let [left, right] =
+            [left, right].map(|pieces| pieces.iter().map(|p| p.text.as_str()).collect::<String>());
+        part.text(match (format, right.as_str()) {
+            (Format::Text, "") => format!("{left}\n"),
+            (Format::Text, _) => format!("{left}  {right}\n"),
+            _ => format!(
+                "| {} | {} |\n",
+                inline(left.trim_end()),
+                inline(right.trim_end())
+            ),
+        });
+    }
 }

@@ -4,7 +4,7 @@ use super::{TimeFormat, clock};
 use crate::features::stream::viewer::{Playhead, Speed};
 use crate::widgets::line::{Line, Tone};
 use runtail_core::text::{count, width};
-use runtail_stream::EventNumber;
+use runtail_stream::{EventNumber, Seq};
 use std::ops::Range;
 
 /// Minimum and maximum columns of the slider.
@@ -14,6 +14,14 @@ const CLOCK_WIDTH: usize = 8;
 const STATUS_WIDTH: usize = 13;
 /// Minimum width to show everything.
 const MIN_WIDTH_FULL: usize = 100;
+
+/// The keys that the line names while it plays or is paused, from all of them to the one that returns to the present.
+const PLAYING: [&str; 3] = ["Space pause  S speed  G", "Space pause  G", "G"];
+const PAUSED: [&str; 3] = [
+    ", . step  < > jump  Space play  S speed  G",
+    "Space play  G",
+    "G",
+];
 
 /// Returns the line at a width.
 pub fn line(playhead: &Playhead, columns: usize, times: &impl TimeFormat) -> Line {
@@ -36,30 +44,12 @@ fn layout(
 ) -> (Line, Option<Range<usize>>) {
     let Playhead {
         at,
-        time,
-        numbers,
         target,
-        span: (oldest, newest),
         playing,
         speed,
-        is_recording,
+        ..
     } = *playhead;
-    // The width of the text before the slider, and of the slider, is constant, so the slider stays under the mouse
-    // pointer.
-    let mut line = Line::moving("PAST ");
-    let time = time.map_or_else(|| " ".repeat(CLOCK_WIDTH), |time| clock(time, times));
-    line.push_strong(&format!("{time:<CLOCK_WIDTH$}"));
-    let (number, oldest_number, newest_number) = numbers;
-    let newest_text = count(newest_number.0);
-    let events = format!(
-        "  event {:>room$} of {newest_text}",
-        count(number.0),
-        room = newest_text.len()
-    );
-    line.push_plain(&events);
-    if oldest_number > EventNumber::default() && columns >= MIN_WIDTH_FULL {
-        line.push_dim(&format!(", from {}", count(oldest_number.0)));
-    }
+    let mut line = position(playhead, columns, times);
     let is_seeking = at < target && !playing;
     let status = match (is_seeking, playing) {
         (true, _) => "loading…".to_string(),
@@ -67,83 +57,76 @@ fn layout(
         (_, false) if speed == Speed::One => "paused".to_string(),
         (_, false) => format!("paused, {}", speed.word()),
     };
-    let (playing_hints, paused_hints) = if is_recording {
-        (
-            ["Space pause  S speed  G end", "Space pause  G end", "G end"],
-            [
-                ", . step  < > jump  Space play  S speed  G end",
-                "Space play  G end",
-                "G end",
-            ],
-        )
-    } else {
-        (
-            [
-                "Space pause  S speed  G live",
-                "Space pause  G live",
-                "G live",
-            ],
-            [
-                ", . step  < > jump  Space play  S speed  G live",
-                "Space play  G live",
-                "G live",
-            ],
-        )
-    };
+    let present = if playhead.is_recording { "end" } else { "live" };
+    let [playing_keys, paused_keys] =
+        [PLAYING, PAUSED].map(|all| all.map(|keys| format!("{keys} {present}")));
     let room = columns.saturating_sub(line.width() + STATUS_WIDTH + 4);
-    let beside = |hints: &str| room.saturating_sub(width(hints) + 2);
+    let beside = |keys: &String| room.saturating_sub(width(keys) + 2);
     // The key that returns to the present comes first, then the slider, then the other keys.
-    let fits = paused_hints
+    let fits = paused_keys
         .iter()
-        .position(|hints| beside(hints) >= SLIDER_WIDTH.0);
-    let choice = fits.or_else(|| Some(2).filter(|_| width(paused_hints[2]) < room));
-    let hints = choice.map_or("", |n| {
-        if playing {
-            playing_hints[n]
-        } else {
-            paused_hints[n]
-        }
+        .position(|keys| beside(keys) >= SLIDER_WIDTH.0);
+    let choice = fits.or_else(|| Some(2).filter(|_| width(&paused_keys[2]) < room));
+    let of_slider = choice.map_or(room, |n| {
+        beside(&paused_keys[n]).min(beside(&playing_keys[n]))
     });
-    let slider = choice
-        .map_or(room, |n| {
-            beside(paused_hints[n]).min(beside(playing_hints[n]))
-        })
-        .min(SLIDER_WIDTH.1);
-    let mut bar = None;
-    if slider >= SLIDER_WIDTH.0 {
-        // Shows the seek target, even while events are being folded.
-        let mark = if is_seeking { target } else { at };
-        let share = |of: usize| {
-            usize::try_from(
-                u128::from(mark - oldest) * of as u128 / u128::from((newest - oldest).max(1)),
-            )
-        };
-        let before = share(slider - 1).unwrap_or(0).min(slider - 1);
-        line.push_plain("  ");
-        bar = Some(line.width()..line.width() + slider);
-        line.push_accent(&"━".repeat(before));
-        line.push_strong("●");
-        line.push_dim(&"─".repeat(slider - 1 - before));
-    }
+    // Shows the seek target, even while events are being folded.
+    let mark = if is_seeking { target } else { at };
+    let bar = push_slider(&mut line, playhead, mark, of_slider.min(SLIDER_WIDTH.1));
     line.push(
         if playing { Tone::Good } else { Tone::Moving },
         &format!("  {status}"),
     );
-    (
-        if hints.is_empty() {
-            line
-        } else {
-            line.right(Tone::Dim, hints)
-        },
-        bar,
-    )
+    let keys = if playing { playing_keys } else { paused_keys };
+    let line = match choice {
+        Some(n) => line.right(Tone::Dim, &keys[n]),
+        None => line,
+    };
+    (line, bar)
+}
+
+/// Returns the time and the number of the shown event. The width of the text and of the slider is constant, so the slider stays
+/// under the mouse pointer.
+fn position(playhead: &Playhead, columns: usize, times: &impl TimeFormat) -> Line {
+    let time = playhead.time.map(|time| clock(time, times));
+    let mut line = Line::moving("PAST ");
+    line.push_strong(&format!("{:<CLOCK_WIDTH$}", time.unwrap_or_default()));
+    let (number, oldest, newest) = playhead.numbers;
+    let newest = count(newest.0);
+    let room = newest.len();
+    line.push_plain(&format!("  event {:>room$} of {newest}", count(number.0)));
+    if oldest > EventNumber::default() && columns >= MIN_WIDTH_FULL {
+        line.push_dim(&format!(", from {}", count(oldest.0)));
+    }
+    line
+}
+
+/// Adds a slider with a mark at an event. Returns its columns, if there is room for it.
+fn push_slider(
+    line: &mut Line,
+    playhead: &Playhead,
+    mark: Seq,
+    room: usize,
+) -> Option<Range<usize>> {
+    if room < SLIDER_WIDTH.0 {
+        return None;
+    }
+    let (oldest, newest) = playhead.span;
+    let share =
+        u128::from(mark - oldest) * (room - 1) as u128 / u128::from((newest - oldest).max(1));
+    let before = usize::try_from(share).unwrap_or(0).min(room - 1);
+    line.push_plain("  ");
+    let columns = line.width()..line.width() + room;
+    line.push_accent(&"━".repeat(before));
+    line.push_strong("●");
+    line.push_dim(&"─".repeat(room - 1 - before));
+    Some(columns)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use jiff::tz::TimeZone;
-    use runtail_stream::Seq;
 
     #[test]
     fn the_slider_is_at_the_shown_event() {

@@ -1,8 +1,9 @@
 //! The draft of an answer to one question, and its conversion to a reply.
 
 use super::keys::At;
-use crate::widgets::form::{FieldInput, FormDraft};
+use crate::widgets::form::{FieldInput, FormDraft, turned};
 use crate::widgets::text_input::TextInput;
+use crate::widgets::twin::Twin;
 use runtail_core::exact_json::{self, Unreadable};
 use runtail_core::model::{
     Action, AnswerPart, Decision, DecisionKind, FieldKind, Form, Question, Reply,
@@ -12,11 +13,8 @@ use serde_json::{Map, Value};
 /// The draft of an answer to one question.
 #[derive(Debug, Clone)]
 pub struct QuestionDraft {
-    pub draft: Draft,
-    /// The answer as JSON, if the user switched to it.
-    pub json: Option<TextInput>,
-    /// Whether the JSON is sent instead of the form.
-    pub as_json: bool,
+    /// The form, and the answer as JSON.
+    pub twin: Twin<Draft>,
     /// Whether the user typed or chose anything.
     touched: bool,
 }
@@ -30,6 +28,8 @@ pub enum Draft {
     Fields(FormDraft),
     /// A free-form answer.
     Plain(PlainDraft),
+    /// Only JSON answers it, because the question's schema can't be shown as a form or its format is not understood.
+    Json,
 }
 
 /// The draft of a decision about an action.
@@ -48,26 +48,22 @@ pub struct ActionDraft {
 }
 
 /// A free-form answer.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct PlainDraft {
     /// The type that it is sent as.
     pub kind: PlainKind,
-    /// Whether only JSON is allowed, because the question's schema can't be shown as a form or its format is not understood.
-    pub only_json: bool,
     pub text: TextInput,
     pub yes: Option<bool>,
-    pub json: TextInput,
 }
 
-/// The type that a free-form answer is sent as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The type that a free-form answer is sent as, if it isn't JSON as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PlainKind {
     /// A JSON string.
+    #[default]
     Text,
     /// `true` or `false`.
     YesNo,
-    /// JSON as typed.
-    Json,
 }
 
 type Broken = Vec<(AnswerPart, String)>;
@@ -85,26 +81,52 @@ impl QuestionDraft {
             )
         } else if let Some(form) = question.response_schema.as_ref().and_then(Form::of_schema) {
             Draft::Fields(FormDraft::of(form))
+        } else if question.response_schema.is_some() || question.unsupported().is_some() {
+            Draft::Json
         } else {
-            let only_json = question.response_schema.is_some() || question.unsupported().is_some();
-            Draft::Plain(PlainDraft {
-                kind: if only_json {
-                    PlainKind::Json
-                } else {
-                    PlainKind::Text
-                },
-                only_json,
-                text: TextInput::new(""),
-                yes: None,
-                json: TextInput::new(""),
-            })
+            Draft::Plain(PlainDraft::default())
         };
+        let as_text = matches!(draft, Draft::Json);
         QuestionDraft {
-            draft,
-            json: None,
-            as_json: false,
+            twin: Twin {
+                as_text,
+                ..Twin::new(draft, "")
+            },
             touched: false,
         }
+    }
+
+    /// Switches between form and JSON, or between text, yes or no, and JSON.
+    ///
+    /// # Errors
+    /// Why it stays JSON.
+    pub(super) fn turn(&mut self, question: &Question, by: isize) -> Result<(), String> {
+        let is_json = self.twin.as_text;
+        match &mut self.twin.form {
+            Draft::Json => {}
+            Draft::Plain(plain) => {
+                let kinds = [Some(PlainKind::Text), Some(PlainKind::YesNo), None];
+                let kind = (!is_json).then_some(plain.kind);
+                let next = turned(&kinds, Some(&kind), by).flatten();
+                // The first JSON is the text, and the other way around.
+                let (text, json) = (plain.text.text(), self.twin.text.text());
+                match next {
+                    None if json.trim().is_empty() => self.twin.text = TextInput::new(&text),
+                    Some(PlainKind::Text) if text.trim().is_empty() => {
+                        plain.text = TextInput::new(&json);
+                    }
+                    _ => {}
+                }
+                plain.kind = next.unwrap_or(plain.kind);
+                self.twin.as_text = next.is_none();
+            }
+            _ if is_json => return self.twin.show_form(read_form),
+            _ => {
+                let text = self.as_json_text(question);
+                self.twin.show_text(text);
+            }
+        }
+        Ok(())
     }
 
     /// Clears everything that was typed or chosen. An undo in a text field restores what was typed there.
@@ -119,11 +141,12 @@ impl QuestionDraft {
             let fields = empty.fields.iter_mut().zip(&mut typed.fields);
             fields.for_each(|(empty, typed)| keep(&mut empty.text, &mut typed.text));
         };
-        match (&mut empty.draft, &mut self.draft) {
-            (Draft::Plain(empty), Draft::Plain(typed)) => {
-                keep(&mut empty.text, &mut typed.text);
-                keep(&mut empty.json, &mut typed.json);
-            }
+        let mut blank = String::new();
+        if matches!(empty.twin.form, Draft::Fields(_) | Draft::Actions(_)) {
+            blank = empty.as_json_text(question);
+        }
+        match (&mut empty.twin.form, &mut self.twin.form) {
+            (Draft::Plain(empty), Draft::Plain(typed)) => keep(&mut empty.text, &mut typed.text),
             (Draft::Fields(empty), Draft::Fields(typed)) => keep_all(empty, typed),
             (Draft::Actions(empty), Draft::Actions(typed)) => {
                 for (empty, typed) in empty.iter_mut().zip(typed) {
@@ -134,21 +157,18 @@ impl QuestionDraft {
             }
             _ => {}
         }
-        if let Some(mut json) = self.json.take() {
-            json.set_text(&empty.as_json_text(question));
-            empty.json = Some(json);
+        if !self.twin.text.is_empty() {
+            std::mem::swap(&mut empty.twin.text, &mut self.twin.text);
+            empty.twin.text.set_text(&blank);
         }
         *self = empty;
     }
 
     /// Returns the part that keys change.
     pub(super) fn input(&mut self, at: At) -> FieldInput<'_> {
-        if let Some(json) = self.json.as_mut().filter(|_| self.as_json) {
-            return FieldInput::Text(json, true);
-        }
-        match (&mut self.draft, at) {
+        match (&mut self.twin.form, at) {
+            (_, At::Json) => FieldInput::Text(&mut self.twin.text, true),
             (Draft::Plain(plain), At::Text) => FieldInput::Text(&mut plain.text, true),
-            (Draft::Plain(plain), At::Json) => FieldInput::Text(&mut plain.json, true),
             (Draft::Fields(form), At::Field(n)) => form.input((n, None)),
             (Draft::Actions(actions), At::Argument(n, field)) => match actions.get_mut(n) {
                 Some(action) => action.args.input((field, None)),
@@ -167,7 +187,7 @@ impl QuestionDraft {
 
     /// Notes that an element lost the focus.
     pub(super) fn leave(&mut self, at: At) {
-        match (&mut self.draft, at) {
+        match (&mut self.twin.form, at) {
             (Draft::Fields(form), At::Field(n)) => form.leave((n, None)),
             (Draft::Actions(actions), At::Argument(n, field)) => {
                 if let Some(action) = actions.get_mut(n) {
@@ -192,16 +212,13 @@ impl QuestionDraft {
     pub fn is_undecided(&self) -> bool {
         let is_open =
             |actions: &[ActionDraft]| actions.iter().all(|action| action.decision.is_none());
-        matches!(&self.draft, Draft::Actions(actions) if !self.as_json && is_open(actions))
+        matches!(self.twin.shown(), Some(Draft::Actions(actions)) if is_open(actions))
     }
 
     /// Approves every undecided action that allows it.
     pub fn approve(&mut self, question: &Question) {
-        if self.as_json {
-            return;
-        }
-        match &mut self.draft {
-            Draft::Actions(actions) => {
+        match self.twin.shown_mut() {
+            Some(Draft::Actions(actions)) => {
                 for action in actions {
                     if action.decision.is_none()
                         && action.action.allowed.contains(&DecisionKind::Approve)
@@ -211,11 +228,11 @@ impl QuestionDraft {
                     }
                 }
             }
-            Draft::Plain(plain) if question.is_yes_or_no() && !self.touched => {
+            Some(Draft::Plain(plain)) if question.is_yes_or_no() && !self.touched => {
                 (plain.kind, plain.yes) = (PlainKind::YesNo, Some(true));
                 self.touched = true;
             }
-            Draft::Fields(form) if question.is_yes_or_no() && !self.touched => {
+            Some(Draft::Fields(form)) if question.is_yes_or_no() && !self.touched => {
                 if let (1, Some((field, draft))) = (form.fields.len(), form.field_mut((0, None)))
                     && field.kind == FieldKind::Boolean
                 {
@@ -223,19 +240,20 @@ impl QuestionDraft {
                     self.touched = true;
                 }
             }
-            Draft::Plain(_) | Draft::Fields(_) => {}
+            _ => {}
         }
     }
 
     /// Converts the draft to a reply; `None` if the question stays open. `is_meant`: whether an untouched form counts
     /// as an answer.
     pub fn reply(&self, question: &Question, is_meant: bool) -> Result<Option<Reply>, Broken> {
-        if let Some(json) = self.json.as_ref().filter(|_| self.as_json) {
-            return read_json(&json.text());
+        if self.twin.as_text {
+            return read_json(&self.twin.text.text());
         }
-        match &self.draft {
-            Draft::Plain(plain) => plain.reply(),
+        match &self.twin.form {
+            Draft::Plain(plain) => Ok(plain.reply()),
             _ if !is_meant => Ok(None),
+            Draft::Json => Ok(None),
             Draft::Actions(actions) => {
                 let mut broken = Vec::new();
                 let mut decisions = Vec::new();
@@ -278,7 +296,7 @@ impl QuestionDraft {
             }),
             _ => None,
         };
-        let value = value.unwrap_or_else(|| match &self.draft {
+        let value = value.unwrap_or_else(|| match &self.twin.form {
             Draft::Actions(actions) => {
                 let decided = actions
                     .iter()
@@ -289,7 +307,7 @@ impl QuestionDraft {
                     .unwrap_or_default()
             }
             Draft::Fields(form) => form.value().0,
-            Draft::Plain(_) => Value::Null,
+            Draft::Plain(_) | Draft::Json => Value::Null,
         });
         serde_json::to_string_pretty(&value).unwrap_or_default()
     }
@@ -356,16 +374,27 @@ impl ActionDraft {
 }
 
 impl PlainDraft {
-    fn reply(&self) -> Result<Option<Reply>, Broken> {
-        match self.kind {
-            PlainKind::Text => {
-                let text = self.text.text();
-                Ok((!text.trim().is_empty()).then_some(Reply::Value(Value::String(text))))
-            }
-            PlainKind::YesNo => Ok(self.yes.map(|yes| Reply::Value(Value::Bool(yes)))),
-            PlainKind::Json => read_json(&self.json.text()),
-        }
+    fn reply(&self) -> Option<Reply> {
+        let value = match self.kind {
+            PlainKind::Text => Value::String(self.text.text()),
+            PlainKind::YesNo => Value::Bool(self.yes?),
+        };
+        let is_blank = value.as_str().is_some_and(|text| text.trim().is_empty());
+        (!is_blank).then_some(Reply::Value(value))
     }
+}
+
+/// Fills in a form from JSON.
+fn read_form(draft: &mut Draft, text: &str) -> Result<(), String> {
+    if text.trim().is_empty() {
+        return Ok(());
+    }
+    let value = exact_json::parse(text).map_err(|why| why.to_string())?;
+    let Draft::Fields(form) = draft else {
+        return Err("decisions aren't read from JSON; start over to make them there".into());
+    };
+    *form = FormDraft::filled(&form.form, &value)?;
+    Ok(())
 }
 
 fn read_json(text: &str) -> Result<Option<Reply>, Broken> {

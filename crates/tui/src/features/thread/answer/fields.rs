@@ -59,12 +59,16 @@ impl Question<'_> {
 
     /// Adds the lines of a draft.
     pub(crate) fn draft(&self, out: &mut FormLines, draft: &QuestionDraft) {
-        if let Some(json) = draft.json.as_ref().filter(|_| draft.as_json) {
-            let note = self.shown_problem(&AnswerPart::Answer, draft.is_touched());
-            return self.boxed(out, At::Json, json, note);
+        if let Draft::Plain(plain) = &draft.twin.form {
+            self.plain(out, plain, draft.twin.as_text);
         }
-        match &draft.draft {
-            Draft::Plain(plain) => self.plain(out, plain, draft.is_touched()),
+        if draft.twin.as_text {
+            let problem = self.problem(&AnswerPart::Answer);
+            let problem = problem.filter(|_| self.shows_all || draft.is_touched());
+            return self.boxed(out, At::Json, &draft.twin.text, problem);
+        }
+        match &draft.twin.form {
+            Draft::Plain(_) | Draft::Json => {}
             Draft::Fields(form) => {
                 let focus = match self.focus {
                     Some(At::Field(n)) => Some((n, None)),
@@ -110,37 +114,21 @@ impl Question<'_> {
         }
     }
 
-    fn shown_problem(&self, spot: &AnswerPart, is_touched: bool) -> Option<String> {
-        self.problem(spot)
-            .filter(|_| self.shows_all || is_touched)
-            .map(sentence)
-    }
-
-    fn plain(&self, out: &mut FormLines, plain: &PlainDraft, is_touched: bool) {
-        if !plain.only_json {
-            let mut line = self.mark(At::Kind).with_dim("Answer as    ");
-            for (kind, label) in [
-                (PlainKind::Text, "text"),
-                (PlainKind::YesNo, "yes or no"),
-                (PlainKind::Json, "JSON"),
-            ] {
-                option(&mut line, plain.kind == kind, label);
-            }
-            self.add(out, At::Kind, line);
-        }
-        match plain.kind {
-            PlainKind::Text => self.boxed(out, At::Text, &plain.text, None),
-            PlainKind::Json => {
-                let problem = self.shown_problem(&AnswerPart::Answer, is_touched);
-                self.boxed(out, At::Json, &plain.json, problem);
-            }
-            PlainKind::YesNo => {
-                let mut line = self.mark(At::YesNo).with_dim("             ");
-                option(&mut line, plain.yes == Some(true), "yes");
-                option(&mut line, plain.yes == Some(false), "no");
-                line.push_dim("  y or n, Space toggles");
-                self.add(out, At::YesNo, line);
-            }
+    fn plain(&self, out: &mut FormLines, plain: &PlainDraft, is_json: bool) {
+        let mut line = self.mark(At::Kind).with_dim("Answer as    ");
+        let is = |kind| !is_json && plain.kind == kind;
+        option(&mut line, is(PlainKind::Text), "text");
+        option(&mut line, is(PlainKind::YesNo), "yes or no");
+        option(&mut line, is_json, "JSON");
+        self.add(out, At::Kind, line);
+        if is(PlainKind::Text) {
+            self.boxed(out, At::Text, &plain.text, None);
+        } else if !is_json {
+            let mut line = self.mark(At::YesNo).with_dim("             ");
+            option(&mut line, plain.yes == Some(true), "yes");
+            option(&mut line, plain.yes == Some(false), "no");
+            line.push_dim("  y or n, Space toggles");
+            self.add(out, At::YesNo, line);
         }
     }
 
@@ -151,27 +139,22 @@ impl Question<'_> {
             .mark(At::Decision(n))
             .with_dim(&format!("{}  ", self.before + n + 1));
         left.push_strong(&fitted(&name, NAMES));
-        let choices = action.allowed.iter().map(|kind| {
-            let label = format!("{} {}", kind.digit(), kind.word());
+        let mut choices = Vec::new();
+        for kind in &action.allowed {
             let mut choice = Line::new();
+            let label = format!("{} {}", kind.digit(), kind.word());
             option(&mut choice, draft.decision == Some(*kind), &label);
-            choice
-        });
-        let mut choices: Vec<Line> = choices.collect();
+            choices.push(choice);
+        }
         if choices.is_empty() {
-            choices.push(Line::of(
-                Tone::Waiting,
-                "no supported decision is allowed; answer as JSON",
-            ));
+            let said = "no supported decision is allowed; answer as JSON";
+            choices.push(Line::of(Tone::Waiting, said));
         }
         let options: usize = choices.iter().map(Line::width).sum();
-        let description = action
-            .description
-            .as_deref()
-            .and_then(|text| text.lines().map(str::trim).find(|l| !l.is_empty()));
-        let description = description
-            .map(|text| format!(" {}", text::clean(text)))
-            .unwrap_or_default();
+        let mut described = action.description.iter().flat_map(|text| text.lines());
+        let description = described.find(|line| !line.trim().is_empty());
+        let description = description.map(|text| format!(" {}", text::clean(text.trim())));
+        let description = description.unwrap_or_default();
         let taken = left.width() + text::width(&description);
         let is_beside = taken <= out.width;
         let mut lines = Vec::new();
@@ -187,11 +170,8 @@ impl Question<'_> {
             lines.extend(flow(Line::plain("     "), 5, choices, out.width));
             if !is_beside {
                 let below = some_lines(description.trim(), out.width.saturating_sub(5));
-                lines.extend(
-                    below
-                        .iter()
-                        .map(|part| Line::plain(&format!("     {part}"))),
-                );
+                let below = below.iter().map(|part| format!("     {part}"));
+                lines.extend(below.map(|part| Line::plain(&part)));
             }
         }
         let problem = self.problem(&AnswerPart::Action(n));
@@ -256,10 +236,11 @@ impl Question<'_> {
     }
 
     /// Adds a framed box for multi-line text.
-    fn boxed(&self, out: &mut FormLines, at: At, typed: &TextInput, problem: Option<String>) {
+    fn boxed(&self, out: &mut FormLines, at: At, typed: &TextInput, problem: Option<&str>) {
         let is_focused = self.focus == Some(at);
         let mut part = text_box(Line::plain("  "), out.width, typed, is_focused);
         if let Some(problem) = problem {
+            let problem = sentence(problem);
             part.lines.extend(problem_lines(2, &problem, out.width));
         }
         self.add(out, at, part);
@@ -272,6 +253,7 @@ fn look(names: usize, indent: &str) -> FormLook<'_> {
         names,
         indent,
         has_hints: true,
+        notes: None,
     }
 }
 

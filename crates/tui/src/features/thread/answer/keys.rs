@@ -1,16 +1,15 @@
 //! Keys in the answer card: the focus, and what each key does there.
 
-use super::draft::{ActionDraft, Draft, PlainDraft, PlainKind, QuestionDraft};
+use super::draft::{ActionDraft, Draft, PlainKind, QuestionDraft};
 use super::{AnswerCard, AnswerStage};
 use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
-use crate::session::card::{FormCard, place};
+use crate::session::card::FormCard;
 use crate::session::form::FormKeys;
-use crate::session::msg::ServerRef;
-use crate::session::{Cx, Requests};
+use crate::session::msg::EffectResult;
+use crate::session::{Cx, Requests, Session};
 use crate::widgets::form::{FieldInput, FormScroll, turn_of, turned};
 use crate::widgets::form_lines::FormLines;
-use crate::widgets::text_input::TextInput;
 use runtail_core::model::{AnswerPart, DecisionKind, Problem};
 use runtail_core::text;
 
@@ -54,7 +53,7 @@ impl AnswerCard {
     /// Returns the initial focus, which skips the choice of a type.
     pub(crate) fn first_stop(&self) -> Stop {
         let stops = self.stops();
-        let is_open = |stop: &&Stop| match (&self.drafts[stop.question].draft, stop.at) {
+        let is_open = |stop: &&Stop| match (&self.drafts[stop.question].twin.form, stop.at) {
             (_, At::Kind) => false,
             // After "approve all", the first undecided action has the focus.
             (Draft::Actions(actions), At::Decision(at)) => {
@@ -89,7 +88,7 @@ impl AnswerCard {
         else {
             return;
         };
-        let at = match (&problem.spot, &draft.draft) {
+        let at = match (&problem.spot, &draft.twin.form) {
             (AnswerPart::Action(at), _) => Some(At::Decision(*at)),
             (AnswerPart::Argument(at, path), Draft::Actions(actions)) => {
                 let spot = actions.get(*at).and_then(|one| one.args.position(path));
@@ -106,33 +105,15 @@ impl AnswerCard {
     }
 
     /// Switches between form and JSON, or between text, yes or no, and JSON.
-    pub(crate) fn turn(&mut self) {
+    pub(crate) fn turn(&mut self) -> Requests {
         let question = self.focus.question;
-        let (Some(asked), Some(draft)) =
-            (self.questions.get(question), self.drafts.get_mut(question))
-        else {
-            return;
+        let asked = self.questions.get(question);
+        let Some((asked, draft)) = asked.zip(self.drafts.get_mut(question)) else {
+            return Requests::none();
         };
-        if let Draft::Plain(plain) = &mut draft.draft {
-            if !plain.only_json {
-                plain.turn(1);
-            }
-        } else if draft.as_json {
-            draft.as_json = false;
-        } else {
-            let (filled, empty) = (
-                draft.as_json_text(asked),
-                QuestionDraft::of(asked).as_json_text(asked),
-            );
-            match &mut draft.json {
-                // Nothing was typed there, or it was cleared.
-                Some(json) if json.text() == empty => json.set_text(&filled),
-                Some(_) => {}
-                None => draft.json = Some(TextInput::new(&filled)),
-            }
-            draft.as_json = true;
-        }
+        let turned = draft.turn(asked, 1);
         self.go_to(self.inputs_of(question));
+        turned.err().map(Requests::error).unwrap_or_default()
     }
 
     /// Clears the answer to the focused question.
@@ -170,10 +151,11 @@ impl FormKeys for AnswerCard {
     fn own_key(&mut self, key: Key) -> Option<Requests> {
         let Stop { question, at } = self.focus;
         let by = turn_of(key);
-        match (&mut self.drafts.get_mut(question)?.draft, at) {
-            (Draft::Plain(plain), At::Kind) if by != 0 => {
-                plain.turn(by);
-                return Some(Requests::none());
+        let draft = self.drafts.get_mut(question)?;
+        match (&mut draft.twin.form, at) {
+            (_, At::Kind) if by != 0 => {
+                // A free-form answer can be sent as each type.
+                drop(draft.turn(&self.questions[question], by));
             }
             (Draft::Plain(plain), At::YesNo) => {
                 plain.yes = match key.code {
@@ -225,12 +207,19 @@ impl FormKeys for AnswerCard {
 impl FormCard for AnswerCard {
     const CONTEXT: Context = Context::Answer;
 
-    fn server(&self) -> &ServerRef {
-        &self.thread.server
+    fn of_profile(&self) -> &str {
+        &self.thread.server.profile
+    }
+
+    fn take_reply(&mut self, session: &Session, reply: &EffectResult) -> Option<Requests> {
+        match reply {
+            EffectResult::ThreadLoaded(_, loaded) => Some(self.on_loaded(session, loaded.clone())),
+            _ => None,
+        }
     }
 
     fn title(&self, cx: &Cx<'_>) -> String {
-        let place = place(cx, &self.thread.server);
+        let place = cx.session.place(&self.thread.server);
         let id = text::tail(&self.thread.id, 4);
         let thread = match &self.graph {
             Some(graph) => format!("{graph} {id}"),
@@ -250,7 +239,7 @@ impl FormCard for AnswerCard {
         }
         let draft = self.drafts.get(self.focus.question);
         let mut keys = vec![("answer.send", "send".to_string())];
-        match (self.focus.at, draft.map(|draft| &draft.draft)) {
+        match (self.focus.at, draft.map(|draft| &draft.twin.form)) {
             (At::Decision(n), Some(Draft::Actions(actions))) => {
                 let allowed = actions
                     .get(n)
@@ -268,16 +257,10 @@ impl FormCard for AnswerCard {
             (At::Text | At::Json, _) => keys.push(("", "⏎ new line".into())),
             _ => keys.push(("answer.next", "next field".into())),
         }
-        let other = match draft {
-            Some(QuestionDraft { as_json: true, .. }) => Some("as form"),
-            Some(QuestionDraft {
-                draft: Draft::Plain(plain),
-                ..
-            }) if plain.only_json => None,
-            Some(QuestionDraft {
-                draft: Draft::Plain(_),
-                ..
-            }) => Some("change type"),
+        let other = match draft.map(|draft| (&draft.twin.form, draft.twin.as_text)) {
+            Some((Draft::Json, _)) => None,
+            Some((Draft::Plain(_), _)) => Some("change type"),
+            Some((_, true)) => Some("as form"),
             _ => Some("as JSON"),
         };
         keys.extend(other.map(|label| ("answer.form", label.to_string())));
@@ -311,7 +294,7 @@ impl FormCard for AnswerCard {
         match action {
             Some(Action::Send) => return self.send(cx),
             Some(Action::Back) => return self.close(),
-            Some(Action::Form) if self.is_editable() => self.turn(),
+            Some(Action::Form) if self.is_editable() => return self.turn(),
             Some(Action::Request) => self.shows_request = !self.shows_request,
             Some(Action::StartOver) => self.start_over(),
             Some(Action::PageUp) if key.text().is_none() => {
@@ -342,22 +325,17 @@ impl ActionDraft {
 }
 
 fn stops_of(draft: &QuestionDraft) -> Vec<At> {
-    if draft.as_json {
-        return vec![At::Json];
-    }
-    match &draft.draft {
+    match &draft.twin.form {
         Draft::Plain(plain) => {
             let typed = match plain.kind {
+                _ if draft.twin.as_text => At::Json,
                 PlainKind::Text => At::Text,
                 PlainKind::YesNo => At::YesNo,
-                PlainKind::Json => At::Json,
             };
-            if plain.only_json {
-                vec![typed]
-            } else {
-                vec![At::Kind, typed]
-            }
+            vec![At::Kind, typed]
         }
+        _ if draft.twin.as_text => vec![At::Json],
+        Draft::Json => Vec::new(),
         Draft::Fields(form) => (0..form.fields.len()).map(At::Field).collect(),
         Draft::Actions(actions) => {
             let mut stops = Vec::new();
@@ -376,20 +354,6 @@ fn stops_of(draft: &QuestionDraft) -> Vec<At> {
                 }
             }
             stops
-        }
-    }
-}
-
-impl PlainDraft {
-    /// Switches to the next or previous type, keeping a text that is already JSON.
-    fn turn(&mut self, by: isize) {
-        const KINDS: [PlainKind; 3] = [PlainKind::Text, PlainKind::YesNo, PlainKind::Json];
-        let (text, json) = (self.text.text(), self.json.text());
-        self.kind = turned(&KINDS, Some(&self.kind), by).unwrap_or(self.kind);
-        match self.kind {
-            PlainKind::Json if json.trim().is_empty() => self.json = TextInput::new(&text),
-            PlainKind::Text if text.trim().is_empty() => self.text = TextInput::new(&json),
-            _ => {}
         }
     }
 }

@@ -80,7 +80,7 @@ impl AnswerCard {
                 let actions = if is_call[at] { calls(is_call.len()) } else { 1 };
                 out.lines
                     .extend(self.heading(at, question, draft, actions, width));
-                if matches!(draft.draft, Draft::Actions(_)) && !draft.as_json {
+                if matches!(draft.twin.shown(), Some(Draft::Actions(_))) {
                     out.blank();
                 }
             } else if self.is_left_out(at) {
@@ -112,7 +112,10 @@ impl AnswerCard {
         } else {
             String::new()
         };
-        let right = match (&draft.draft, question.node.as_deref().filter(|_| count > 1)) {
+        let right = match (
+            &draft.twin.form,
+            question.node.as_deref().filter(|_| count > 1),
+        ) {
             (Draft::Fields(form), None) => form
                 .form
                 .title
@@ -126,7 +129,7 @@ impl AnswerCard {
             right
         };
         let mut lines = Vec::new();
-        if let Draft::Actions(actions) = &draft.draft {
+        if let Draft::Actions(actions) = &draft.twin.form {
             let text = match actions.len() {
                 1 if calls > 1 => {
                     format!("{calls} actions need a decision. Undecided ones stay open.")
@@ -209,8 +212,8 @@ impl AnswerCard {
         let actions: Vec<&ActionDraft> = self
             .drafts
             .iter()
-            .filter_map(|draft| match &draft.draft {
-                Draft::Actions(actions) if !draft.as_json => Some(actions),
+            .filter_map(|draft| match draft.twin.shown()? {
+                Draft::Actions(actions) => Some(actions),
                 _ => None,
             })
             .flatten()
@@ -274,7 +277,7 @@ impl AnswerCard {
     fn sends(&self, resume: &Resume) -> Option<String> {
         let draft = self.drafts.first()?;
         let question = self.questions.first()?;
-        let (Draft::Plain(_), false) = (&draft.draft, draft.as_json) else {
+        let (Draft::Plain(_) | Draft::Json) = &draft.twin.form else {
             return Some("The answer is valid.".into());
         };
         let (value, to) = match question.resume_id() {

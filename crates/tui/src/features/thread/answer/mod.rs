@@ -17,7 +17,6 @@ use super::actions::answer_by_status;
 use crate::session::card;
 use crate::session::form::FormKeys;
 use crate::session::msg::{Effect, ThreadRef};
-use crate::session::thread::AnswerFrom;
 use crate::session::{Cx, HELD_KEY, Request, Requests, Session};
 use crate::widgets::form::FormScroll;
 use jiff::Timestamp;
@@ -47,6 +46,8 @@ pub struct AnswerCard {
     run: Option<Rerun>,
     /// Whether the user chose "approve all".
     approve: bool,
+    /// The drafts of earlier answers to the thread.
+    kept: Vec<KeptDraft>,
     /// What has the focus.
     focus: Stop,
     pub scroll: FormScroll<Stop>,
@@ -92,6 +93,7 @@ impl AnswerCard {
             drafts: Vec::new(),
             run: None,
             approve: false,
+            kept: Vec::new(),
             focus: Stop::NONE,
             scroll: FormScroll::new(true),
             shows_request: true,
@@ -124,7 +126,7 @@ impl AnswerCard {
         card
     }
 
-    pub fn fill(&mut self, loaded: LoadedThread) {
+    fn fill(&mut self, loaded: LoadedThread) {
         self.graph = loaded
             .thread
             .as_ref()
@@ -145,11 +147,6 @@ impl AnswerCard {
         self.watch = watch::Watch::default();
         self.stage = AnswerStage::Editing;
         self.focus = self.first_stop();
-    }
-
-    /// Records that the thread could not be loaded.
-    pub(crate) fn loading_failed(&mut self, error: ApiError) {
-        self.stage = AnswerStage::NotLoaded(error);
     }
 
     /// Records that the answer was rejected; the draft is kept.
@@ -236,55 +233,59 @@ impl AnswerCard {
 }
 
 impl AnswerCard {
-    /// Opens the card of a thread. `approve`: approves every action that allows it.
-    fn shown(mut self, session: &Session, approve: bool) -> AnswerCard {
+    /// Opens the card of a thread, with the drafts of earlier answers. `approve`: approves every action that allows it.
+    pub fn open(&mut self, session: &Session, approve: bool, kept: &[KeptDraft]) -> Requests {
         self.approve = approve;
         self.shows_request = session.size.1 >= 30;
-        self
+        let is_own = |kept: &&KeptDraft| kept.thread == self.thread;
+        self.kept = kept.iter().filter(is_own).cloned().collect();
+        self.begin(session)
     }
 
-    /// Opens a card. Returns it with the request that loads its questions, if they are not known.
-    ///
-    /// # Errors
-    /// What to do instead, because the thread doesn't wait for an answer.
-    pub fn open(
+    /// Applies the loaded thread.
+    pub(super) fn on_loaded(
+        &mut self,
         session: &Session,
-        from: AnswerFrom,
-        approve: bool,
-    ) -> Result<(AnswerCard, Option<Effect>), Requests> {
-        let number = || session.next_change.take();
-        let loading = |thread: ThreadRef, load: fn(u64, ThreadRef) -> Effect| {
-            let card = AnswerCard::loading(number(), thread);
-            let load = load(card.number, card.thread.clone());
-            (card, Some(load))
-        };
-        let (card, load) = match from {
-            AnswerFrom::Server(thread) => loading(thread, Effect::LoadThread),
-            AnswerFrom::Waiting(thread) => loading(thread, Effect::LoadWaitingThread),
-            AnswerFrom::Loaded(thread, loaded) => {
-                (AnswerCard::loaded(number(), thread, *loaded), None)
-            }
-            AnswerFrom::Stream(thread, questions, assistant) => (
-                AnswerCard::of_stream(number(), thread, questions, assistant),
-                None,
-            ),
-            AnswerFrom::Nothing(thread, status, is_rejected) => {
-                return Err(answer_by_status(session, thread, &status, is_rejected));
+        loaded: Result<Box<LoadedThread>, ApiError>,
+    ) -> Requests {
+        let loaded = match loaded {
+            // A repeated result must not replace what was typed since.
+            _ if self.stage != AnswerStage::Loading => return Requests::none(),
+            Ok(loaded) => loaded,
+            Err(error) => {
+                self.stage = AnswerStage::NotLoaded(error);
+                return Requests::none();
             }
         };
-        Ok((card.shown(session, approve), load))
+        let mut close = Requests::from(Request::Close);
+        if loaded.is_blank() {
+            let text = "This server has no call that reads a thread's questions. Answer on the page of the run that asked, or \
+                        with `runtail run A --thread T --resume JSON`, which doesn't check the answer.";
+            close.notify(true, text);
+            return close;
+        }
+        if loaded.answerable().is_empty() {
+            let (thread, rejected) = (self.thread.clone(), loaded.keeps_rejected_answer());
+            close.extend(answer_by_status(
+                session,
+                thread,
+                &loaded.status(),
+                rejected,
+            ));
+            return close;
+        }
+        self.fill(*loaded);
+        self.begin(session)
     }
 
     /// Restores an earlier draft in a card whose questions are known.
-    pub fn begin(&mut self, session: &Session, kept: &[KeptDraft]) -> Requests {
+    fn begin(&mut self, session: &Session) -> Requests {
         if self.stage != AnswerStage::Editing {
             return Requests::none();
         }
         let mut is_restored = false;
         for (question, draft) in self.questions.iter().zip(&mut self.drafts) {
-            let is_own =
-                |kept: &&KeptDraft| kept.thread == self.thread && kept.question == *question;
-            if let Some(kept) = kept.iter().find(is_own) {
+            if let Some(kept) = self.kept.iter().find(|kept| kept.question == *question) {
                 *draft = kept.draft.clone();
                 is_restored = true;
             }
@@ -401,15 +402,12 @@ impl Threads {
     /// Forgets the drafts of answered questions.
     pub fn forget_answered(&mut self, card: &AnswerCard) {
         self.keep(card);
-        let answered = card
-            .answer()
-            .map(|resume| resume.answered().to_vec())
-            .unwrap_or_default();
+        let Ok(resume) = card.answer() else {
+            return;
+        };
+        let answered = resume.answered().iter().map(|at| &card.questions[*at]);
         let is_answered = |kept: &KeptDraft| {
-            kept.thread == card.thread
-                && answered
-                    .iter()
-                    .any(|at| card.questions[*at] == kept.question)
+            kept.thread == card.thread && answered.clone().any(|asked| *asked == kept.question)
         };
         self.answer_drafts.retain(|kept| !is_answered(kept));
     }

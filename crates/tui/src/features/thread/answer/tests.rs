@@ -135,10 +135,10 @@ fn nothing_of_the_card_is_cut_in_little_room() {
 #[test]
 fn yes_and_no_and_json_are_a_key_away() {
     let mut card = card("question");
-    card.turn();
+    drop(card.turn());
     press(&mut card, "n");
     assert_eq!(only(sent(&card)), json!(false));
-    card.turn();
+    drop(card.turn());
     press(&mut card, "{\"a\": 1");
     assert!(
         problems(&card)[0].starts_with("Not valid JSON (line 1, column"),
@@ -228,7 +228,7 @@ fn a_form_shows_problems_only_where_something_was_left_or_tried() {
 fn a_form_becomes_json_with_what_was_typed() {
     let mut card = card("question-with-schema");
     press(&mut card, "n");
-    card.turn();
+    drop(card.turn());
     let text = card.outside_text().unwrap();
     let typed: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(
@@ -242,6 +242,31 @@ fn a_form_becomes_json_with_what_was_typed() {
         problems(&card),
         ["approve: required", "score: must be at most 5"]
     );
+}
+
+#[test]
+fn json_becomes_the_form_again_if_it_fits() {
+    let mut card = card("question-with-schema");
+    drop(card.turn());
+    card.set_text(r#"{"approve": true, "score": 4}"#);
+    drop(card.turn());
+    assert!(!card.drafts[0].twin.as_text);
+    assert_eq!(only(sent(&card)), json!({"approve": true, "score": 4}));
+    drop(card.turn());
+    card.set_text(r#"{"more": 1}"#);
+    let why = "Couldn't switch to the form: it has no field for more.";
+    assert_eq!(card.turn(), Requests::error(why));
+    // Decisions are not read from JSON, so what was typed stays, and an unchanged JSON is the form.
+    let mut hitl = self::card("question-hitl");
+    press(&mut hitl, "1");
+    drop(hitl.turn());
+    let written = hitl.outside_text().unwrap();
+    hitl.set_text("{}");
+    drop(hitl.turn());
+    assert_eq!(hitl.outside_text().unwrap(), "{}");
+    hitl.set_text(&written);
+    drop(hitl.turn());
+    assert_eq!(problems(&hitl)[0], "action 2 needs a decision");
 }
 
 #[test]
@@ -288,7 +313,7 @@ proptest! {
         let mut card = card(name);
         for (at, key) in keys.into_iter().enumerate() {
             if turns.contains(&at) {
-                card.turn();
+                drop(card.turn());
             }
             drop(card.type_key(key));
             prop_assert!(card.stops().contains(&card.focus));

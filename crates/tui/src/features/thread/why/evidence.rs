@@ -3,6 +3,7 @@
 use crate::session::Session;
 use crate::session::thread::ThreadView;
 use crate::widgets::status::since;
+use jiff::Timestamp;
 use runtail_core::model::{KnownRevisions, RevisionAge, RunFacts, ThreadError, ThreadStatus};
 use runtail_core::text;
 use runtail_stream::SnapshotPart;
@@ -51,17 +52,13 @@ pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'stati
         );
     }
     if let Some(thread) = known.thread() {
-        let word = if thread.status.is_empty() {
-            "not reported"
-        } else {
-            &thread.status
+        let word = match &*thread.status {
+            "" => "not reported",
+            status => status,
         };
-        let error = thread
-            .error
-            .as_ref()
-            .map(ThreadError::text)
-            .filter(|text| status.error() != Some(text.as_str()));
-        let error = error.map(|text| format!(" · {text}")).unwrap_or_default();
+        let error = thread.error.as_ref().map(ThreadError::text);
+        let error = error.filter(|text| status.error() != Some(text.as_str()));
+        let error = error.map_or_else(String::new, |text| format!(" · {text}"));
         evidence.push(("status", format!("{word}{error}")));
     }
     if let Some(state) = known.state() {
@@ -98,6 +95,13 @@ pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'stati
                 .map(|known| ("ran on", revision(run, known))),
         );
     }
+    evidence.extend(activity(view, now));
+    evidence
+}
+
+/// Returns what is going on, and what of the records could not be loaded.
+fn activity(view: &ThreadView<'_>, now: Timestamp) -> Vec<(&'static str, String)> {
+    let (known, status) = (view.records, view.status);
     let active = known
         .runs()
         .iter()
@@ -118,7 +122,7 @@ pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'stati
         (true, _) => format!("{}, by the stream", text::counted(active, "run")),
         (false, _) => format!("{}{checked}", text::counted(active, "run")),
     };
-    evidence.push(("active", active));
+    let mut evidence = vec![("active", active)];
     if let Some(at) = view.last_event_at {
         evidence.push(("events", format!("last event {} ago", since(now, at))));
     }

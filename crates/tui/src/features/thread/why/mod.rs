@@ -8,7 +8,8 @@ use crate::input::keymap::{Keymap, binding};
 use crate::session::msg::ThreadRef;
 use crate::session::thread::ThreadView;
 use crate::session::{Cx, GUTTER, Page, Request, Requests, Route, Session};
-use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::form_lines::indented;
+use crate::widgets::line::{Line, Tone, named, wrapped};
 use crate::widgets::status::since;
 pub(crate) use cause::can_end;
 use cause::{Why, why};
@@ -180,12 +181,12 @@ impl Explanation {
 /// Returns the lines of the card.
 fn lines(shown: &Explanation, session: &Session, width: usize) -> Vec<Line> {
     let mut lines = vec![shown.headline.clone(), Line::new()];
-    lines.extend(
-        wrap(&shown.why.story, width)
-            .iter()
-            .map(|row| Line::plain(row)),
-    );
-    let evidence = evidence_lines(&shown.why, width);
+    lines.extend(wrapped(Tone::Plain, &shown.why.story, width));
+    let evidence = shown.why.evidence.iter().flat_map(|(label, value)| {
+        let value = text::head(value, MAX_VALUE);
+        named(label, LABEL, (Tone::Plain, value), width)
+    });
+    let evidence: Vec<Line> = evidence.collect();
     let actions = action_lines(shown, session, width);
     let all = lines.len() + evidence.len() + actions.len() + 2;
     // What can be done is visible at once; evidence can be scrolled to.
@@ -211,29 +212,12 @@ fn headline(view: &ThreadView<'_>, why: &Why, now: Timestamp) -> Line {
         return Line::bad("✗ ").with_strong(&format!("{text}{ago}"));
     }
     let mut badge = view.badge.clone();
-    badge.left.iter_mut().for_each(|piece| {
-        piece.tone = if piece.tone == Tone::Plain {
-            Tone::Strong
-        } else {
-            piece.tone
-        }
-    });
+    let plain = badge
+        .left
+        .iter_mut()
+        .filter(|piece| piece.tone == Tone::Plain);
+    plain.for_each(|piece| piece.tone = Tone::Strong);
     badge
-}
-
-fn evidence_lines(why: &Why, width: usize) -> Vec<Line> {
-    let mut lines = Vec::new();
-    for (label, value) in &why.evidence {
-        let rows = wrap(
-            text::head(value, MAX_VALUE),
-            width.saturating_sub(LABEL).max(1),
-        );
-        for (i, row) in rows.iter().enumerate() {
-            let label = if i == 0 { label } else { "" };
-            lines.push(Line::dim(&format!("{label:<LABEL$}")).with_plain(row));
-        }
-    }
-    lines
 }
 
 /// Returns the keys that help, the recommended one first, with what that one repeats or loses.
@@ -247,8 +231,7 @@ fn action_lines(shown: &Explanation, session: &Session, width: usize) -> Vec<Lin
     for (number, (id, label)) in why.actions.iter().filter(|_| can_act).enumerate() {
         lines.push(key_line(keymap, id, label, ascii));
         if number == 0 && !why.consequence.is_empty() {
-            let rows = wrap(why.consequence, width.saturating_sub(2).max(1));
-            lines.extend(rows.iter().map(|row| Line::plain(&format!("  {row}"))));
+            lines.extend(indented(Tone::Plain, 2, why.consequence, width));
         }
     }
     if shown.has_details {

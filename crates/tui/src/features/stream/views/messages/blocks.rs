@@ -5,6 +5,7 @@
 use super::message::{Body, MessageContext, Segment, Unanswered, segments};
 use super::rules::{RuleTimes, RunRules};
 use crate::features::stream::views::Clock;
+use crate::session::prefs::ViewPrefs;
 use crate::widgets::line::{Line, Piece, Tone};
 use crate::widgets::markdown::Measure;
 use crate::widgets::scroll::{LinePos, Place, ScrollList};
@@ -117,7 +118,7 @@ impl Block {
 #[derive(Debug)]
 pub struct Blocks {
     /// Whether code is wrapped; otherwise it is truncated.
-    pub wrap: bool,
+    wrap: bool,
     timestamps: Timestamps,
     /// By the number of the message, which it keeps when messages move.
     cached: RefCell<HashMap<u64, Block>>,
@@ -234,10 +235,21 @@ impl Blocks {
         self.saved_positions = saved_positions;
     }
 
-    /// Sets how times are shown.
-    pub fn set_timestamps(&mut self, timestamps: Timestamps) {
-        self.timestamps = timestamps;
-        self.cached.get_mut().clear();
+    /// Applies the user's display options.
+    pub fn apply_prefs(&mut self, prefs: &ViewPrefs) {
+        self.wrap = prefs.wrap;
+        if std::mem::replace(&mut self.timestamps, prefs.timestamps) != prefs.timestamps {
+            self.cached.get_mut().clear();
+        }
+    }
+
+    /// Drops the layout of another log.
+    pub fn forget(&mut self) {
+        *self = Blocks {
+            wrap: self.wrap,
+            timestamps: self.timestamps,
+            ..Blocks::default()
+        };
     }
 
     /// Returns the clock of a message: since its run began, or since the previous message.

@@ -4,11 +4,11 @@ pub mod blocks;
 pub mod message;
 pub mod rules;
 
-use super::stream_view::{StreamView, ViewLayout, ViewRows};
+use super::stream_view::{EVENTS, EntryKind, StreamView, ViewFacts, ViewLayout, ViewRows};
 use super::{View, clock, place_of};
-use crate::features::stream::find::{MatchIndex, Source, searchable_texts};
+use crate::features::stream::find::{Landmark, MatchIndex, Source, searchable_texts};
 use crate::features::stream::formats::{Format, Part};
-use crate::features::stream::viewer::{Landmark, Viewer};
+use crate::features::stream::viewer::Viewer;
 use crate::session::msg::Chunk;
 use crate::widgets::line::Line;
 use crate::widgets::scroll::{LinePos, ScrollList, window};
@@ -25,12 +25,26 @@ use std::ops::{Bound, Range};
 pub struct MessagesTab;
 
 impl StreamView for MessagesTab {
+    fn facts(&self) -> ViewFacts {
+        ViewFacts {
+            title: "Messages",
+            kind: EntryKind::Rows,
+            empty: (
+                "messages",
+                " Press 2 for updates, 3 for state, 7 for raw events.",
+            ),
+            empty_at_checkpoint: "The state at this checkpoint has no messages.",
+            records_of: Some(View::Raw),
+            ..EVENTS
+        }
+    }
+
     fn count(&self, viewer: &Viewer) -> u64 {
         self.keys(viewer).end
     }
 
     fn entries<'a>(&self, viewer: &'a Viewer) -> ViewRows<'a> {
-        ViewRows::Blocks(viewer.blocks.shown(&viewer.projections))
+        ViewRows::Blocks(viewer.views.messages.shown(&viewer.projections))
     }
 
     /// The entry after the last message has only rules.
@@ -39,23 +53,23 @@ impl StreamView for MessagesTab {
         messages.evicted()..messages.evicted() + messages.items().len() as u64
     }
 
-    fn line(&self, viewer: &Viewer, spot: LinePos, _width: usize) -> Line {
-        viewer.blocks.line(&viewer.projections, spot)
+    fn line(&self, viewer: &Viewer, spot: LinePos, _width: usize) -> Option<Line> {
+        Some(viewer.views.messages.line(&viewer.projections, spot))
     }
 
     fn seq_at(&self, viewer: &Viewer, spot: LinePos) -> Option<Seq> {
-        viewer.blocks.seq_at(&viewer.projections, spot)
+        viewer.views.messages.seq_at(&viewer.projections, spot)
     }
 
     fn spot_of(&self, viewer: &Viewer, seq: Seq) -> Option<LinePos> {
-        Some(viewer.blocks.spot_of(&viewer.projections, seq))
+        Some(viewer.views.messages.spot_of(&viewer.projections, seq))
     }
 
     fn prepare(&self, viewer: &mut Viewer, layout: ViewLayout) {
         let unanswered = unanswered(viewer, layout.is_open);
         let today = viewer.today();
-        let slot = &mut viewer.slots[View::Messages as usize];
-        let has_moved = viewer.blocks.prepare(
+        let slot = &mut viewer.slots[layout.view as usize];
+        let has_moved = viewer.views.messages.prepare(
             &viewer.projections,
             unanswered,
             layout.width,
@@ -132,9 +146,7 @@ impl StreamView for MessagesTab {
                     false => viewer.rows(View::Messages).prev(key),
                 };
                 if let Some(key) = key {
-                    viewer.move_in_view(|place, rows, height| {
-                        place.go(rows, height, LinePos::of(key))
-                    });
+                    viewer.go_to_entry(key);
                 }
                 Some(key.is_some())
             }
@@ -153,7 +165,10 @@ impl StreamView for MessagesTab {
 
     fn copied(&self, viewer: &Viewer) -> Option<String> {
         let cursor = viewer.place(View::Messages).cursor;
-        let message = viewer.blocks.message_at(&viewer.projections, cursor)?;
+        let message = viewer
+            .views
+            .messages
+            .message_at(&viewer.projections, cursor)?;
         Some(if message.text.is_empty() {
             message.tool_calls.first()?.args.clone()
         } else {
@@ -162,7 +177,10 @@ impl StreamView for MessagesTab {
     }
 
     fn run_under_cursor<'a>(&self, viewer: &'a Viewer) -> Option<&'a RunEntry> {
-        let index = viewer.blocks.run_at(viewer.place(View::Messages).cursor)?;
+        let index = viewer
+            .views
+            .messages
+            .run_at(viewer.place(View::Messages).cursor)?;
         let run = viewer.projections.status.runs().get(index);
         run.filter(|run| run.first_seq.is_none())
     }
@@ -181,7 +199,7 @@ fn unanswered(viewer: &Viewer, is_open: bool) -> Unanswered {
     // The thread's status is that of its newest checkpoint.
     if let Some(checkpoint) = viewer
         .shown_checkpoint()
-        .filter(|checkpoint| !checkpoint.is_head)
+        .filter(|checkpoint| !checkpoint.of.is_head)
     {
         return if checkpoint.has_next {
             Unanswered::Later
@@ -204,12 +222,16 @@ fn unanswered(viewer: &Viewer, is_open: bool) -> Unanswered {
 /// Jumps to a problem, among them run ends that the stream did not show.
 fn go_to_problem(viewer: &mut Viewer, forward: bool) -> bool {
     let shown = viewer.event_log.first_seq().unwrap_or(Seq::MAX)..=viewer.event_log.last_seq();
-    let mut spots: BTreeMap<LinePos, Option<Seq>> =
-        viewer.blocks.run_ends().map(|spot| (spot, None)).collect();
+    let mut spots: BTreeMap<LinePos, Option<Seq>> = viewer
+        .views
+        .messages
+        .run_ends()
+        .map(|spot| (spot, None))
+        .collect();
     let problems = viewer.problems(true).into_iter();
     for seq in problems.filter(|seq| shown.contains(seq)) {
         spots
-            .entry(viewer.blocks.spot_of(&viewer.projections, seq))
+            .entry(viewer.views.messages.spot_of(&viewer.projections, seq))
             .or_default()
             .get_or_insert(seq);
     }

@@ -1,8 +1,7 @@
 //! The rules between messages: where the messages loaded from the server's state begin, and how and when each run
 //! ended.
 
-use crate::features::stream::views::runs;
-use crate::features::stream::views::runs::RunSummary;
+use crate::features::stream::views::runs::{RunSummary, describe};
 use crate::features::stream::views::{Clock, clock};
 use crate::widgets::line::Line;
 use crate::widgets::status::tones;
@@ -200,11 +199,14 @@ impl RunRules {
                 .is_some_and(|run| run.first_seq.is_some() && run.end_seq == Some(seq)),
             Rule::Loaded => false,
         };
-        let (key, rule) = self.placed.iter().rev().find(|(_, rule)| ends_with(rule))?;
-        Some((
-            *key,
-            self.at(*key).iter().position(|(_, other)| other == rule)?,
-        ))
+        let mut newest_first = self.placed.iter().rev();
+        self.position_of(newest_first.find(|(_, rule)| ends_with(rule))?)
+    }
+
+    /// Returns the message that a rule is in front of, and the rule's index there.
+    fn position_of(&self, (key, rule): &(u64, Rule)) -> Option<(u64, usize)> {
+        let at = self.at(*key).iter().position(|(_, other)| other == rule)?;
+        Some((*key, at))
     }
 
     /// Returns the position of the newest run end up to an event, or else of the first one.
@@ -231,11 +233,9 @@ impl RunRules {
 
     /// Returns the positions of run ends, in order.
     pub fn ends(&self) -> impl Iterator<Item = (u64, usize)> {
-        let of = |(key, rule): &(u64, Rule)| {
-            let line = self.at(*key).iter().position(|(_, other)| other == rule)?;
-            matches!(rule, Rule::RunEnd(_)).then_some((*key, line))
-        };
-        self.placed.iter().filter_map(of)
+        let ends = |(_, rule): &&(u64, Rule)| matches!(rule, Rule::RunEnd(_));
+        let ends = self.placed.iter().filter(ends);
+        ends.filter_map(|placed| self.position_of(placed))
     }
 }
 
@@ -286,7 +286,7 @@ fn run_rule(
         role,
         outcome,
         details,
-    } = runs::describe(run, projections);
+    } = describe(run, projections);
     let mut line = Line::dim(&format!("── {} ", run.name())).with(tones(role).1, &outcome);
     for detail in details {
         let part = format!(" · {detail}");

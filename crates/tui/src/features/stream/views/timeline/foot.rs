@@ -171,17 +171,15 @@ fn by_node(nodes: &[NamedTime], width: usize) -> Line {
 fn icicle(picture: &Picture, width: usize) -> Vec<Line> {
     let sum: Duration = picture.nodes.iter().map(|node| node.time).sum();
     let width = width.saturating_sub(1);
-    let mut lines = vec![Line::new(), Line::new(), Line::new()];
     let label = format!("│ all nodes {}", span(sum));
-    if let Some(line) = lines.get_mut(0) {
-        line.push_dim(&format!("{:<width$}│", text::fit(&label, width)));
-    }
+    let all = Line::dim(&format!("{:<width$}│", text::fit(&label, width)));
+    let (mut nodes, mut calls) = (Line::new(), Line::new());
     let total = sum.as_secs_f64().max(1e-9);
     let at = |time: Duration| (time.as_secs_f64() / total * width as f64).round() as usize;
     let mut before = Duration::ZERO;
     for node in &picture.nodes {
         let (from, to) = (at(before), at(before + node.time));
-        block(lines.get_mut(1), node, Tone::label(&node.name), (from, to));
+        block(&mut nodes, node, Tone::label(&node.name), (from, to));
         let mut inner = before;
         // Parallel calls can take more time than their node.
         let inside: Duration = node.inside.iter().map(|call| call.time).sum();
@@ -197,25 +195,17 @@ fn icicle(picture: &Picture, width: usize) -> Vec<Line> {
             } else {
                 Tone::Plain
             };
-            block(
-                lines.get_mut(2),
-                call,
-                tone,
-                (at(inner), at(inner + time).min(to)),
-            );
+            let end = at(inner + time).min(to);
+            block(&mut calls, call, tone, (at(inner), end));
             inner += time;
         }
         before += node.time;
     }
-    for line in lines.iter_mut().skip(1) {
-        line.push_dim("│");
-    }
-    lines
+    vec![all, nodes.with_dim("│"), calls.with_dim("│")]
 }
 
 /// Draws a block of an icicle between two columns; blocks without room for a name are left out.
-fn block(line: Option<&mut Line>, named: &NamedTime, tone: Tone, (from, to): (usize, usize)) {
-    let Some(line) = line else { return };
+fn block(line: &mut Line, named: &NamedTime, tone: Tone, (from, to): (usize, usize)) {
     if to < from + MIN_LABEL + 2 || line.width() > from + 1 {
         return;
     }

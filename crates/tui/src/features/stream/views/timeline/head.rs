@@ -3,8 +3,7 @@
 use super::axis::{Axis, Scale, between, parallel};
 use super::foot::critical_text;
 use super::picture::Picture;
-use crate::features::stream::views::runs;
-use crate::features::stream::views::runs::RunSummary;
+use crate::features::stream::views::runs::{RunSummary, describe};
 use crate::features::stream::views::{UNKNOWN, pad};
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::status::tones;
@@ -146,7 +145,7 @@ pub fn heading(attempt: &Attempt, projections: &Projections, now: Timestamp) -> 
                 role,
                 outcome,
                 details,
-            } = runs::describe(entry, projections);
+            } = describe(entry, projections);
             (role, outcome, details)
         }
         None => streamed_outcome(attempt),

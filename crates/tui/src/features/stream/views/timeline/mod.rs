@@ -8,7 +8,9 @@ pub mod picture;
 pub mod rows;
 pub mod text;
 
-use super::stream_view::{Around, FooterSubject, Hint, StreamView, ViewLayout, ViewRows};
+use super::stream_view::{
+    Around, EntryKind, ExportedAs, FooterSubject, Hint, StreamView, ViewFacts, ViewLayout, ViewRows,
+};
 use super::{View, extent};
 use crate::features::stream::formats::{Format, Part};
 use crate::features::stream::viewer::Viewer;
@@ -26,6 +28,17 @@ use std::ops::Range;
 pub struct TimelineTab;
 
 impl StreamView for TimelineTab {
+    fn facts(&self) -> ViewFacts {
+        ViewFacts {
+            title: "Timeline",
+            kind: EntryKind::Rows,
+            empty: ("node timings", ""),
+            empty_at_checkpoint: "No steps are known up to this checkpoint.",
+            export: ExportedAs::Runs,
+            records_of: Some(View::Raw),
+        }
+    }
+
     fn count(&self, viewer: &Viewer) -> u64 {
         extent(viewer.projections.timeline.bars()).end
     }
@@ -33,26 +46,32 @@ impl StreamView for TimelineTab {
     fn entries<'a>(&self, viewer: &'a Viewer) -> ViewRows<'a> {
         ViewRows::Flat(Flat {
             first: 0,
-            end: viewer.bars.len(),
+            end: viewer.views.timeline.len(),
         })
     }
 
-    fn line(&self, viewer: &Viewer, spot: LinePos, width: usize) -> Line {
-        let line = viewer.bars.line(&viewer.projections, spot.key, width);
-        line.unwrap_or_default()
+    fn line(&self, viewer: &Viewer, spot: LinePos, width: usize) -> Option<Line> {
+        let timeline = &viewer.views.timeline;
+        timeline.line(&viewer.projections, spot.key, width)
     }
 
     fn around<'a>(&self, viewer: &'a Viewer) -> Around<'a> {
-        let (head, foot) = viewer.bars.around();
+        let (head, foot) = viewer.views.timeline.around();
         (head.into(), foot)
     }
 
     fn seq_at(&self, viewer: &Viewer, spot: LinePos) -> Option<Seq> {
-        viewer.bars.seq_at(&viewer.projections.timeline, spot.key)
+        viewer
+            .views
+            .timeline
+            .seq_at(&viewer.projections.timeline, spot.key)
     }
 
     fn spot_of(&self, viewer: &Viewer, seq: Seq) -> Option<LinePos> {
-        let row = viewer.bars.spot_of(&viewer.projections.timeline, seq);
+        let row = viewer
+            .views
+            .timeline
+            .spot_of(&viewer.projections.timeline, seq);
         Some(LinePos::of(row))
     }
 
@@ -66,11 +85,9 @@ impl StreamView for TimelineTab {
             height: layout.height,
             has_badge: viewer.has_thread(),
         };
-        let slot = &mut viewer.slots[View::Timeline as usize];
-        if viewer
-            .bars
-            .prepare(&viewer.projections, frame, &mut slot.place)
-        {
+        let slot = &mut viewer.slots[layout.view as usize];
+        let timeline = &mut viewer.views.timeline;
+        if timeline.prepare(&viewer.projections, frame, &mut slot.place) {
             slot.forget();
         }
     }
@@ -84,17 +101,17 @@ impl StreamView for TimelineTab {
             };
             if next.is_none() && !(viewer.follows() && lines > 0) {
                 let timeline = &viewer.projections.timeline;
-                if let Some(seq) = viewer.bars.show_adjacent_run(timeline, lines > 0) {
+                if let Some(seq) = viewer.views.timeline.show_adjacent_run(timeline, lines > 0) {
                     return viewer.go_to(seq);
                 }
             }
         }
-        viewer.move_in_view(|place, rows, height| place.apply(rows, height, to));
+        viewer.scroll(to);
     }
 
     /// Heading rows are never hidden.
     fn accepts(&self, viewer: &Viewer, key: u64) -> (bool, usize) {
-        match viewer.bars.is_bar(key) {
+        match viewer.views.timeline.is_bar(key) {
             true => viewer.accepts_event(self.entry_seq(viewer, key)),
             false => (true, 0),
         }
@@ -102,18 +119,20 @@ impl StreamView for TimelineTab {
 
     fn can(&self, viewer: &Viewer, _session: &Session, action: Action) -> bool {
         let is_of_bar = matches!(action, Action::Open | Action::Left | Action::Right);
-        !is_of_bar || !viewer.bars.is_empty()
+        !is_of_bar || !viewer.views.timeline.is_empty()
     }
 
     fn action(&self, viewer: &mut Viewer, _on: &Session, action: Action) -> Option<Requests> {
         let key = cursor(viewer);
         match action {
-            Action::Right => viewer.bars.unfold(key),
+            Action::Right => viewer.views.timeline.unfold(key),
             Action::Left => {
-                if let Some(parent) = viewer.bars.fold(&viewer.projections.timeline, key) {
-                    viewer.move_in_view(|place, rows, height| {
-                        place.go(rows, height, LinePos::of(parent))
-                    });
+                if let Some(parent) = viewer
+                    .views
+                    .timeline
+                    .fold(&viewer.projections.timeline, key)
+                {
+                    viewer.go_to_entry(parent);
                 }
             }
             Action::Open => viewer.show(View::Messages),
@@ -121,12 +140,15 @@ impl StreamView for TimelineTab {
             Action::NextMatch | Action::PrevMatch if viewer.searched().is_empty() => {
                 let forward = action == Action::NextMatch;
                 let key = if viewer.follows() && !forward {
-                    viewer.bars.len()
+                    viewer.views.timeline.len()
                 } else {
                     key
                 };
                 let timeline = &viewer.projections.timeline;
-                let seq = viewer.bars.next_interest(timeline, key, forward)?;
+                let seq = viewer
+                    .views
+                    .timeline
+                    .next_interest(timeline, key, forward)?;
                 viewer.go_to(seq);
             }
             _ => return None,
@@ -136,7 +158,7 @@ impl StreamView for TimelineTab {
 
     /// A picture has keys enough of its own; the banner has those of the thread.
     fn footer_subject(&self, viewer: &Viewer) -> FooterSubject {
-        match !viewer.bars.is_empty() && viewer.shown_checkpoint().is_none() {
+        match !viewer.views.timeline.is_empty() && viewer.shown_checkpoint().is_none() {
             true => FooterSubject::View,
             false => FooterSubject::Thread,
         }
@@ -148,12 +170,15 @@ impl StreamView for TimelineTab {
 
     /// It is written run by run.
     fn exported_keys(&self, viewer: &Viewer) -> Range<u64> {
-        0..viewer.bars.run_count(&viewer.projections.timeline) as u64
+        0..viewer
+            .views
+            .timeline
+            .run_count(&viewer.projections.timeline) as u64
     }
 
     fn write(&self, viewer: &Viewer, key: u64, format: Format, part: &mut Part) {
         let nth = usize::try_from(key).unwrap_or(usize::MAX);
-        let text = viewer.bars.run_text(&viewer.projections, nth);
+        let text = viewer.views.timeline.run_text(&viewer.projections, nth);
         match format {
             Format::Text => part.text(text),
             _ => part.add(Chunk::Code("", text.into())),

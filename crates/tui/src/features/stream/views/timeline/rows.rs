@@ -6,6 +6,7 @@ use super::foot::foot;
 use super::head as lines;
 use super::head::{Grid, Needed, Shown};
 use super::picture::{Group, Picture, groups};
+use crate::features::stream::find::next_where;
 use crate::widgets::line::Line;
 use crate::widgets::scroll::Place;
 use jiff::Timestamp;
@@ -457,12 +458,8 @@ impl TimelineRows {
             Row::NoBars(_) => false,
         };
         let key = usize::try_from(key).ok()?;
-        let found = match forward {
-            true => (key + 1..self.rows.len()).find(|at| self.rows.get(*at).is_some_and(is_failed)),
-            false => (0..key.min(self.rows.len()))
-                .rev()
-                .find(|at| self.rows.get(*at).is_some_and(is_failed)),
-        };
+        let rows = &self.rows;
+        let found = next_where(rows.len(), key, forward, |at| is_failed(&rows[*at]));
         match found {
             Some(at) => self.seq_at(timeline, at as u64),
             None => self.show_adjacent_run(timeline, forward),

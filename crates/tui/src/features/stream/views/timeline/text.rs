@@ -8,7 +8,7 @@ use crate::features::stream::views::{UNKNOWN, first_token};
 use jiff::Timestamp;
 use runtail_core::text;
 use runtail_core::text::span;
-use runtail_stream::projection::{BarKind, BarState, Projections};
+use runtail_stream::projection::{Bar, BarKind, BarState, Projections};
 use std::fmt::Write;
 
 /// Maximum columns of the critical path.
@@ -72,59 +72,14 @@ pub fn text(projections: &Projections, group: &Group, now: Timestamp) -> String 
         let usage = call.and_then(|call| call.usage);
         let usage = usage
             .map(|usage| format!("{}→{}", short_count(usage.input), short_count(usage.output)));
-        let mut notes = Vec::new();
         let kind = match bar.kind {
             BarKind::Node => "",
             BarKind::Tool => "tool ",
             BarKind::Model => "model ",
         };
-        notes.extend(
-            times
-                .filter(|times| times.is_critical && known.is_some())
-                .map(|_| "critical".to_string()),
-        );
-        notes.extend(
-            times
-                .and_then(|times| times.attempt)
-                .map(|attempt| format!("attempt {attempt}")),
-        );
-        notes.extend(
-            call.and_then(|call| call.first_token)
-                .map(|first| format!("TTFT {}", first_token(first))),
-        );
-        notes.extend(picture.answer(bar).map(|answer| {
-            let by = answer
-                .by
-                .as_deref()
-                .map(|by| format!(", answered by {}", text::clean(by)))
-                .unwrap_or_default();
-            format!("waited {}{by}", span(answer.after))
-        }));
-        notes.extend(
-            picture
-                .is_open_ask(bar)
-                .then(|| "waiting for an answer".to_string()),
-        );
-        notes.extend(
-            match bar.state {
-                BarState::Running if picture.is_over => Some("end not known"),
-                BarState::Running => Some("running"),
-                BarState::Done => None,
-                BarState::Failed => Some("failed"),
-                BarState::Interrupted => Some("paused"),
-                BarState::Abandoned => Some("not finished"),
-            }
-            .map(str::to_string),
-        );
-        notes.extend(
-            bar.detail
-                .as_deref()
-                .map(|detail| text::clean(detail).into_owned()),
-        );
-        let notes = if notes.is_empty() {
-            String::new()
-        } else {
-            format!("  ({})", notes.join(", "))
+        let notes = match notes(key, bar, &picture).as_slice() {
+            [] => String::new(),
+            notes => format!("  ({})", notes.join(", ")),
         };
         let indent = "  ".repeat(depth.min(20));
         let name = picture.name(bar);
@@ -138,4 +93,54 @@ pub fn text(projections: &Projections, group: &Group, now: Timestamp) -> String 
     }
     out.push('\n');
     out
+}
+
+/// Returns what else there is to say about a bar.
+fn notes(key: u64, bar: &Bar, picture: &Picture) -> Vec<String> {
+    let (times, call) = (picture.bar(key), picture.call(bar));
+    let mut notes = Vec::new();
+    notes.extend(
+        times
+            .filter(|times| times.is_critical && times.span.is_some())
+            .map(|_| "critical".to_string()),
+    );
+    notes.extend(
+        times
+            .and_then(|times| times.attempt)
+            .map(|attempt| format!("attempt {attempt}")),
+    );
+    notes.extend(
+        call.and_then(|call| call.first_token)
+            .map(|first| format!("TTFT {}", first_token(first))),
+    );
+    notes.extend(picture.answer(bar).map(|answer| {
+        let by = answer
+            .by
+            .as_deref()
+            .map(|by| format!(", answered by {}", text::clean(by)))
+            .unwrap_or_default();
+        format!("waited {}{by}", span(answer.after))
+    }));
+    notes.extend(
+        picture
+            .is_open_ask(bar)
+            .then(|| "waiting for an answer".to_string()),
+    );
+    notes.extend(
+        match bar.state {
+            BarState::Running if picture.is_over => Some("end not known"),
+            BarState::Running => Some("running"),
+            BarState::Done => None,
+            BarState::Failed => Some("failed"),
+            BarState::Interrupted => Some("paused"),
+            BarState::Abandoned => Some("not finished"),
+        }
+        .map(str::to_string),
+    );
+    notes.extend(
+        bar.detail
+            .as_deref()
+            .map(|detail| text::clean(detail).into_owned()),
+    );
+    notes
 }

@@ -1,11 +1,9 @@
 //! The summary of the Delivery view: problems first, what was verified, the connection, latencies, tokens with their
 //! cost, and the time of each node. Everything is also text, for copies and exports.
 
-use super::delivery::Row;
-use super::timeline::bar::short_count;
-use super::{UNKNOWN, pad};
+use crate::features::stream::views::{UNKNOWN, pad};
 use crate::widgets::histogram::Histogram;
-use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::line::{Line, Tone};
 use crate::widgets::strip;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -13,18 +11,15 @@ use runtail_core::config::prices::{Prices, Tokens};
 use runtail_core::text;
 use runtail_core::text::span;
 use runtail_stream::projection::{
-    Attempt, BarKind, DeliveryLog, Message, ModelMetrics, NodeSum, Projections, RunMetrics, Usage,
-    nested, node_sums, time_of_nodes,
+    BarKind, DeliveryLog, Message, ModelMetrics, Projections, RunMetrics, Usage,
 };
 use runtail_stream::{EventLog, Seq};
 use std::time::Duration;
 
 /// Maximum bytes of a gap's reason.
-const MAX_REASON: usize = 1_000;
-/// Maximum number of gaps listed.
-const MAX_GAPS: usize = 5;
+pub(super) const MAX_REASON: usize = 1_000;
 /// Minimum width for latencies and tokens side by side.
-const MIN_WIDE: usize = 126;
+pub(super) const MIN_WIDE: usize = 126;
 /// Columns of the table of tokens.
 const TOKENS: usize = 66;
 /// Minimum width for the whole sentence of what was verified.
@@ -35,8 +30,28 @@ const COLUMNS: usize = 44;
 const BUCKETS: usize = 30;
 const BUCKET: i64 = 10;
 /// Columns of a model's name and of a node's name.
-const NAME: usize = 18;
-const MAX_NODES: usize = 50;
+pub(super) const NAME: usize = 18;
+
+/// What the rows were computed for: the second, the width, and what they show.
+type RowsShown = (i64, usize, u64);
+
+/// A line of the view, and the event that it opens.
+#[derive(Debug, Clone, Default)]
+pub struct Row {
+    pub line: Line,
+    /// The newest event of its type, or the first one of its run.
+    pub seq: Option<Seq>,
+}
+
+/// What the Delivery view keeps.
+#[derive(Debug, Default)]
+pub struct DeliveryState {
+    pub prices: Prices,
+    pub(super) rows: Vec<Row>,
+    /// Number of rows with problems, which come first.
+    pub(super) problems: usize,
+    pub(super) version: Option<RowsShown>,
+}
 
 /// What the summary is made from.
 #[derive(Debug, Clone, Copy)]
@@ -145,116 +160,11 @@ impl Summary<'_> {
             .collect()
     }
 
-    fn delivery(&self) -> &DeliveryLog {
+    pub(super) fn delivery(&self) -> &DeliveryLog {
         &self.projections.delivery
     }
 
-    /// Returns the problems, newest gaps first.
-    fn problems(&self) -> Vec<Row> {
-        let delivery = self.delivery();
-        let mut rows = Vec::new();
-        let gaps = delivery.possible_gaps();
-        for gap in gaps.iter().rev().take(MAX_GAPS) {
-            let time = |seq: Seq| self.event_log.time(seq).map(|at| self.clock(at));
-            let between = match (
-                time(gap.after).filter(|_| gap.after > Seq::START),
-                time(gap.after.next()),
-            ) {
-                (Some(from), Some(to)) => format!("between {from} and {to}"),
-                (Some(from), None) => format!("after {from}"),
-                (None, Some(to)) => format!("before {to}"),
-                (None, None) => format!("at {}", self.clock(gap.at)),
-            };
-            let seq = Some(gap.after).filter(|after| *after > Seq::START);
-            let what = format!(
-                "gap. Events {between} may be missing: {}",
-                text::head(&gap.why, MAX_REASON)
-            );
-            for (nth, part) in wrap(&what, self.width.saturating_sub(2).clamp(20, 4_000))
-                .iter()
-                .enumerate()
-            {
-                let line = match part.strip_prefix("gap").filter(|_| nth == 0) {
-                    Some(rest) => Line::dim("? ").with_strong("gap").with_dim(rest),
-                    None => Line::dim("  ").with_dim(part),
-                };
-                rows.push(Row { line, seq });
-            }
-        }
-        if !gaps.is_empty() && !self.is_recording {
-            let note = "Events in a gap can't be loaded again. Press 3 for the current state.";
-            let parts = wrap(note, self.width.saturating_sub(2).clamp(20, 4_000));
-            rows.extend(
-                parts
-                    .iter()
-                    .map(|part| line(Line::dim(&format!("  {part}")))),
-            );
-        }
-        let earlier = gaps.evicted() + gaps.len().saturating_sub(MAX_GAPS) as u64;
-        let counts = [
-            (
-                delivery.too_large,
-                Tone::Bad,
-                "oversized",
-                "were truncated because the data was too large to keep.",
-            ),
-            (
-                delivery.malformed,
-                Tone::Dim,
-                "malformed",
-                "have data that is not JSON.",
-            ),
-            (
-                self.event_log.evicted_rows(),
-                Tone::Dim,
-                "evicted",
-                "are no longer in memory.",
-            ),
-            (
-                delivery.late,
-                Tone::Dim,
-                "out of order",
-                "have an older id than an earlier event.",
-            ),
-            (
-                delivery.duplicates,
-                Tone::Dim,
-                "duplicate",
-                "were received again and skipped.",
-            ),
-        ];
-        if earlier > 0 {
-            let gaps = text::counted(earlier, "earlier gap");
-            rows.push(line(Line::dim(&format!("? {gaps}"))));
-        }
-        for (count, tone, kind, what) in counts.into_iter().filter(|(count, ..)| *count > 0) {
-            let glyph = if tone == Tone::Bad { "✗ " } else { "? " };
-            let events = text::plural(count, "event");
-            let strong = if tone == Tone::Bad {
-                Tone::Bad
-            } else {
-                Tone::Strong
-            };
-            let what = if count == 1 {
-                what.replacen("were", "was", 1)
-                    .replacen("have", "has", 1)
-                    .replacen("are", "is", 1)
-            } else {
-                what.to_string()
-            };
-            rows.push(line(
-                Line::of(tone, glyph)
-                    .with(strong, &text::count(count))
-                    .with(tone, &format!(" {kind} {events} {what}")),
-            ));
-        }
-        if let Some(first) = rows.iter_mut().find(|row| row.seq.is_some()) {
-            first.line = std::mem::take(&mut first.line).right(Tone::Dim, "⏎ go there   ] next");
-        }
-        rows
-    }
-
-    fn clock(&self, at: Timestamp) -> String {
+    pub(super) fn clock(&self, at: Timestamp) -> String {
         at.to_zoned(self.tz.clone())
             .strftime("%H:%M:%S.%3f")
             .to_string()
@@ -527,7 +437,7 @@ impl Summary<'_> {
         lines
     }
 
-    fn run_name(&self, run: &RunMetrics) -> String {
+    pub(super) fn run_name(&self, run: &RunMetrics) -> String {
         let entry = run
             .run_id
             .as_deref()
@@ -569,155 +479,10 @@ impl Summary<'_> {
         sum.filter(|_| is_all)
             .map_or_else(|| UNKNOWN.into(), |sum| self.prices.amount(sum))
     }
-
-    /// Returns the visits, the time, the share and the tokens of each node of the newest run, and their sums.
-    fn by_node(&self) -> Vec<Row> {
-        let Some(run) = self.projections.metrics.runs().last() else {
-            return Vec::new();
-        };
-        // In a closed stream nothing grows.
-        let now = if self.open { self.now } else { Timestamp::MIN };
-        let nodes = node_sums(run, &self.projections.timeline, now);
-        if nodes.is_empty() {
-            return Vec::new();
-        }
-        let sum = time_of_nodes(&nodes);
-        let table = NodeTable::new(self.width, sum);
-        let mut attempts = self
-            .projections
-            .timeline
-            .attempts()
-            .map(|(_, attempt)| attempt);
-        let missing = attempts
-            .rfind(|attempt| attempt.run_id == run.run_id)
-            .and_then(Attempt::missing_steps);
-        let missing = missing
-            .map(|steps| format!(" · {steps}"))
-            .unwrap_or_default();
-        let title = format!("by node · {}{missing}", self.run_name(run));
-        let mut rows = vec![line(section(&title, self.width)), line(table.head())];
-        let omitted = nodes.len().saturating_sub(MAX_NODES);
-        for (depth, node) in nested(&nodes).into_iter().take(MAX_NODES) {
-            rows.push(Row {
-                line: table.row(depth, node),
-                seq: Some(node.seq),
-            });
-        }
-        let rest = run.outside_nodes();
-        if rest.input + rest.output > 0 {
-            rows.push(line(table.total(Tone::Dim, "node not named", None, rest)));
-        }
-        if omitted > 0 {
-            rows.push(line(Line::dim(&format!(
-                "… {} more nodes",
-                text::count(omitted as u64)
-            ))));
-        }
-        if nodes.len() > 1 {
-            let total = table.total(Tone::Strong, "all nodes", Some(sum), run.work.usage);
-            rows.push(Row {
-                line: total,
-                seq: nodes.iter().map(|node| node.seq).max(),
-            });
-        }
-        rows
-    }
 }
 
-/// The columns of the table of nodes.
-struct NodeTable {
-    name: usize,
-    bar: usize,
-    /// The time of all nodes.
-    sum: Duration,
-}
-
-impl NodeTable {
-    fn new(width: usize, sum: Duration) -> NodeTable {
-        let (name, bar) = if width >= MIN_WIDE {
-            (24, 20)
-        } else {
-            (NAME, 10)
-        };
-        NodeTable { name, bar, sum }
-    }
-
-    fn head(&self) -> Line {
-        let (name, share) = (self.name, self.bar + 6);
-        let head = format!(
-            "{:<name$}{:>6}{:>9}  {:<share$}{:>12}",
-            "NODE", "VISITS", "TIME", "SHARE", "IN→OUT"
-        );
-        Line::dim(&head)
-    }
-
-    fn row(&self, depth: usize, node: &NodeSum<'_>) -> Line {
-        let tone = Tone::label(node.own_name());
-        let indent = (2 * depth).min(self.name / 2);
-        let mut row = Line::plain(&" ".repeat(indent));
-        let name = if depth > 0 {
-            node.own_name()
-        } else {
-            &node.name
-        };
-        row.push(tone, &text::seen(name, self.name - 1 - indent));
-        pad(&mut row, self.name);
-        let visits = node
-            .activity
-            .as_ref()
-            .map_or_else(|| UNKNOWN.into(), |activity| text::count(activity.visits));
-        let tilde = if node
-            .activity
-            .as_ref()
-            .is_some_and(|activity| activity.is_estimated)
-        {
-            "~"
-        } else {
-            ""
-        };
-        let time = node
-            .time()
-            .map_or_else(|| UNKNOWN.into(), |time| format!("{tilde}{}", span(time)));
-        row.push_plain(&format!("{visits:>6}{time:>9}  "));
-        let is_in_sum = node.is_root() || depth > 0;
-        if let Some(time) = node.time().filter(|_| is_in_sum && !self.sum.is_zero()) {
-            let share = time.as_secs_f64() / self.sum.as_secs_f64();
-            row.push(tone, &strip::bar(share, self.bar));
-            let tone = if depth > 0 { Tone::Dim } else { Tone::Plain };
-            row.push(tone, &format!(" {:.0}%", share * 100.0));
-        }
-        self.tokens(
-            &mut row,
-            Tone::Plain,
-            node.output
-                .map(|output| output.work.usage)
-                .unwrap_or_default(),
-        );
-        row
-    }
-
-    fn total(&self, tone: Tone, name: &str, time: Option<Duration>, usage: Usage) -> Line {
-        let mut row = Line::of(tone, name);
-        pad(&mut row, self.name + 6);
-        let time = time
-            .filter(|time| !time.is_zero())
-            .map(span)
-            .unwrap_or_default();
-        row.push(tone, &format!("{time:>9}"));
-        self.tokens(&mut row, tone, usage);
-        row
-    }
-
-    fn tokens(&self, row: &mut Line, tone: Tone, usage: Usage) {
-        if usage.input + usage.output > 0 {
-            let tokens = format!("{}→{}", short_count(usage.input), short_count(usage.output));
-            pad(row, self.name + 6 + 9 + 2 + self.bar + 6);
-            row.push(tone, &format!("{tokens:>12}"));
-        }
-    }
-}
-
-fn line(line: Line) -> Row {
+/// Returns a row without an event.
+pub(super) fn line(line: Line) -> Row {
     Row { line, seq: None }
 }
 
@@ -740,7 +505,7 @@ fn numbers(usage: &Usage) -> [String; 4] {
 }
 
 /// Returns the rule above a section.
-fn section(title: &str, width: usize) -> Line {
+pub(super) fn section(title: &str, width: usize) -> Line {
     let rule = "─".repeat(width.saturating_sub(title.len() + 4));
     Line::dim("── ")
         .with_plain(title)

@@ -1,7 +1,7 @@
-//! The lines of the Runs view: the thread's runs, and the events of the runs and the connection.
+//! The lines of the Runs view.
 
-use super::{TimeFormat, clock, namespace};
 use crate::features::stream::summary;
+use crate::features::stream::views::{TimeFormat, clock, namespace};
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::status::{precise, run_duration, span, tones};
 use jiff::{SignedDuration, Timestamp};
@@ -170,7 +170,11 @@ pub fn record_line(
     for detail in details {
         line.push_dim(&format!(" · {detail}"));
     }
-    match &run.run_id {
+    with_id(line, run.run_id.as_deref())
+}
+
+fn with_id(line: Line, run: Option<&str>) -> Line {
+    match run {
         Some(id) => line.right(Tone::Dim, &text::short_id(id)),
         None => line,
     }
@@ -196,40 +200,19 @@ pub fn line(
     width: usize,
     tz: &impl TimeFormat,
 ) -> Line {
-    let run = projections
-        .metrics
-        .run_at(row.seq)
-        .filter(|run| run.run_id.is_none() || run.run_id == row.run_id);
     let entry = row
         .run_id
         .as_deref()
         .and_then(|id| projections.status.run(id));
-    let ends_run = |row: &LifecycleRow| {
-        matches!(
-            row.kind,
-            LifecycleKind::RunDone | LifecycleKind::RunInterrupted
-        )
-    };
-    // The end of a run's own stream is also the end of the run, unless an earlier event reported it.
-    let ends_stream = row.kind == LifecycleKind::End
-        && entry.is_some_and(|entry| entry.outcome.is_over())
-        && OUTCOMES.iter().any(|outcome| row.text.starts_with(outcome));
-    let is_reported = || {
-        projections
-            .lifecycle
-            .rows()
-            .iter()
-            .any(|other| ends_run(other) && other.run_id == row.run_id)
-    };
-    let is_repeated = ends_stream && is_reported();
-    let is_end = ends_run(row) || (ends_stream && !is_repeated);
-    let ended = entry
-        .filter(|entry| is_end && entry.outcome.is_over())
-        .map(|entry| describe(entry, projections));
-    if is_repeated {
+    let ending = ending(row, entry, projections);
+    if ending == Ending::Repeated {
         let line = Line::dim(&format!("{}  ", clock(row.at, tz)));
         return line.with_dim("· stream ended");
     }
+    let is_end = ending == Ending::OfRun;
+    let ended = entry
+        .filter(|entry| is_end && entry.outcome.is_over())
+        .map(|entry| describe(entry, projections));
     let (glyph, tone) = glyph(row.kind, ended.as_ref());
     let body = if tone == Tone::Dim {
         Tone::Dim
@@ -273,44 +256,89 @@ pub fn line(
         line.push_dim(" in ");
         line.push(Tone::Ns, &namespace(&row.ns));
     }
-    let mut details = Vec::new();
-    match row.kind {
-        LifecycleKind::TaskInterrupted => line.push_dim(" interrupted"),
-        LifecycleKind::RunDone | LifecycleKind::RunInterrupted | LifecycleKind::End => {
-            match ended {
-                Some(summary) => {
-                    details = summary.details;
-                    details.extend(run.and_then(first_token_after));
-                    let has_start = |other: &LifecycleRow| {
-                        other.kind == LifecycleKind::RunStart && other.run_id == row.run_id
-                    };
-                    let unnamed =
-                        entry.filter(|_| !projections.lifecycle.rows().iter().any(has_start));
-                    details.extend(unnamed.and_then(|entry| revision(entry, revisions)));
-                }
-                None => details = run.map(|run| run_numbers(run, row.at)).unwrap_or_default(),
-            }
-        }
-        LifecycleKind::RunStart => {
-            details.extend(entry.and_then(|entry| revision(entry, revisions)))
-        }
-        LifecycleKind::Attempt => {
-            let lost = run.and_then(|run| run.retries.iter().find(|(seq, _)| *seq == row.seq));
-            details.extend(lost.map(|(_, lost)| format!("{} lost", span(*lost))));
-        }
-        _ => {}
+    if row.kind == LifecycleKind::TaskInterrupted {
+        line.push_dim(" interrupted");
     }
-    for detail in details {
+    for detail in details(row, entry, ended, projections, revisions) {
         line.push_dim(&format!(" · {detail}"));
     }
-    let names_run = is_end || matches!(row.kind, LifecycleKind::RunStart | LifecycleKind::Error);
-    match row
-        .run_id
-        .as_deref()
-        .filter(|_| names_run && (entry.is_some() || row.kind == LifecycleKind::Error))
-    {
-        Some(id) => line.right(Tone::Dim, &text::short_id(id)),
-        None => line,
+    let is_error = row.kind == LifecycleKind::Error;
+    let names_run = is_end || is_error || row.kind == LifecycleKind::RunStart;
+    let names_run = names_run && (entry.is_some() || is_error);
+    with_id(line, row.run_id.as_deref().filter(|_| names_run))
+}
+
+/// What an event ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Nothing,
+    OfRun,
+    /// The run's stream, after another event reported the end of the run.
+    Repeated,
+}
+
+fn ending(row: &LifecycleRow, entry: Option<&RunEntry>, projections: &Projections) -> Ending {
+    let ends_run = |row: &LifecycleRow| {
+        matches!(
+            row.kind,
+            LifecycleKind::RunDone | LifecycleKind::RunInterrupted
+        )
+    };
+    // The end of a run's own stream is also the end of the run.
+    let ends_stream = row.kind == LifecycleKind::End
+        && entry.is_some_and(|entry| entry.outcome.is_over())
+        && OUTCOMES.iter().any(|outcome| row.text.starts_with(outcome));
+    let mut others = projections.lifecycle.rows().iter();
+    match ends_stream {
+        true if others.any(|other| ends_run(other) && other.run_id == row.run_id) => {
+            Ending::Repeated
+        }
+        true => Ending::OfRun,
+        false if ends_run(row) => Ending::OfRun,
+        false => Ending::Nothing,
+    }
+}
+
+/// Returns the numbers of a run that ended or failed an attempt, and its revision.
+fn details(
+    row: &LifecycleRow,
+    entry: Option<&RunEntry>,
+    ended: Option<RunSummary>,
+    projections: &Projections,
+    revisions: Option<&KnownRevisions>,
+) -> Vec<String> {
+    let run = projections
+        .metrics
+        .run_at(row.seq)
+        .filter(|run| run.run_id.is_none() || run.run_id == row.run_id);
+    match (row.kind, ended) {
+        (
+            LifecycleKind::RunDone | LifecycleKind::RunInterrupted | LifecycleKind::End,
+            Some(summary),
+        ) => {
+            let mut details = summary.details;
+            details.extend(run.and_then(first_token_after));
+            let has_start = |other: &LifecycleRow| {
+                other.kind == LifecycleKind::RunStart && other.run_id == row.run_id
+            };
+            let is_unnamed = !projections.lifecycle.rows().iter().any(has_start);
+            let unnamed = entry.filter(|_| is_unnamed);
+            details.extend(unnamed.and_then(|entry| revision(entry, revisions)));
+            details
+        }
+        (LifecycleKind::RunDone | LifecycleKind::RunInterrupted | LifecycleKind::End, None) => {
+            run.map(|run| run_numbers(run, row.at)).unwrap_or_default()
+        }
+        (LifecycleKind::RunStart, _) => {
+            let revision = entry.and_then(|entry| revision(entry, revisions));
+            revision.into_iter().collect()
+        }
+        (LifecycleKind::Attempt, _) => {
+            let lost = run.and_then(|run| run.retries.iter().find(|(seq, _)| *seq == row.seq));
+            let lost = lost.map(|(_, lost)| format!("{} lost", span(*lost)));
+            lost.into_iter().collect()
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -348,7 +376,7 @@ fn glyph(kind: LifecycleKind, ended: Option<&RunSummary>) -> (&'static str, Tone
 }
 
 /// Returns the numbers of a run as text, up to its end or `until`: duration, first token and tokens.
-pub fn run_numbers(run: &RunMetrics, until: Option<Timestamp>) -> Vec<String> {
+fn run_numbers(run: &RunMetrics, until: Option<Timestamp>) -> Vec<String> {
     let mut numbers = Vec::new();
     let until = run.ended.or(until).zip(run.start());
     numbers.extend(until.map(|(end, start)| run_duration(end.duration_since(start))));

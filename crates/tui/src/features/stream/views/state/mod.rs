@@ -1,6 +1,8 @@
 //! The State view: one state of the event log as a tree, or its changes. Its position among the events is that of the shown state.
 
-use super::stream_view::{Hint, StreamView, ViewRows};
+pub mod shown;
+
+use super::stream_view::{EVENTS, EntryKind, Hint, StreamView, ViewFacts, ViewRows};
 use super::{View, clock, extent, namespace, row_at};
 use crate::features::stream::formats::{Format, Part};
 use crate::features::stream::viewer::Viewer;
@@ -8,8 +10,7 @@ use crate::input::action::Action;
 use crate::session::msg::Chunk;
 use crate::session::{Requests, Session};
 use crate::widgets::diff_lines::tail;
-use crate::widgets::diff_view::{Base, Comparison};
-use crate::widgets::jobs::{JobProgress, PendingJob};
+use crate::widgets::diff_view::Base;
 use crate::widgets::json_tree::Tree;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::scroll::{LinePos, Move};
@@ -21,84 +22,6 @@ use runtail_stream::Seq;
 use runtail_stream::projection::Snapshot;
 use runtail_stream::projection::index::Excerpt;
 
-/// What the State view shows.
-#[derive(Debug, Default)]
-pub struct ShownState {
-    pub tree: Option<Tree>,
-    /// The number of the snapshot, counting evicted ones, and its event.
-    number: Option<u64>,
-    seq: Option<Seq>,
-    /// The changes to that snapshot.
-    pub comparison: Comparison,
-    /// The snapshot that others are compared with: its number, and its event if it was still known.
-    pub marked: Option<(u64, Option<Seq>)>,
-}
-
-impl ShownState {
-    /// Forgets the snapshot, so that the one at the cursor is shown anew.
-    pub fn forget_snapshot(&mut self) {
-        (self.number, self.seq) = (None, None);
-    }
-
-    /// Returns the number of the snapshot on screen. It lags behind while a large state is being parsed, and is `None` before the
-    /// first state.
-    fn on_screen(&self) -> Option<u64> {
-        self.tree.as_ref()?.tag()
-    }
-
-    /// Marks the changes in the tree.
-    fn mark_changes(&mut self) {
-        let Some(tree) = &mut self.tree else { return };
-        let result = self
-            .comparison
-            .result()
-            .filter(|difference| std::sync::Arc::ptr_eq(&difference.new, tree.doc()));
-        tree.set_marks(result.map(|difference| difference.marks()));
-    }
-
-    /// Returns the background work.
-    pub fn jobs(&self) -> impl Iterator<Item = &PendingJob> {
-        let of_tree = self.tree.iter().flat_map(Tree::jobs);
-        of_tree.chain(self.comparison.work())
-    }
-
-    /// Returns the background work, so that it can be numbered.
-    pub fn jobs_mut(&mut self) -> impl Iterator<Item = &mut PendingJob> {
-        let of_tree = self.tree.iter_mut().flat_map(Tree::jobs_mut);
-        of_tree.chain(self.comparison.work_mut())
-    }
-
-    /// Applies a result of the background work.
-    pub fn on_job_part(&mut self, number: u64, part: &JobProgress) {
-        if let Some(tree) = &mut self.tree {
-            tree.take(number, part);
-        }
-        if self.comparison.take(number, part) {
-            self.mark_changes();
-        }
-    }
-
-    /// Shows the changes to another state, or the state again.
-    fn show_changes(&mut self, to: Option<Base>) {
-        self.comparison.shown = to.is_some();
-        self.comparison.base = to.unwrap_or(Base::Before);
-    }
-
-    /// Returns the JSON under the cursor, unless changes are shown, which have two values.
-    pub fn json_under_cursor(&self) -> Option<&str> {
-        let tree = self.tree.as_ref().filter(|_| !self.comparison.shown)?;
-        tree.json_under_cursor()
-    }
-
-    /// Returns the path under the cursor.
-    pub fn path_under_cursor(&self) -> Option<String> {
-        match self.comparison.shown {
-            true => self.comparison.path_under_cursor(),
-            false => self.tree.as_ref()?.path_under_cursor(),
-        }
-    }
-}
-
 impl Viewer {
     /// Returns the snapshot with this number, if it is still in memory.
     pub fn snapshot_at(&self, number: u64) -> Option<&Snapshot> {
@@ -107,25 +30,12 @@ impl Viewer {
 
     /// Returns the snapshot that the State view shows.
     pub fn shown_snapshot(&self) -> Option<&Snapshot> {
-        self.snapshot_at(self.state.number?)
-    }
-
-    /// Drops the shown state if the log has other states. They are numbered in arrival order, so numbers differ if the start was
-    /// evicted.
-    pub fn reset_state(&mut self) {
-        self.state.comparison.clear();
-        let is_other = self
-            .shown_snapshot()
-            .is_some_and(|snapshot| Some(snapshot.seq) != self.state.seq);
-        if is_other || self.projections.values.rows().is_empty() {
-            self.state.tree = None;
-            self.state.forget_snapshot();
-        }
+        self.snapshot_at(self.views.state.number?)
     }
 
     /// Returns whether the State view shows changes instead of the state.
     pub fn shows_changes(&self) -> bool {
-        self.state.comparison.shown
+        self.views.state.comparison.shown
     }
 
     /// Shows the state at the cursor. While following new events, this is the newest state of the root namespace (or of any, if the
@@ -146,17 +56,17 @@ impl Viewer {
             }
         };
         let number = at.map(|n| rows.evicted() + n as u64);
-        let is_another = at.and_then(|n| rows.get(n)).map(|row| row.seq) != self.state.seq;
-        let is_missing = number.is_some() && self.state.tree.is_none();
-        if number != self.state.number || is_another || is_missing {
+        let is_another = at.and_then(|n| rows.get(n)).map(|row| row.seq) != self.views.state.seq;
+        let is_missing = number.is_some() && self.views.state.tree.is_none();
+        if number != self.views.state.number || is_another || is_missing {
             self.show_snapshot(number);
         }
         self.compare_states();
         let (width, height) = self.slot(View::State).window;
-        if let Some(tree) = &mut self.state.tree {
+        if let Some(tree) = &mut self.views.state.tree {
             tree.prepare(width, height);
         }
-        self.state.comparison.prepare(width, height);
+        self.views.state.comparison.prepare(width, height);
     }
 
     /// Returns the text of a state, if its event is still in memory.
@@ -176,43 +86,44 @@ impl Viewer {
         let keys = snapshot.iter().flat_map(|snapshot| &snapshot.keys);
         let keys = keys.map(|key| (key.name.clone(), key.size)).collect();
         let seq = snapshot.map(|snapshot| snapshot.seq);
-        let tree = self.state.tree.get_or_insert_with(Tree::empty);
+        let tree = self.views.state.tree.get_or_insert_with(Tree::empty);
         tree.show(text, number, keys);
-        (self.state.number, self.state.seq) = (Some(number), seq);
+        (self.views.state.number, self.views.state.seq) = (Some(number), seq);
     }
 
     /// Compares the shown state with the previous one, or with the marked one.
     fn compare_states(&mut self) {
-        let Some((new, doc)) = self
-            .state
-            .tree
-            .as_ref()
-            .and_then(|tree| Some((tree.tag()?, tree.doc().clone())))
-        else {
+        let tree = self.views.state.tree.as_ref();
+        let Some((new, doc)) = tree.and_then(|tree| Some((tree.tag()?, tree.doc().clone()))) else {
             return;
         };
-        let is_marked = self.state.comparison.base == Base::Marked;
+        let is_marked = self.views.state.comparison.base == Base::Marked;
         let seq_of = |number: u64| self.snapshot_at(number).map(|snapshot| snapshot.seq);
-        let old = match self.state.marked {
+        let old = match self.views.state.marked {
             Some((number, seq)) if is_marked => Some(number).filter(|_| seq_of(number) == seq),
             _ if is_marked => None,
             _ => self.snapshot_at(new).and_then(|s| s.before),
         };
         let known = old.and_then(|old| Some((old, self.snapshot_at(old)?, self.state_text(old)?)));
         let Some((old, snapshot, text)) = known else {
-            self.state.comparison.clear();
+            self.views.state.comparison.clear();
             return;
         };
         let about = since(old, snapshot, is_marked, &self.tz);
-        if self.state.comparison.compare((old, new), about, text, &doc) {
-            self.state.mark_changes();
+        if self
+            .views
+            .state
+            .comparison
+            .compare((old, new), about, text, &doc)
+        {
+            self.views.state.mark_changes();
         }
     }
 
     /// Returns the state's tree for moving and folding. Also keeps the state, because the user is reading it.
     fn tree(&mut self) -> Option<&mut Tree> {
         self.stay_at_state();
-        self.state.tree.as_mut()
+        self.views.state.tree.as_mut()
     }
 
     /// Moves the cursor to the shown state.
@@ -225,7 +136,9 @@ impl Viewer {
     /// Moves by some states. Moving past the newest one follows new events again.
     pub fn step_state(&mut self, by: isize) {
         let extent = extent(self.projections.values.rows());
-        let Some(at) = self.state.number else { return };
+        let Some(at) = self.views.state.number else {
+            return;
+        };
         let target = at.saturating_add_signed(by as i64).max(extent.first);
         if target >= extent.end {
             self.set_anchor(View::State, None);
@@ -241,15 +154,25 @@ impl Viewer {
 pub struct StateTab;
 
 impl StreamView for StateTab {
+    fn facts(&self) -> ViewFacts {
+        ViewFacts {
+            title: "State",
+            kind: EntryKind::Document,
+            empty: ("state", ""),
+            empty_at_checkpoint: "The state at this checkpoint is empty.",
+            ..EVENTS
+        }
+    }
+
     fn entries<'a>(&self, viewer: &'a Viewer) -> ViewRows<'a> {
         ViewRows::Flat(extent(viewer.projections.values.rows()))
     }
 
     fn window(&self, viewer: &Viewer) -> Option<Vec<(Line, bool)>> {
-        let Some(tree) = &viewer.state.tree else {
+        let Some(tree) = &viewer.views.state.tree else {
             return Some(Vec::new());
         };
-        let comparison = &viewer.state.comparison;
+        let comparison = &viewer.views.state.comparison;
         Some(match comparison.shown {
             false => tree.window(),
             true if comparison.pair().is_some() || tree.tag().is_none() => comparison.window(),
@@ -286,9 +209,9 @@ impl StreamView for StateTab {
             return viewer.sync_state();
         }
         let height = viewer.slot(View::State).window.1;
-        if viewer.state.comparison.shown {
+        if viewer.views.state.comparison.shown {
             viewer.stay_at_state();
-            let comparison = &mut viewer.state.comparison;
+            let comparison = &mut viewer.views.state.comparison;
             comparison.go(|place, rows, height| place.apply(rows, height, to));
         } else if let Some(tree) = viewer.tree() {
             let mut place = tree.place;
@@ -298,14 +221,14 @@ impl StreamView for StateTab {
     }
 
     fn own_search<'a>(&self, viewer: &'a Viewer) -> Option<&'a str> {
-        let tree = viewer.state.tree.as_ref();
+        let tree = viewer.views.state.tree.as_ref();
         Some(tree.map_or("", Tree::search_text))
     }
 
     fn search(&self, viewer: &mut Viewer, text: &str) {
         // To clear the search, the user need not be reading.
         let tree = match text {
-            "" => viewer.state.tree.as_mut(),
+            "" => viewer.views.state.tree.as_mut(),
             _ => viewer.tree(),
         };
         if let Some(tree) = tree {
@@ -314,7 +237,7 @@ impl StreamView for StateTab {
     }
 
     fn can(&self, viewer: &Viewer, _session: &Session, action: Action) -> bool {
-        let state = &viewer.state;
+        let state = &viewer.views.state;
         match action {
             Action::Open if state.comparison.shown => {
                 state.comparison.node_under_cursor().is_some()
@@ -323,29 +246,32 @@ impl StreamView for StateTab {
             Action::Compare | Action::Mark | Action::FoldAll | Action::UnfoldAll => {
                 state.on_screen().is_some()
             }
+            Action::NextMatch | Action::PrevMatch => !state.finds_nothing(),
             _ => true,
         }
     }
 
     fn action(&self, viewer: &mut Viewer, _on: &Session, action: Action) -> Option<Requests> {
-        let (shown, base) = (viewer.state.comparison.shown, viewer.state.comparison.base);
+        let (shown, base) = (
+            viewer.views.state.comparison.shown,
+            viewer.views.state.comparison.base,
+        );
         let forward = action == Action::NextMatch;
         match action {
             // The changes since the mark, if there is one.
             Action::Compare => {
-                let wanted = match viewer.state.marked {
+                let wanted = match viewer.views.state.marked {
                     Some(_) => Base::Marked,
                     None => Base::Before,
                 };
                 let is_shown = shown && base == wanted;
-                viewer
-                    .state
-                    .show_changes(Some(wanted).filter(|_| !is_shown));
+                let shown = Some(wanted).filter(|_| !is_shown);
+                viewer.views.state.show_changes(shown);
             }
             Action::Mark => {
-                let number = viewer.state.on_screen();
+                let number = viewer.views.state.on_screen();
                 let seq_of = |number| viewer.snapshot_at(number).map(|snapshot| snapshot.seq);
-                viewer.state.marked = number.map(|number| (number, seq_of(number)));
+                viewer.views.state.marked = number.map(|number| (number, seq_of(number)));
                 let text = number.map(|number| {
                     let number = text::count(number + 1);
                     format!("State {number} is marked. Press = to compare with it.")
@@ -354,14 +280,14 @@ impl StreamView for StateTab {
             }
             // From a change to its place in the state.
             Action::Open | Action::Right if shown => {
-                if let Some(node) = viewer.state.comparison.node_under_cursor() {
-                    viewer.state.comparison.shown = false;
+                if let Some(node) = viewer.views.state.comparison.node_under_cursor() {
+                    viewer.views.state.comparison.shown = false;
                     if let Some(tree) = viewer.tree() {
                         tree.go_to(node);
                     }
                 }
             }
-            Action::Left if shown => viewer.state.show_changes(None),
+            Action::Left if shown => viewer.views.state.show_changes(None),
             Action::PrevStep => viewer.step_state(-1),
             Action::NextStep => viewer.step_state(1),
             Action::NextMatch | Action::PrevMatch if viewer.searched().is_empty() => {
@@ -387,26 +313,32 @@ impl StreamView for StateTab {
                     }
                 }
             }
-            _ => {
+            // From the shown state, not from the newest event.
+            Action::NextMessage | Action::PrevMessage | Action::NextMark | Action::PrevMark => {
                 viewer.stay_at_state();
                 return None;
             }
+            _ => return None,
         }
         Some(Requests::none())
     }
 
     fn hints(&self, viewer: &Viewer) -> Vec<Hint> {
-        let labels = match viewer.state.comparison.shown {
+        let labels = match viewer.views.state.comparison.shown {
             true => (Some("go there"), Some("whole state")),
             false => (Some("fold"), None),
         };
         vec![("stream.open", labels.0), ("stream.compare", labels.1)]
     }
 
+    fn copied_path(&self, viewer: &Viewer) -> Option<String> {
+        viewer.views.state.path_under_cursor()
+    }
+
     fn copied(&self, viewer: &Viewer) -> Option<String> {
-        match viewer.state.comparison.shown {
-            true => viewer.state.comparison.value_under_cursor(),
-            false => viewer.state.tree.as_ref()?.value_under_cursor(),
+        match viewer.views.state.comparison.shown {
+            true => viewer.views.state.comparison.value_under_cursor(),
+            false => viewer.views.state.tree.as_ref()?.value_under_cursor(),
         }
     }
 
@@ -442,7 +374,11 @@ impl StreamView for StateTab {
 
 /// Returns the line below the tabs for the State view: the number, the source and the size of the state, and the path under the cursor.
 pub fn about(viewer: &Viewer, width: usize, tz: &TimeZone) -> Option<Line> {
-    let number = viewer.state.on_screen().or(viewer.state.number)?;
+    let number = viewer
+        .views
+        .state
+        .on_screen()
+        .or(viewer.views.state.number)?;
     let snapshot = viewer.snapshot_at(number)?;
     let count = text::count(viewer.count(View::State));
     let is_checkpoint = viewer.shown_checkpoint().is_some();
@@ -463,7 +399,7 @@ pub fn about(viewer: &Viewer, width: usize, tz: &TimeZone) -> Option<Line> {
         push_source(&mut line, snapshot);
     }
     line.push_plain(&text::bytes(snapshot.size as u64));
-    let tree = viewer.state.tree.as_ref();
+    let tree = viewer.views.state.tree.as_ref();
     if let Some((done, all)) = tree.and_then(|tree| tree.progress()) {
         let share = done * 100 / all.max(1);
         line.push_dim(" · ");
@@ -471,7 +407,7 @@ pub fn about(viewer: &Viewer, width: usize, tz: &TimeZone) -> Option<Line> {
         return Some(line);
     }
     if let Some(found) = tree
-        .filter(|_| !viewer.state.comparison.shown)
+        .filter(|_| !viewer.views.state.comparison.shown)
         .and_then(|tree| tree.search_line())
     {
         line.push_dim(" · ");
@@ -484,11 +420,8 @@ pub fn about(viewer: &Viewer, width: usize, tz: &TimeZone) -> Option<Line> {
         "[ earlier  ] later"
     };
     let room = width.saturating_sub(line.width() + hint.len() + 5);
-    match viewer
-        .state
-        .path_under_cursor()
-        .filter(|path| path != "." && !viewer.follows())
-    {
+    let path = viewer.views.state.path_under_cursor();
+    match path.filter(|path| path != "." && !viewer.follows()) {
         Some(path) => {
             line.push_dim(" · ");
             line.push_accent(&tail(&text::clean(text::tail(&path, 4 * room + 8)), room));
