@@ -4,7 +4,7 @@ use fastrand::Rng;
 use runtail_sim::Rule;
 use runtail_testkit::dash::Shown;
 use runtail_testkit::screen_checks;
-use runtail_tui::features::palette::COMMANDS;
+use runtail_tui::app::palette::COMMANDS;
 use runtail_tui::input::action::{Action, Context};
 use runtail_tui::input::key::{Code, Key};
 use runtail_tui::input::keymap::{BINDINGS, Keymap};

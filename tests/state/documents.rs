@@ -1,7 +1,7 @@
 //! The documents match the code: keys, commands, settings, filters and file names.
 
 use runtail_core::config::Config;
-use runtail_tui::features::palette::COMMANDS;
+use runtail_tui::app::palette::COMMANDS;
 use runtail_tui::features::stream::find::StreamFilter;
 use runtail_tui::input::action::Context;
 use runtail_tui::input::key::Key;

@@ -8,7 +8,7 @@ use runtail_testkit::dash::{Dash, Dialog, demo, demo_like, demo_server, demo_thr
 use runtail_testkit::made;
 use runtail_testkit::says::Says;
 use runtail_tui::app::Pane;
-use runtail_tui::features::palette::{COMMANDS, Group};
+use runtail_tui::app::palette::{COMMANDS, Group};
 use runtail_tui::features::stream::views::View;
 use runtail_tui::input::action::{Action, Context};
 use runtail_tui::input::key::Key;
@@ -129,11 +129,11 @@ fn an_action_of_another_screen_says_where_it_works() {
     for (action, says) in [
         (
             "revisions.build_log",
-            "b follows the build log: press it in Revisions.",
+            "Follow the build log (b) works only in Revisions.",
         ),
         (
             "why.again",
-            "R runs it again: press it in the explanation of a thread.",
+            "Run it again (R) works only in the explanation of a thread. Press e to go there.",
         ),
     ] {
         assert!(dash.command(action).is_empty());
@@ -165,7 +165,7 @@ fn the_selected_row_works_here_and_enter_runs_it() {
     selected(&screen).has("graph ASSISTANT");
     dash.keys("<Enter>");
     assert!(!dash.has_server());
-    dash.says("graph works only in Threads and runs.");
+    dash.says("graph works only in Threads and runs. Press Enter to go there.");
     // What a read-only profile can't do is not listed as working here.
     let mut dash = demo();
     let here = |dash: &Dash| {
@@ -245,7 +245,7 @@ fn an_action_on_a_thread_says_that_it_works_in_a_thread() {
     let mut dash = demo();
     dash.command("stream.cancel");
     assert!(!dash.has_server() && dash.focus() == Pane::Deployments);
-    dash.says("x cancels the run: press it in a thread.");
+    dash.says("Cancel the run (x) works only in a thread.");
 }
 
 #[test]
@@ -314,12 +314,10 @@ fn dead_keys_say_what_they_do_and_where() {
     let mut dash = demo();
     let notices = dash.notices().len();
     dash.keys("M");
-    let does = runtail_tui::input::keymap::binding("stream.modes")
-        .unwrap()
-        .does();
+    let row = runtail_tui::input::keymap::binding("stream.modes").unwrap();
     assert_eq!(
         dash.newest_notice(),
-        format!("M {does}: press it in a thread.")
+        format!("{} (M) works only in a thread.", row.name())
     );
     dash.keys("MM");
     assert_eq!(
@@ -335,7 +333,7 @@ fn dead_keys_say_what_they_do_and_where() {
     let new = &dash.notices()[notices..];
     assert!(
         new.iter()
-            .all(|text| !text.contains("press it") && !text.contains("has no action")),
+            .all(|text| !text.contains("works only") && !text.contains("has no action")),
         "{new:?}"
     );
     // Pasted text is not a sequence of keys.

@@ -1,7 +1,7 @@
 //! Handles the global actions and passes all others to the component with the focus.
 
-use super::{App, Overlay, Pane};
-use crate::features::help::{HelpPage, Messages};
+use super::help::{HelpPage, Messages};
+use super::{App, Pane};
 use crate::features::stream::viewer::{ConnectionState, Viewer};
 use crate::input::action::{Action, Context};
 use crate::session::msg::Effect;
@@ -19,15 +19,10 @@ impl App {
         match action {
             Action::QuitNow => self.quit = true,
             Action::Quit | Action::Back => return self.back(action == Action::Quit),
-            Action::Help if !matches!(self.overlays.last(), Some(Overlay::Help(_))) => {
-                self.overlays.push(HelpPage::default().into());
-            }
-            Action::Notices if !matches!(self.overlays.last(), Some(Overlay::Messages(_))) => {
-                self.overlays.push(Paged::new(Messages).into());
-            }
+            Action::Help => return self.push_once(HelpPage::default()),
+            Action::Notices => return self.push_once(Paged::new(Messages)),
             Action::Inbox => self.open_inbox(),
-            Action::Help | Action::Notices => {}
-            Action::Profiles => self.open_profiles(),
+            Action::Profiles => return self.open(Route::Profiles),
             Action::NextPane | Action::PrevPane if self.overlays.is_empty() => self.next_pane(),
             Action::NextStream if self.overlays.is_empty() => self.switch_tab(true),
             Action::PrevStream if self.overlays.is_empty() => self.switch_tab(false),
@@ -198,7 +193,7 @@ impl App {
             .session
             .infos
             .keys()
-            .filter(|server| !self.inbox.is_asleep(server));
+            .filter(|server| !self.session.inbox.is_asleep(server));
         let mut effects: Vec<Effect> = asked.cloned().map(Effect::FetchInfo).collect();
         if let Some(server) = &self.agent.server {
             effects.push(Effect::FetchAssistants(server.server.clone()));
@@ -236,10 +231,5 @@ impl App {
         self.notify(false, message);
         // The text may be pasted into a shell, so control characters are removed.
         vec![Effect::Copy(text::clean_lines(copied).into_owned())]
-    }
-
-    /// Opens the profiles page.
-    pub fn open_profiles(&mut self) {
-        let _ = self.open(Route::Profiles);
     }
 }

@@ -195,6 +195,7 @@ impl App {
         self.deployments
             .list
             .rearrange(&list, &self.session.profiles, keeps_target);
+        self.deployments.share_all(&mut self.session);
         let is_unchanged = |name: &str| find(&before, name) == find(&list, name);
         let (closed, forget_effects) = self.close_except(keeps_target, is_unchanged);
         if !notes.is_empty() {
@@ -205,7 +206,7 @@ impl App {
             };
             self.notify(false, format!("{}{closed}.", notes.join(", ")));
         }
-        self.inbox.retain_profiles(keeps_target);
+        self.session.inbox.retain_profiles(keeps_target);
         self.session.reach.retain_profiles(keeps_target);
         self.sync_inbox();
         let new = |row: &&Row| !keeps_target(&row.profile_name) && row.deployment.is_none();

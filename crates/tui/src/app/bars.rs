@@ -3,8 +3,8 @@
 use super::hints::hints;
 use super::tabs::{self, Fitted, TabKind};
 use super::{App, Overlay, Pane};
-use crate::features::inbox::Tally;
 use crate::input::action::Context;
+use crate::session::inbox::Tally;
 use crate::session::msg::NextPoll;
 use crate::session::profile::{Health, ProfileState};
 use crate::widgets::area::Area;
@@ -151,7 +151,7 @@ fn counters(app: &App, form: Counters) -> Line {
         is_whole,
         is_asking,
         unchecked,
-    } = app.inbox.tally();
+    } = app.session.inbox.tally();
     let mut line = Line::new();
     // The first answers are about to come. A server that takes long counts as not checked.
     if is_asking && unchecked == 0 {
@@ -370,7 +370,7 @@ pub(super) fn asking_since(app: &App, profile: &ProfileState) -> Option<jiff::Ti
     profile
         .asking_since
         .into_iter()
-        .chain(app.inbox.overdue_since(&profile.name))
+        .chain(app.session.inbox.overdue_since(&profile.name))
         .min()
 }
 

@@ -108,7 +108,7 @@ impl App {
         self.hold_rows();
         self.pending_record = None;
         self.dismiss_notice();
-        let is_searching = self.palette.search.is_some();
+        let is_searching = self.search.is_some();
         self.cancel_search();
         if self.prompt.is_some() {
             self.type_key(key);

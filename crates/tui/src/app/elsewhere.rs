@@ -1,10 +1,10 @@
 //! Keys and actions that don't work on the current screen: what they do, and where they work.
 
 use super::{App, Overlay};
-use crate::input::action::Context;
+use crate::features::agent::state::Tab;
+use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
-use crate::input::keymap::{Binding, binding, key_glyph};
-use crate::session::Lookup;
+use crate::input::keymap::{Binding, binding, key_glyph, works_only};
 use crate::session::msg::Effect;
 
 impl App {
@@ -20,7 +20,7 @@ impl App {
             Some(row) if row.action.sends() => {
                 format!("{shown} sends what a preview or a form shows; none is open.")
             }
-            Some(row) => self.works_in(row, Some(key)),
+            Some(row) => self.works_only(row.context, &row.name_with(&shown)),
             None => match self.session.key("app.help") {
                 help if help.is_empty() => format!("{shown} has no action."),
                 help => format!("{shown} has no action. Press {help} for keys."),
@@ -39,8 +39,9 @@ impl App {
         }
         let here = self.help_context();
         if row.context != here && row.context != Context::Global {
-            let key = self.session.keymap.keys_of(row.id).first().copied();
-            self.session.hint(self.works_in(row, key));
+            let key = self.session.key(row.id);
+            self.session
+                .hint(self.works_only(row.context, &row.name_with(&key)));
             return Vec::new();
         }
         let mut effects = Vec::new();
@@ -73,16 +74,36 @@ impl App {
         }
     }
 
-    /// Returns where an action works, and what its key does there.
-    fn works_in(&self, row: &Binding, key: Option<Key>) -> String {
-        match key {
-            Some(key) => {
-                let shown = shown(key, self.session.settings.ascii);
-                let place = row.context.place();
-                format!("{shown} {}: press it in {place}.", row.does())
-            }
-            None => row.context.only(row.name()),
+    /// Says that something works only on another screen, and which key goes there.
+    pub(super) fn works_only(&self, context: Context, what: &str) -> String {
+        let key = self.way_to(context).map(|id| self.session.key(id));
+        works_only(what, context.place(), &key.unwrap_or_default())
+    }
+
+    /// Returns the action that goes from the pane with the focus to another screen, if one key does.
+    fn way_to(&self, context: Context) -> Option<&'static str> {
+        use Context::*;
+        if !self.overlays.is_empty() {
+            return None;
         }
+        let has_thread = || {
+            let server = self.agent.server.as_ref();
+            server.is_some_and(|open| {
+                open.tab == Tab::Threads && open.threads.table.selected().is_some()
+            })
+        };
+        Some(match (self.pane_context(), context) {
+            (Deployments, Revisions) | (Revisions, Deployments) => "app.next_pane",
+            (Deployments, Server) if self.commands_of(None).can(Action::Open) => "deployments.open",
+            (Server, Deployments) if self.has_deployments() => "app.back",
+            (Server, Stream) if has_thread() => "server.open",
+            (Server, Composer) => "server.new_run",
+            (Stream, Composer) => "stream.new_run",
+            (Stream, Why) => "stream.explain",
+            (_, Inbox) => "app.inbox",
+            (_, Profiles) => "app.profiles",
+            _ => return None,
+        })
     }
 }
 

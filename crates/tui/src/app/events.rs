@@ -150,10 +150,7 @@ impl App {
             }
             EffectResult::Authenticated(_, result) => sign_in::on_answer_unseen(result),
             EffectResult::Found(number, source, result) => {
-                let mut palette = std::mem::take(&mut self.palette);
-                let requests = palette.on_found(&self.overlay_cx(false), number, source, result);
-                self.palette = palette;
-                requests
+                return self.on_found(number, source, result);
             }
             EffectResult::LinkNotOpened(link, why) => return self.on_link_not_opened(link, &why),
             EffectResult::Described(what, result) => return self.on_record(what, result),
@@ -164,7 +161,7 @@ impl App {
                     Overlay::Inbox(page) => Some(&mut **page),
                     _ => None,
                 });
-                if let Some(page) = open.or(self.inbox.closed_page.as_mut()) {
+                if let Some(page) = open.or(self.closed_inbox.as_mut()) {
                     page.on_row_read(&of, result);
                 }
                 Requests::none()
@@ -194,7 +191,7 @@ impl App {
                 Requests::error(format!("{error}\n  Nothing was written."))
             }
             EffectResult::DemoStarted(Ok(config)) => return self.begin_demo(config),
-            EffectResult::HookFailed(why) => self.inbox.on_hook_failed(why),
+            EffectResult::HookFailed(why) => self.session.inbox.on_hook_failed(why),
             EffectResult::Saved(result) => self.session.catalog.on_saved(result),
             EffectResult::TabsSaved(result) => {
                 self.on_tabs_saved(result);
@@ -237,7 +234,9 @@ impl App {
                 if let (Described::Deployment(profile, id, _), Kind::NotFound) =
                     (&what, &error.kind)
                 {
-                    self.deployments.list.mark_gone(&format!("{profile}/{id}"));
+                    let row = format!("{profile}/{id}");
+                    self.deployments.list.mark_gone(&row);
+                    self.deployments.share(&mut self.session, &row);
                 }
                 // An object that was never listed may never have existed.
                 let missing = match what {

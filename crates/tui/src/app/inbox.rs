@@ -2,13 +2,12 @@
 
 use super::{App, Overlay, Pane};
 use crate::features::deployments::list::{Row, ThreadCounts};
-use crate::features::inbox::{
-    self, Counts, FailedDeployment, InboxPage, News, PageStatus, ProfileServers,
-};
+use crate::features::inbox::{self, InboxPage};
+use crate::session::inbox::{Counts, FailedDeployment, News, PageStatus, ProfileServers};
 use crate::session::msg::{Effect, RevisionRef, ServerRef, SubscriptionId, ThreadRef};
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind, ServerInbox};
-use runtail_core::config::{NotifyWhen, is_loopback};
+use runtail_core::config::NotifyWhen;
 use runtail_core::model::{FailedRevision, Phase, Revision, StatusRole};
 
 impl App {
@@ -44,21 +43,12 @@ impl App {
         {
             return;
         }
-        let listing = self.inbox.listing().clone();
-        let page = match self.inbox.closed_page.take() {
+        let listing = self.session.inbox.listing().clone();
+        let page = match self.closed_inbox.take() {
             Some(page) => page.reopened(listing),
             None => InboxPage::new(listing),
         };
         self.overlays.push(page.into());
-    }
-
-    /// Passes the newest rows to the open page.
-    pub(super) fn refresh_inbox_page(&mut self) {
-        for overlay in &mut self.overlays {
-            if let Overlay::Inbox(page) = overlay {
-                page.update_listing(self.inbox.listing());
-            }
-        }
     }
 
     /// Tells the inbox which servers there are, and which newest revisions failed.
@@ -87,14 +77,15 @@ impl App {
                     profile: state.name.clone(),
                     region: state.region.clone(),
                     servers: servers
-                        .filter(|server| self.server_exists(server))
+                        .filter(|server| self.session.server_exists(server))
                         .map(|server| (self.session.is_quiet(&server), server))
                         .collect(),
                     unknown,
                 }
             });
         let profiles = profiles.collect();
-        self.inbox
+        self.session
+            .inbox
             .retain_revisions(|id| self.deployments.list.row(id).is_some_and(is_kept));
         let failed: Vec<(String, Option<FailedDeployment>)> = rows
             .iter()
@@ -102,9 +93,9 @@ impl App {
             .map(|row| (row.id.clone(), failed_of(row)))
             .collect();
         for (row, failed) in failed {
-            self.inbox.set_revision(&row, failed);
+            self.session.inbox.set_revision(&row, failed);
         }
-        self.inbox.set_servers(profiles);
+        self.session.inbox.set_servers(profiles);
     }
 
     /// Tells the inbox which servers are open: those are asked anyway.
@@ -122,15 +113,9 @@ impl App {
             .iter()
             .filter(|viewer| viewer.is_open())
             .map(|viewer| &viewer.server);
-        for server in self.inbox.set_awake(lists.into_iter().chain(pages)) {
+        for server in self.session.inbox.set_awake(lists.into_iter().chain(pages)) {
             self.count_threads(&server);
         }
-    }
-
-    /// Returns whether a server can exist: most servers of simulated deployments don't.
-    pub(super) fn server_exists(&self, server: &ServerRef) -> bool {
-        !self.session.settings.demo
-            || url::Url::parse(&server.url).is_ok_and(|url| is_loopback(&url))
     }
 
     /// Updates the inbox after an event of the lists. `deployment`: of which the event is, if its subscription is about several.
@@ -158,10 +143,10 @@ impl App {
         let Some(failed) = self.deployments.list.row(row).map(failed_of) else {
             return Vec::new();
         };
-        if !self.inbox.set_revision(row, failed.clone()) {
+        if !self.session.inbox.set_revision(row, failed.clone()) {
             return Vec::new();
         }
-        self.inbox.relist();
+        self.session.inbox.relist();
         let Some(failed) = failed.filter(|_| !is_watched) else {
             return Vec::new();
         };
@@ -178,7 +163,7 @@ impl App {
         if failed.revision.since.is_none_or(|since| since < started) {
             return Vec::new();
         }
-        let news = self.inbox.revision_failed(row, &failed);
+        let news = self.session.inbox.revision_failed(row, &failed);
         self.publish(vec![news])
     }
 
@@ -224,7 +209,7 @@ impl App {
         };
         let news = News {
             when: NotifyWhen::Rollout,
-            ..self.inbox.revision_failed(&key, &failed)
+            ..self.session.inbox.revision_failed(&key, &failed)
         };
         inbox::hooks(&mut self.session, std::slice::from_ref(&news))
     }
@@ -243,7 +228,9 @@ impl App {
             .iter()
             .map(|viewer| viewer.id)
             .collect();
-        self.inbox.retain_pages(|stream| open.contains(&stream));
+        self.session
+            .inbox
+            .retain_pages(|stream| open.contains(&stream));
         self.report_unread(server, &result);
         // Open pages know more than a list: copies that wait, and what happened since.
         let pages: Vec<PageStatus<'_>> = self
@@ -253,13 +240,14 @@ impl App {
             .iter()
             .filter_map(|viewer| page_of(viewer, &self.session))
             .collect();
-        let mut news = self
-            .inbox
-            .on_read(server, (began, self.session.now), result, &pages);
+        let mut news =
+            self.session
+                .inbox
+                .on_read(server, (began, self.session.now), result, &pages);
         self.count_threads(server);
         news.extend(self.stuck_news());
         let mut effects = self.publish(news);
-        for name in self.inbox.take_settled(server) {
+        for name in self.session.inbox.take_settled(server) {
             let said =
                 format!("{name} no longer needs anyone: it was answered, continued or ended.");
             effects.push(Effect::Alert("Runtail".into(), said.clone()));
@@ -273,7 +261,7 @@ impl App {
         let error = result
             .as_ref()
             .map_or_else(Some, |answer| answer.failures.first());
-        let Some(error) = error.filter(|_| !self.inbox.has_failed(&server.profile)) else {
+        let Some(error) = error.filter(|_| !self.session.inbox.has_failed(&server.profile)) else {
             return;
         };
         // A rejected key has its own notice.
@@ -282,7 +270,7 @@ impl App {
         }
         let key = self.session.key("app.inbox");
         let (name, cause, request) = (
-            self.inbox.server_title(server),
+            self.session.inbox.server_title(server),
             error.cause(),
             error.request(),
         );
@@ -292,7 +280,7 @@ impl App {
 
     /// Passes the numbers of a server's threads to its row in the list of deployments.
     fn count_threads(&mut self, server: &ServerRef) {
-        let (busy, counts) = self.inbox.counts_of(server);
+        let (busy, counts) = self.session.inbox.counts_of(server);
         let Counts {
             waiting,
             failed,
@@ -313,7 +301,8 @@ impl App {
     /// Applies the status of an open page after its stream sent something.
     pub(super) fn inbox_after_page(&mut self, stream: u64) -> Vec<Effect> {
         let changed = self.stream.tabs.get(stream).and_then(|viewer| {
-            self.inbox
+            self.session
+                .inbox
                 .page_changed(stream, viewer.thread_status())
                 .then(|| viewer.server.clone())
         });
@@ -325,27 +314,28 @@ impl App {
     }
 
     fn page_news(&mut self, stream: u64) -> Option<News> {
-        let (session, inbox) = (&self.session, &mut self.inbox);
+        let (now, inbox) = (self.session.now, &self.session.inbox);
         let viewer = self.stream.tabs.get(stream)?;
         if !inbox.page_changed(stream, viewer.thread_status()) {
             return None;
         }
-        let page = page_of(viewer, session)?;
-        inbox.on_page(page, session.now)
+        let page = page_of(viewer, &self.session)?;
+        self.session.inbox.on_page(page, now)
     }
 
     /// Returns the runs on open pages that are newly stuck.
     fn stuck_news(&mut self) -> Vec<News> {
-        let (session, inbox) = (&self.session, &mut self.inbox);
+        let session = &mut self.session;
         let mut news = Vec::new();
         for viewer in self.stream.tabs.all() {
             let is_stuck = !viewer.stuck(session).is_empty();
-            if !is_stuck && !inbox.was_stuck(viewer.id) {
+            if !is_stuck && !session.inbox.was_stuck(viewer.id) {
                 continue;
             }
             let Some(page) = page_of(viewer, session) else {
                 continue;
             };
+            let inbox = &mut session.inbox;
             inbox.set_stuck(&page);
             if let Some(sign) = &page.stuck {
                 news.extend(inbox.on_stuck_page(&page, sign, session.now));
@@ -418,23 +408,16 @@ fn facts_of(revision: &Revision) -> FailedRevision {
 /// Returns the status of an open page of a thread.
 fn page_of<'a>(
     viewer: &'a crate::features::stream::viewer::Viewer,
-    session: &'a crate::session::Session,
+    session: &crate::session::Session,
 ) -> Option<PageStatus<'a>> {
-    let id = viewer
-        .thread_id
-        .clone()
-        .filter(|_| !viewer.is_recording() && viewer.is_open())?;
     Some(PageStatus {
         stream: viewer.id,
-        thread: crate::session::msg::ThreadRef {
-            server: viewer.server.clone(),
-            id,
-        },
+        thread: viewer.thread().filter(|_| viewer.is_open())?,
         facts: viewer.loaded_thread().thread.unwrap_or_default(),
         status: viewer.thread_status(),
         stuck: viewer.stuck(session).into_iter().next(),
         region: session
             .profile(&viewer.server.profile)
-            .and_then(|state| state.region.as_deref()),
+            .and_then(|state| state.region.clone()),
     })
 }

@@ -86,9 +86,8 @@ pub fn layout(size: (u16, u16), app: &App) -> Regions {
 /// Shows only the pane with the focus.
 fn single(app: &App, body: Area, regions: &mut Regions) {
     // The tab in the header already names the list.
-    let has_title = app.focus == Pane::Revisions
-        || body.h >= TALL
-        || app.deployments.has_title(&app.session, app);
+    let has_title =
+        app.focus == Pane::Revisions || body.h >= TALL || app.deployments.has_title(&app.session);
     let pane = |area: Area| match has_title {
         true => PaneArea {
             area: below(area, 1),

@@ -4,19 +4,21 @@
 mod actions;
 mod activate;
 mod bars;
+mod chosen;
 mod dispatch;
 pub mod draw;
 mod elsewhere;
 mod events;
+pub mod help;
 pub mod hints;
 mod inbox;
 pub mod layout;
-mod lookup;
 mod mouse;
 mod navigate;
 mod open;
 mod outcomes;
 mod overlay;
+pub mod palette;
 mod parts;
 mod reach;
 mod relayout;
@@ -31,7 +33,7 @@ mod update;
 
 pub use crate::session::destination::Pane;
 pub use crate::session::{Notification, Settings, stops_polling};
-pub use overlay::Overlay;
+pub use overlay::{Overlay, SCREENS};
 pub use subscriptions::subscriptions;
 pub use update::update;
 
@@ -41,9 +43,8 @@ use crate::features::composer::Composing;
 use crate::features::deployments::Deployments;
 use crate::features::deployments::list::DeploymentList;
 use crate::features::deployments::revisions::History;
-use crate::features::inbox::Inbox;
+use crate::features::inbox::InboxPage;
 use crate::features::logs::state::LogView;
-use crate::features::palette::PaletteState;
 use crate::features::stream::StreamState;
 use crate::features::stream::viewer::Viewer;
 use crate::features::stream::views::View;
@@ -55,7 +56,9 @@ use crate::session::Session;
 use crate::session::catalog::Catalog;
 use crate::session::msg::{Described, Effect, Epoch, ServerRef, ThreadRef};
 use crate::session::profile::ProfileState;
+use crate::session::thread::ThreadView;
 use jiff::Timestamp;
+use palette::Search;
 use runtail_core::config::Profile;
 use std::mem::Discriminant;
 use std::path::PathBuf;
@@ -83,10 +86,10 @@ pub struct App {
     pub thread: Threads,
     /// Drafts of closed editors.
     pub changes: Changes,
-    /// The search for an id.
-    pub palette: PaletteState,
-    /// What waits for a person, and what failed.
-    pub inbox: Inbox,
+    /// The search for an id on all servers, if one is running.
+    pub search: Option<Search>,
+    /// The page of the inbox with its selection, kept while it is closed.
+    closed_inbox: Option<InboxPage>,
     /// When the dashboard started.
     started_at: Timestamp,
     /// The open overlays, bottom first.
@@ -150,8 +153,8 @@ impl App {
             logs: None,
             thread: Threads::default(),
             changes: Changes::default(),
-            palette: PaletteState::default(),
-            inbox: Inbox::default(),
+            search: None,
+            closed_inbox: None,
             started_at: now,
             overlays: Vec::new(),
             seen_overlay: None,
@@ -206,6 +209,11 @@ impl App {
     /// Returns the current stream.
     pub fn viewer_mut(&mut self) -> Option<&mut Viewer> {
         self.stream.tabs.shown_mut()
+    }
+
+    /// Returns the thread of the current stream.
+    pub(crate) fn shown_thread(&self) -> Option<ThreadView<'_>> {
+        Some(self.viewer()?.thread_view(&self.session))
     }
 
     /// Returns the context that receives keys.
@@ -313,13 +321,13 @@ impl App {
     }
 
     /// Returns the completions of a command line.
-    pub fn offers(&self, text: &str) -> Vec<crate::features::palette::Completion> {
-        crate::features::palette::offers(&self.overlay_cx(false), text)
+    pub fn offers(&self, text: &str) -> Vec<palette::Completion> {
+        palette::offers(self, text)
     }
 
     /// Explains why a command line has no completions, and suggests what was probably meant.
     pub fn no_completion(&self, text: &str) -> String {
-        crate::features::palette::no_completion(&self.overlay_cx(false), text)
+        palette::no_completion(self, text)
     }
 
     /// Returns the revisions of the selected deployment.

@@ -1,15 +1,16 @@
 //! Navigation by name, id or URL: to known objects first, then to objects that servers are asked for. A notice explains why a
 //! target can't be reached.
 
+use super::palette::ArgumentKind;
+use super::palette::no_such;
+use super::palette::parse_target::{self, Address};
 use super::{App, Pane};
 use crate::features::agent::graph_of;
 use crate::features::agent::state::{Server, Tab};
 use crate::features::deployments::list::RowId;
-use crate::features::palette::no_such;
-use crate::features::palette::parse_target::{self, Address};
 use crate::features::stream::views::{VIEWS, View};
 use crate::session::Route;
-use crate::session::destination::{ArgumentKind, Destination};
+use crate::session::destination::Destination;
 use crate::session::msg::{Effect, ServerRef, StreamTarget};
 use runtail_core::config::deployments_page;
 use runtail_core::text::{clean, short_id};
@@ -56,7 +57,7 @@ impl App {
         }
     }
 
-    fn report_failure(&mut self, why: &str) -> Vec<Effect> {
+    pub(super) fn report_failure(&mut self, why: impl Into<String>) -> Vec<Effect> {
         self.notify(true, why);
         Vec::new()
     }
@@ -65,13 +66,6 @@ impl App {
         let effects = self.leave_overlays();
         self.focus = pane;
         effects
-    }
-
-    fn find(&mut self, id: &str, run: Option<String>, note: Option<String>) -> Vec<Effect> {
-        let mut palette = std::mem::take(&mut self.palette);
-        let requests = palette.find(&self.overlay_cx(false), id, run, note);
-        self.palette = palette;
-        self.apply(requests)
     }
 
     /// Goes to a parsed address.
@@ -84,12 +78,12 @@ impl App {
                 Some(row) => self.go_to_row(row, revision),
                 None => {
                     let why = self.no_deployment(&id, &host);
-                    self.report_failure(&why)
+                    self.report_failure(why)
                 }
             },
             Address::Server(url) => match self.server_at(&url) {
                 Ok(server) => self.go_to_server(server),
-                Err(why) => self.report_failure(&why),
+                Err(why) => self.report_failure(why),
             },
             Address::Thread {
                 server,
@@ -110,11 +104,11 @@ impl App {
             }
             Address::Assistant { server, assistant } => match self.server_at(&server) {
                 Ok(server) => self.go_to_assistant_on(server, &assistant),
-                Err(why) => self.report_failure(&why),
+                Err(why) => self.report_failure(why),
             },
             Address::Elsewhere(url) => {
                 let host = url.host_str().unwrap_or_default();
-                self.report_failure(&format!(
+                self.report_failure(format!(
                     "This page of {host} is not a deployment, revision, thread or run."
                 ))
             }
@@ -324,13 +318,8 @@ impl App {
             None if name.is_empty() => self.go_to(Pane::Deployments),
             None if parse_target::is_id(name) => self.go_to_id(name),
             None => {
-                let why = no_such(
-                    &self.overlay_cx(false),
-                    "deployment",
-                    name,
-                    ArgumentKind::Deployment,
-                );
-                self.report_failure(&why)
+                let why = no_such(self, "deployment", name, ArgumentKind::Deployment);
+                self.report_failure(why)
             }
         }
     }
@@ -457,13 +446,8 @@ impl App {
                 Route::Graph(server.server.clone(), name.to_string(), short_id(name))
             }
             None => {
-                let why = no_such(
-                    &self.overlay_cx(false),
-                    "assistant",
-                    name,
-                    ArgumentKind::AssistantName,
-                );
-                return self.report_failure(&why);
+                let why = no_such(self, "assistant", name, ArgumentKind::AssistantName);
+                return self.report_failure(why);
             }
         };
         self.open(route)

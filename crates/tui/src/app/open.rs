@@ -1,5 +1,7 @@
 //! Opens what features request: overlays, panes and streams.
 
+use super::help::Keys;
+use super::palette::Palette;
 use super::{App, Overlay, Pane};
 use crate::features::changes::confirm::Confirm;
 use crate::features::changes::journal::{Entry, JournalView};
@@ -7,230 +9,190 @@ use crate::features::compare::ComparePage;
 use crate::features::deployments::Deployments;
 use crate::features::diagnostics::doctor::Doctor;
 use crate::features::diagnostics::explain::Explained;
-use crate::features::help::Keys;
 use crate::features::inspector::Document;
 use crate::features::logs::state::LogView;
-use crate::features::palette::Palette;
 use crate::features::profiles::view::ProfilesPage;
 use crate::features::resources::records::{RecordPage, RecordSource};
 use crate::features::resources::sign_in::{self, SignIn};
-use crate::features::stream::bisect;
-use crate::features::stream::modes_dialog::ModesDialog;
 use crate::features::stream::viewer::Viewer;
 use crate::features::thread::actions::answer_by_status;
 use crate::features::thread::answer::AnswerCard;
 use crate::features::thread::why::WhyPage;
-use crate::session::compare::SideRef;
-use crate::session::msg::{Described, Effect, LogRef, ServerRef, StreamTarget, ThreadRef};
+use crate::session::msg::{
+    Described, Effect, LogRef, RevisionRef, ServerRef, StreamTarget, ThreadRef,
+};
+use crate::session::record_list::RecordList;
 use crate::session::run::Origin;
 use crate::session::subject::Subject;
 use crate::session::thread::AnswerFrom;
-use crate::session::{Lookup, Paged, Route};
+use crate::session::{Paged, Requests, Route};
 use jiff::Timestamp;
 use runtail_api::LogKind;
-use runtail_core::config::Profile;
 use runtail_core::model::{Collection, Revision, SpecForm};
 use runtail_core::text::clean;
+use std::mem::discriminant;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 impl App {
-    /// Opens a route. Returns the effects to run.
-    pub(super) fn open(&mut self, route: Route) -> Vec<Effect> {
+    /// Opens a route: a line for each. Returns the effects to run.
+    pub fn open(&mut self, route: Route) -> Vec<Effect> {
+        let session = &self.session;
         match route {
             Route::Document { title, text } => self.push(Document::new(title, text)),
-            Route::Record(what) => {
-                self.pending_record = Some(what.clone());
-                return vec![Effect::Describe(what)];
-            }
-            Route::List(of, profile, owner) => return self.open_list(of, profile, owner),
-            Route::Edit(subject, text) => return self.edit(subject, &text, None),
-            Route::Change(profile, proposal) => {
-                let confirm = Confirm::of_one(&self.session, profile, *proposal);
-                return self.preview(confirm);
-            }
-            Route::Bulk(server, action, threads) => {
-                let confirm = Confirm::of_threads(&self.session, server, action, threads);
-                return self.preview(confirm);
-            }
-            Route::Records(server, of) => {
-                return self.open_records(RecordSource::Server(server, of));
-            }
-            Route::SignIn(profile, request) => {
-                let number = self.session.next_stream.take();
-                self.push(Paged::new(SignIn::new(number, profile, *request)));
-            }
-            Route::Authenticate(profile, provider) => {
-                return self.apply(sign_in::begin(&self.session, profile, &provider));
-            }
             Route::Entry(sent) => self.push(Paged::new(Entry(sent))),
-            Route::Explanation { of, name, address } => {
-                let row = self
-                    .deployments
-                    .list
-                    .row(&format!("{}/{}", of.profile, of.deployment));
-                let has_build = row.is_none_or(|row| row.has_builds());
-                let mut page = Explained::new(of, name, address, has_build);
-                let effect = load_explanation(&self.deployments, &mut page, self.session.now);
-                self.push(Paged::new(page));
-                return vec![effect.to(self.focus_id())];
-            }
-            Route::DeploymentDocument(profile, id, name) => {
-                // Shown only if it is still awaited when it arrives, because it would cover the user's current work.
-                self.pending_record = Some(Described::Deployment(
-                    profile.clone(),
-                    id.clone(),
-                    name.clone(),
-                ));
-                return vec![Effect::Write(profile, id, name)];
-            }
-            Route::Server(server) => return self.open_server(server),
-            Route::Stream(target) => self.open_stream(target),
-            Route::Run(server, target) => {
-                if !self.refuses_changes(&server.profile) {
-                    self.show_stream(server, *target);
-                }
-            }
-            Route::Answer(from, approve) => return self.open_answer(from, approve),
-            Route::Profiles => {
-                if !matches!(self.overlays.last(), Some(Overlay::Profiles(_))) {
-                    self.push(ProfilesPage {
-                        table: self.session.catalog.table.clone(),
-                    });
-                }
-            }
-            Route::Journal => {
-                self.push(JournalView::default());
-                return vec![Effect::ReadJournal.to(self.focus_id())];
-            }
-            Route::Doctor(only) => self.open_doctor(only),
+            Route::Journal => self.push(JournalView::default()),
             Route::Keys => self.push(Paged::new(Keys)),
-            Route::Screen(name) => self.overlays.extend(Overlay::of_command(name)),
+            Route::Why => self.push(Paged::new(WhyPage::new(session.now))),
+            Route::Doctor(only) => self.push(Paged::new(Doctor::new(session, only))),
+            Route::SignIn(profile, request) => {
+                self.push(Paged::new(SignIn::new(session, profile, *request)))
+            }
+            Route::CompareVersions(versions) => self.push(ComparePage::of_versions(*versions)),
+            Route::Compare(sides) => self.push_or_explain(ComparePage::of_sides(session, sides)),
+            Route::List(of, profile, owner) => self.open_list(of, profile, owner),
             Route::Bisect(argument) => {
-                let page = bisect::parse(&argument)
-                    .and_then(|query| self.stream.bisect(&self.session, query));
-                match page {
-                    Ok(page) => self.push(Paged::new(page)),
-                    Err(why) => self.notify(true, why),
-                }
-            }
-            Route::Why => self.push(Paged::new(WhyPage(self.session.now))),
-            Route::WhyThread(thread) => {
-                self.show_thread_page(&thread);
-                // Too many streams may be open to show another one.
-                if self.viewer().is_some_and(|viewer| viewer.is_of(&thread)) {
-                    let mut effects = self.open(Route::Why);
-                    // The page offers what the server's software can do.
-                    if self.session.server_kind(&thread.server).is_none() {
-                        effects.push(Effect::FetchInfo(thread.server));
-                    }
-                    return effects;
-                }
-            }
-            Route::Thread(thread) => {
-                let from = self.page_to_return_to(&thread);
-                let mut effects = self.leave_overlays();
-                effects.extend(self.open_behind(thread.server.clone()));
-                self.show_thread_page(&thread);
-                self.from_inbox = from;
-                return effects;
+                let page = self.stream.bisect(session, &argument).map(Paged::new);
+                self.push_or_explain(page.map_err(Requests::error))
             }
             Route::Graph(server, assistant, name) => {
-                let page = self
-                    .stream
-                    .graph_page(&self.session, server, &assistant, &name);
-                self.push(page);
+                let page = self.stream.graph_page(session, server, &assistant, &name);
+                self.push(page)
             }
-            Route::Modes(stream) => {
-                if let Some(view) = self.modes(stream) {
-                    self.push(ModesDialog::new(stream, &view));
-                }
+            Route::Modes(stream) => self.push_some(self.stream.modes_dialog(stream)),
+            Route::Screen(name) => self.push_some(Overlay::of_command(name)),
+            Route::Profiles => self.push_once(ProfilesPage {
+                table: session.catalog.table.clone(),
+            }),
+            Route::Palette(text) => self.push_once(Palette::with(&text)),
+            Route::Records(server, of) => self.open_records(server, of),
+            Route::Edit(subject, text) => self.edit(subject, &text, None),
+            Route::Change(profile, proposal) => {
+                self.preview(Confirm::of_one(session, profile, *proposal))
             }
-            Route::Compose(from) => return self.compose(from),
-            Route::ComposeOn(server, from) => return self.compose_on(server, from),
-            Route::Palette(text) => {
-                if !matches!(self.overlays.last(), Some(Overlay::Command(_))) {
-                    self.push(Palette::with(&text));
-                }
+            Route::Bulk(server, action, threads) => {
+                self.preview(Confirm::of_threads(session, server, action, threads))
             }
-            Route::Compare(sides) => self.open_comparison(sides),
-            Route::CompareVersions(versions) => self.push(ComparePage::of_versions(*versions)),
-            Route::Recording(file) => self.open_recording(file),
-            Route::Logs(kind, of) => self.open_logs(kind, of),
+            Route::Authenticate(profile, provider) => {
+                self.apply(sign_in::begin(session, profile, &provider))
+            }
+            Route::Answer(from, approve) => self.open_answer(from, approve),
+            Route::Explanation { of, name, address } => self.explain(of, name, address),
+            Route::Record(what) => self.await_record(what.clone(), Effect::Describe(what)),
+            Route::DeploymentDocument(profile, id, name) => self.await_record(
+                Described::Deployment(profile.clone(), id.clone(), name.clone()),
+                Effect::Write(profile, id, name),
+            ),
+            Route::Server(server) => self.open_server(server),
+            Route::Thread(thread) => self.open_thread(thread),
+            Route::WhyThread(thread) => self.explain_thread(thread),
+            Route::Compose(from) => self.compose(from),
+            Route::ComposeOn(server, from) => self.compose_on(server, from),
+            Route::Stream(target) => {
+                self.open_stream(target);
+                Vec::new()
+            }
+            Route::Run(server, target) => {
+                self.open_run(server, *target);
+                Vec::new()
+            }
+            Route::Recording(file) => {
+                self.open_recording(file);
+                Vec::new()
+            }
+            Route::Logs(kind, of) => {
+                self.open_logs(kind, of);
+                Vec::new()
+            }
         }
-        Vec::new()
     }
 
-    /// Opens a comparison. If only one side is given, the marked row or the shown thread is the other.
-    fn open_comparison(&mut self, mut sides: Vec<SideRef>) {
-        if sides.len() > 2 {
-            return self.notify(true, "Two sides can be compared, not more.");
-        }
-        let shown = || match &self.viewer()?.target {
-            StreamTarget::Recording { file } => Some(SideRef::File(file.clone())),
-            StreamTarget::Join { thread, run } => {
-                let thread = ThreadRef {
-                    server: self.viewer()?.server.clone(),
-                    id: thread.clone(),
-                };
-                Some(SideRef::Thread(thread, Some(run.clone())))
-            }
-            StreamTarget::Start { .. } | StreamTarget::Tail { .. } => {
-                let view = self.shown_thread()?;
-                let thread = ThreadRef {
-                    server: view.server.clone(),
-                    id: view.thread_id?.to_string(),
-                };
-                Some(SideRef::Thread(thread, None))
-            }
-        };
-        let is_configuration = |side: &SideRef| side.configuration().is_some();
-        let other = match sides.as_slice() {
-            [one] if is_configuration(one) => {
-                let marked = self.deployments.marked_sides().into_iter();
-                marked.rev().find(|marked| marked != one)
-            }
-            [one] => self
-                .agent
-                .marked_sides()
-                .pop()
-                .or_else(shown)
-                .filter(|other| other != one),
-            _ => None,
-        };
-        if let Some(other) = other {
-            sides.insert(0, other);
-        }
-        match sides.as_slice() {
-            [a, b] if is_configuration(a) != is_configuration(b) => {
-                return self.notify(
-                    true,
-                    "A deployment can only be compared with another deployment.",
-                );
-            }
-            [one] if is_configuration(one) => {
-                let key = self.session.key("deployments.mark");
-                return self.notify(
-                    true,
-                    format!("Compare with what? Mark a deployment with {key}, or name two."),
-                );
-            }
-            // A saved comparison has both sides.
-            [] | [SideRef::Thread(..)] => {
-                let key = self.session.key("server.mark");
-                let text = format!(
-                    "Compare with what? Mark a thread or a run with {key}, or name two sides."
-                );
-                return self.notify(true, text);
-            }
-            _ => {}
-        }
-        let page = ComparePage::new(self.session.next_stream.take(), sides);
-        self.push(page);
+    /// Shows a page or a dialog on top of the others. Returns what it requests first.
+    pub(super) fn push(&mut self, overlay: impl Into<Overlay>) -> Vec<Effect> {
+        let mut overlay = overlay.into();
+        let requests = overlay.on_open(&self.session);
+        self.overlays.push(overlay);
+        self.apply(requests)
     }
 
-    fn push(&mut self, overlay: impl Into<Overlay>) {
-        self.overlays.push(overlay.into());
+    fn push_some(&mut self, overlay: Option<impl Into<Overlay>>) -> Vec<Effect> {
+        overlay.map_or_else(Vec::new, |overlay| self.push(overlay))
+    }
+
+    /// Shows a page unless one of its kind is on top.
+    pub(super) fn push_once(&mut self, overlay: impl Into<Overlay>) -> Vec<Effect> {
+        let overlay = overlay.into();
+        let is_shown = |top: &Overlay| discriminant(top) == discriminant(&overlay);
+        match self.overlays.last().is_some_and(is_shown) {
+            true => Vec::new(),
+            false => self.push(overlay),
+        }
+    }
+
+    /// Shows a page, or says why there is none.
+    fn push_or_explain(&mut self, page: Result<impl Into<Overlay>, Requests>) -> Vec<Effect> {
+        match page {
+            Ok(page) => self.push(page),
+            Err(why) => self.apply(why),
+        }
+    }
+
+    /// Requests a record. It is shown only if it is still awaited when it arrives, because it would cover the user's current work.
+    fn await_record(&mut self, what: Described, request: Effect) -> Vec<Effect> {
+        self.pending_record = Some(what);
+        vec![request]
+    }
+
+    fn open_records(&mut self, server: ServerRef, of: RecordList) -> Vec<Effect> {
+        let listed = self.agent.server.as_ref();
+        let listed = listed.filter(|open| open.server == server);
+        let first = listed.and_then(|open| open.assistants.value.as_ref()?.first());
+        let assistant = first.map(|one| one.assistant_id.clone());
+        let mut page = RecordPage::new(RecordSource::Server(server, of));
+        page.assistant = assistant;
+        self.push(page)
+    }
+
+    /// Explains a revision.
+    fn explain(&mut self, of: RevisionRef, name: String, address: String) -> Vec<Effect> {
+        let row = self.deployments.list.row(&of.row_id());
+        let has_build = row.is_none_or(|row| row.has_builds());
+        let mut page = Explained::new(of, name, address, has_build);
+        let effect = load_explanation(&self.deployments, &mut page, self.session.now);
+        self.overlays.push(Paged::new(page).into());
+        vec![effect.to(self.focus_id())]
+    }
+
+    /// Opens a thread and explains it.
+    fn explain_thread(&mut self, thread: ThreadRef) -> Vec<Effect> {
+        self.show_thread_page(&thread);
+        // Too many streams may be open to show another one.
+        if self.viewer().is_none_or(|viewer| !viewer.is_of(&thread)) {
+            return Vec::new();
+        }
+        let mut effects = self.open(Route::Why);
+        // The page offers what the server's software can do.
+        if self.session.server_kind(&thread.server).is_none() {
+            effects.push(Effect::FetchInfo(thread.server));
+        }
+        effects
+    }
+
+    /// Opens the page of a thread, with the lists of its server behind it.
+    fn open_thread(&mut self, thread: ThreadRef) -> Vec<Effect> {
+        let from = self.page_to_return_to(&thread);
+        let mut effects = self.leave_overlays();
+        effects.extend(self.open_behind(thread.server.clone()));
+        self.show_thread_page(&thread);
+        self.from_inbox = from;
+        effects
+    }
+
+    /// Opens the stream of a composed run.
+    fn open_run(&mut self, server: ServerRef, target: StreamTarget) {
+        if !self.refuses_changes(&server.profile) {
+            self.show_stream(server, target);
+        }
     }
 
     /// Opens an agent server in the stream pane.
@@ -255,10 +217,6 @@ impl App {
         if !(target.is_write() && self.refuses_changes(&server.profile)) {
             self.show_stream(server, target);
         }
-    }
-
-    fn open_server_ref(&self) -> Option<ServerRef> {
-        Lookup::open_server(self)
     }
 
     /// Shows a stream in its tab, or in a new tab if it is not open.
@@ -309,15 +267,9 @@ impl App {
         let Some(server) = &self.agent.server else {
             return Vec::new();
         };
-        let known = server.assistants.value.as_deref().unwrap_or_default();
-        let (composer, mut requests) =
-            self.composing
-                .open(&self.session, server.server.clone(), known, from);
-        // If loading the assistants failed before, try again.
-        if server.assistants.error.is_some() && known.is_empty() {
-            requests.push(Effect::FetchAssistants(server.server.clone()));
-        }
-        self.push(composer);
+        let (of, assistants) = (server.server.clone(), &server.assistants);
+        let (composer, requests) = self.composing.open(&self.session, of, assistants, from);
+        self.overlays.push(composer.into());
         self.apply(requests)
     }
 
@@ -368,35 +320,21 @@ impl App {
             .collect()
     }
 
-    /// Opens the page of the doctor, for all profiles in use or for one.
-    pub fn open_doctor(&mut self, only: Option<Arc<Profile>>) {
-        self.push(Paged::new(Doctor {
-            only,
-            ..Doctor::new(self.session.next_stream.take())
-        }));
-    }
-
     /// Opens a list of other resources, such as integrations or listeners.
     fn open_list(&mut self, of: Collection, profile: Arc<str>, owner: String) -> Vec<Effect> {
-        if !self
-            .session
-            .profile(&profile)
-            .is_some_and(|profile| profile.control_plane)
-        {
+        let known = self.session.profile(&profile);
+        if !known.is_some_and(|profile| profile.control_plane) {
             self.notify(
                 false,
                 format!("{profile} has no control plane, so no {}.", of.plural()),
             );
             return Vec::new();
         }
-        self.open_records(RecordSource::Collection { profile, of, owner })
-    }
-
-    fn open_records(&mut self, source: RecordSource) -> Vec<Effect> {
-        let mut page = RecordPage::new(source);
-        let requests = page.load(&self.session);
-        self.push(page);
-        self.apply(requests)
+        self.push(RecordPage::new(RecordSource::Collection {
+            profile,
+            of,
+            owner,
+        }))
     }
 
     /// Opens a document in the editor. An unfinished draft on the same subject is restored.
@@ -410,14 +348,11 @@ impl App {
         if is_restored {
             self.notify(false, "Restored your draft; ctrl-n starts over.");
         }
-        let mut editor = editor.with_form(current);
-        let requests = editor.begin(&self.session);
-        self.push(editor);
-        self.apply(requests)
+        self.push(editor.with_form(current))
     }
 
     /// Plans changes and opens their preview. For a read-only profile it only shows a notice.
-    fn preview(&mut self, mut confirm: Confirm) -> Vec<Effect> {
+    fn preview(&mut self, confirm: Confirm) -> Vec<Effect> {
         if self.refuses_changes(&confirm.profile) {
             return Vec::new();
         }
@@ -427,9 +362,7 @@ impl App {
         {
             return Vec::new();
         }
-        let requests = confirm.plan_next();
-        self.push(confirm);
-        self.apply(requests)
+        self.push(confirm)
     }
 
     /// Says that nothing is opened, if the profile is read-only.
@@ -488,7 +421,7 @@ impl App {
         }
         let load = load.map(|load| load(card.number, card.thread.clone()));
         let requests = card.open(&self.session, approve, &self.thread.answer_drafts);
-        self.push(card);
+        self.overlays.push(card.into());
         let mut effects = self.apply(requests);
         effects.extend(load.map(|load| load.to(self.focus_id())));
         effects

@@ -6,7 +6,7 @@ use crate::features::thread::why::can_end;
 use crate::session::effect::DeploymentDocument;
 use crate::session::msg::{Applied, Described, Effect, ServerRef};
 use crate::session::subject::Subject;
-use crate::session::{ComponentId, Lookup, Requests};
+use crate::session::{ComponentId, Requests};
 use runtail_api::{ApiError, ThreadIntent};
 use std::sync::Arc;
 

@@ -69,7 +69,7 @@ macro_rules! overlays {
         })*
 
         /// The commands that open an overlay: name and help sentence.
-        pub(super) const SCREENS: &[(&str, &str)] = &[$($(($command, $help),)?)*];
+        pub const SCREENS: &[(&str, &str)] = &[$($(($command, $help),)?)*];
 
         impl Overlay {
             /// Returns the address of its requests.
@@ -91,9 +91,9 @@ macro_rules! overlays {
 }
 
 overlays! {
-    Help(help::HelpPage);
-    Keys(Paged<help::Keys>);
-    Messages(Paged<help::Messages>);
+    Help(super::help::HelpPage);
+    Keys(Paged<super::help::Keys>);
+    Messages(Paged<super::help::Messages>);
     Inspect(inspector::Document);
     Compose(composer::Composer);
     Edit(changes::editor::Editor);
@@ -106,7 +106,7 @@ overlays! {
     Why(Paged<thread::why::WhyPage>);
     Bisect(Paged<stream::bisect::BisectPage>);
     Modes(stream::modes_dialog::ModesDialog);
-    Command(palette::Palette);
+    Command(super::palette::Palette);
     Profiles(profiles::view::ProfilesPage);
     Save(Paged<profiles::file::Save>);
     FirstRun(profiles::first_run::FirstRun);

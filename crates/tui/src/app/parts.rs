@@ -18,7 +18,6 @@ impl App {
     pub(super) fn overlay_cx(&self, is_seen: bool) -> Cx<'_> {
         Cx {
             session: &self.session,
-            lookup: self,
             area: self.session.overlay_area(),
             is_focused: true,
             is_shown: true,
@@ -44,7 +43,6 @@ impl App {
     fn cx(&self, pane: Pane, (area, is_shown): (Area, bool)) -> Cx<'_> {
         Cx {
             session: &self.session,
-            lookup: self,
             area,
             is_focused: self.focus == pane,
             is_shown,

@@ -38,7 +38,7 @@ impl App {
                 },
             )
             | (SubscriptionId::Threads(server), E::Overdue { since, .. }) => {
-                self.inbox.set_overdue(server, Some(*since));
+                self.session.inbox.set_overdue(server, Some(*since));
             }
             (SubscriptionId::Inbox(_), E::Inbox { server, result, .. }) => {
                 let error = result
@@ -67,7 +67,7 @@ impl App {
             .iter()
             .filter(|state| state.control_plane && state.problem().is_some());
         let stale = profiles.filter_map(|state| Some((state.name.clone(), state.loaded_at?)));
-        self.inbox.set_stale_lists(stale.collect());
+        self.session.inbox.set_stale_lists(stale.collect());
     }
 
     fn set_overdue(&mut self, profile: &str, since: Option<Timestamp>) {
@@ -83,7 +83,7 @@ impl App {
     }
 
     fn note_server(&mut self, server: &ServerRef, error: Option<&ApiError>) {
-        self.inbox.set_overdue(server, None);
+        self.session.inbox.set_overdue(server, None);
         self.session.reach.note(server, error);
     }
 }

@@ -1,12 +1,13 @@
 //! Adjusts every scroll position to its contents and the screen size.
 
-use super::{App, Pane};
+use super::{App, Overlay, Pane, bars};
 use crate::input::action::Context;
 
 impl App {
     /// Adjusts every component to its contents and the screen size.
     pub fn relayout(&mut self) {
-        self.session.has_notice_row = super::bars::has_notice_above(self);
+        self.share();
+        self.session.has_notice_row = bars::has_notice_above(self);
         // The areas depend on the number of rows.
         self.deployments.list.refresh(self.session.now);
         let revisions = self.pane_cx(Pane::Revisions).area;
@@ -21,10 +22,36 @@ impl App {
             self.with_pane(Context::Stream, |stream, cx| stream.relayout(cx));
         }
         self.sync_awake();
-        self.refresh_inbox_page();
         self.with_top(|top, cx| top.relayout(cx));
         self.number_jobs();
         self.forget_covered_overlay();
+    }
+
+    /// Shares the facts that features read of each other, as far as these change without an event of their own.
+    fn share(&mut self) {
+        self.session.pages = self.stream.open_pages();
+        self.session.marked = self.deployments.marked_sides();
+        self.session.marked.extend(self.agent.marked_sides());
+        for at in 0..self.session.profiles.len() {
+            self.session.profiles[at].health = bars::health(self, &self.session.profiles[at]);
+        }
+        if let Some(logs) = &mut self.logs {
+            logs.know_builds(|of| self.deployments.known_revision(of));
+        }
+        for overlay in &mut self.overlays {
+            match overlay {
+                Overlay::Inbox(page) => page.update_listing(self.session.inbox.listing()),
+                Overlay::Modes(dialog) => dialog.refresh(&self.stream),
+                Overlay::Why(page) => {
+                    let shown = self.stream.tabs.shown();
+                    let view = shown.map(|viewer| viewer.thread_view(&self.session));
+                    page.page.explain(view.as_ref(), &self.session);
+                }
+                _ => {}
+            }
+        }
+        self.refresh_palette();
+        self.refresh_help();
     }
 
     /// Numbers the jobs that were added since the last call.

@@ -2,10 +2,11 @@
 
 use super::{App, Overlay, Pane};
 use crate::features::agent::state::Tab;
+use crate::features::stream::viewer::Viewer;
 use crate::input::action::Context;
 use crate::session::msg::{Effect, ThreadRef};
 use crate::session::request::{Pref, StreamCommand};
-use crate::session::{ComponentId, Lookup, Request, Requests, Route};
+use crate::session::{ComponentId, Request, Requests, Route};
 use runtail_api::{ThreadIntent, ThreadLabel};
 use std::path::PathBuf;
 
@@ -13,9 +14,6 @@ use std::path::PathBuf;
 pub(super) const STREAM: ComponentId = ComponentId::Pane(Context::Stream);
 /// The lists of the open agent server.
 pub(super) const SERVER: ComponentId = ComponentId::Pane(Context::Server);
-
-/// Maximum number of lines in the command history.
-const MAX_HISTORY: usize = 100;
 
 impl App {
     /// Applies the requests of the component with the focus.
@@ -48,13 +46,7 @@ impl App {
 
     /// Returns the thread of the shown stream, else the selected one. Notifies if there is none.
     fn shown_or_selected_thread(&mut self) -> Option<ThreadRef> {
-        let shown = self.shown_thread().filter(|view| !view.is_recording);
-        let shown = shown.and_then(|view| {
-            Some(ThreadRef {
-                server: view.server.clone(),
-                id: view.thread_id?.into(),
-            })
-        });
+        let shown = self.viewer().and_then(Viewer::thread);
         let selected = || -> Option<ThreadRef> {
             let server = self.agent.server.as_ref()?;
             Some(ThreadRef {
@@ -92,6 +84,7 @@ impl App {
             Request::Go(to) => return self.go(to),
             Request::Do(context, action) => return self.handle_action(context, action),
             Request::Run(id) => return self.run_action(id),
+            Request::Line(line) => return self.run_line(&line),
             Request::Change(action) => {
                 let requests =
                     self.deployments
@@ -121,7 +114,7 @@ impl App {
                 self.return_to_inbox();
             }
             Request::WatchThread(thread) => {
-                let said = self.inbox.toggle_watch(&thread);
+                let said = self.session.inbox.toggle_watch(&thread);
                 self.notify(false, said);
             }
             Request::WatchRevision(of) => {
@@ -204,14 +197,6 @@ impl App {
             Pref::Timestamps(how) => prefs.timestamps = how,
             Pref::Mouse(mouse) => prefs.mouse = mouse,
             Pref::Theme(theme) => prefs.theme = theme,
-            Pref::Preview(theme) => prefs.preview = theme,
-            Pref::Line(line) => {
-                prefs.said.retain(|before| *before != line);
-                prefs.said.push(line);
-                if prefs.said.len() > MAX_HISTORY {
-                    prefs.said.remove(0);
-                }
-            }
         }
     }
 
@@ -229,7 +214,7 @@ impl App {
             Overlay::Compose(composer) => self.composing.keep(composer.closed()),
             Overlay::Edit(editor) => self.changes.keep(editor.closed()),
             Overlay::Answer(card) => self.thread.keep(&card),
-            Overlay::Inbox(page) => self.inbox.closed_page = Some(page.closed()),
+            Overlay::Inbox(page) => self.closed_inbox = Some(page.closed()),
             Overlay::Profiles(page) => self.session.catalog.table = page.closed().table,
             _ => {}
         }
@@ -247,11 +232,5 @@ impl App {
             }
         }
         effects
-    }
-
-    /// Cancels the search for an id, if one is running.
-    pub(super) fn cancel_search(&mut self) {
-        let requests = self.palette.cancel();
-        self.apply(requests);
     }
 }

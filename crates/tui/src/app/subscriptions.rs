@@ -23,7 +23,8 @@ pub fn subscriptions(app: &App) -> Vec<Subscription> {
         app.overlays.last(),
         Some(super::Overlay::Inbox(_) | super::Overlay::Answer(_))
     );
-    app.inbox
+    app.session
+        .inbox
         .fill(&app.overlay_cx(false), is_page_open, &mut out);
     out
 }
@@ -73,7 +74,9 @@ fn declared(app: &App) -> Vec<(ComponentId, Subscription)> {
         app.stream.subscriptions(&stream, out);
         add_jobs(&app.stream, out);
     });
-    add(ComponentId::Inbox, &|out| app.inbox.subscriptions(&cx, out));
+    add(ComponentId::Inbox, &|out| {
+        app.session.inbox.subscriptions(&cx, out)
+    });
     out
 }
 

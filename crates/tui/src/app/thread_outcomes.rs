@@ -5,11 +5,11 @@ use crate::features::agent::state::Tab;
 use crate::features::changes::confirm::Confirm;
 use crate::features::stream::viewer::{Cancelling, Viewer};
 use crate::features::thread::actions::{cancelled_message, written_message};
+use crate::session::ComponentId;
 use crate::session::msg::{Effect, StreamTarget, ThreadRef};
 use crate::session::proposal::Proposal;
 use crate::session::subject::Subject;
 use crate::session::thread::{explained, with_sentence};
-use crate::session::{ComponentId, Lookup};
 use runtail_api::{
     Acted, CancelAction, CancelState, CancelTarget, StartError, StartFailure, Started, ThreadIntent,
 };
@@ -45,11 +45,6 @@ impl App {
         self.session.restart_polls();
     }
 
-    /// Returns the display name of a run: its number if that is known.
-    fn run_name(&self, thread: &ThreadRef, run: &str) -> String {
-        Lookup::run_name(self, thread, run).unwrap_or_else(|| format!("run {}", short_id(run)))
-    }
-
     /// Returns the display name of a run that was just started: it has the next number on its thread.
     fn new_run_name(&self, thread: &ThreadRef, run: &str) -> String {
         let pages = || {
@@ -60,11 +55,11 @@ impl App {
                 .filter(|viewer| viewer.is_of(thread))
         };
         if pages().any(|viewer| viewer.run_entry(run).is_some()) {
-            return self.run_name(thread, run);
+            return self.session.pages.run_name(thread, run);
         }
         let next = pages().find_map(Viewer::next_run_number);
         next.map_or_else(
-            || self.run_name(thread, run),
+            || self.session.pages.run_name(thread, run),
             |number| format!("run {number}"),
         )
     }
@@ -121,7 +116,7 @@ impl App {
         if let Some((target, error)) =
             failed.and_then(|target| Some((target, target.error.clone()?)))
         {
-            let run = self.run_name(&thread, &target.run_id);
+            let run = self.session.pages.run_name(&thread, &target.run_id);
             let is_rollback = |confirm: &mut Confirm| match &confirm.one().proposal {
                 Proposal::Thread(_, ThreadIntent::Cancel { action, .. }) => {
                     *action == CancelAction::Rollback
@@ -161,7 +156,7 @@ impl App {
             return Vec::new();
         }
         let name = match stopping.as_slice() {
-            [target] => self.run_name(&thread, &target.run_id),
+            [target] => self.session.pages.run_name(&thread, &target.run_id),
             targets => format!("{} runs", targets.len()),
         };
         self.notify(
@@ -188,7 +183,7 @@ impl App {
         }
         let (is_error, message) = cancelled_message(
             targets,
-            |target| self.run_name(thread, &target.run_id),
+            |target| self.session.pages.run_name(thread, &target.run_id),
             &thread.id,
         );
         self.notify(is_error, message);

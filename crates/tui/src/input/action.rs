@@ -15,14 +15,9 @@ macro_rules! contexts {
                 match self { $(Context::$context => $title,)* }
             }
 
-            /// Returns where its keys work, as the end of a sentence: "press it in Revisions".
+            /// Returns where its keys work, as the end of a sentence: "works only in Revisions".
             pub fn place(self) -> &'static str {
                 match self { $(Context::$context => $place,)* }
-            }
-
-            /// Says that something works only there.
-            pub fn only(self, what: &str) -> String {
-                format!("{what} works only in {}.", self.place())
             }
         }
     };

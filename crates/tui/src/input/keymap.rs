@@ -1,7 +1,7 @@
 //! The keymap: the default bindings with the changes of `[keys]` applied.
 
 use super::action::{Action, Context};
-pub use super::bindings::{BINDINGS, Binding, binding};
+pub use super::bindings::{BINDINGS, Binding, binding, works_only};
 use super::key::{Code, Key};
 use std::collections::BTreeMap;
 

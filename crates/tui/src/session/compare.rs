@@ -1,6 +1,7 @@
 //! The sides of a comparison.
 
 use super::Session;
+use super::deployments::{KnownDeployment, KnownDeployments};
 use super::msg::{RevisionRef, ServerRef, ThreadRef};
 use runtail_core::model::Configuration;
 use runtail_core::text::{clean, short_id};
@@ -152,9 +153,6 @@ fn place(server: &ServerRef) -> String {
     }
 }
 
-/// A listed deployment: its profile, id and name.
-pub type Listed = (Arc<str>, Arc<str>, Arc<str>);
-
 /// Parses the sides that a command names, separated by spaces: `T`, `T/R`, `PROFILE/DEPLOYMENT:T[/R]`, `PROFILE/DEPLOYMENT` or a
 /// file. `open` is the server of a thread without a place, `known` are those that can be named.
 ///
@@ -164,7 +162,7 @@ pub fn parse_sides(
     text: &str,
     open: Option<&ServerRef>,
     known: &[ServerRef],
-    deployments: &[Listed],
+    deployments: &KnownDeployments,
 ) -> Result<Vec<SideRef>, String> {
     text.split_whitespace()
         .map(|word| parse_side(word, open, known, deployments))
@@ -195,14 +193,14 @@ fn parse_side(
     word: &str,
     open: Option<&ServerRef>,
     known: &[ServerRef],
-    deployments: &[Listed],
+    deployments: &KnownDeployments,
 ) -> Result<SideRef, String> {
-    let is_named = |(profile, _, name): &&Listed| format!("{profile}/{name}") == word;
-    if let Some((profile, id, name)) = deployments.iter().find(is_named) {
+    let is_named = |one: &&KnownDeployment| format!("{}/{}", one.profile, one.name) == word;
+    if let Some(one) = deployments.existing().find(is_named) {
         return Ok(SideRef::Configuration(ConfigurationRef {
-            profile: profile.clone(),
-            deployment: id.clone(),
-            name: name.clone(),
+            profile: one.profile.clone(),
+            deployment: one.id.clone(),
+            name: one.name.clone(),
             revision: None,
         }));
     }
@@ -267,8 +265,14 @@ mod tests {
                 run.map(String::from),
             )
         };
-        let listed: [Listed; 2] =
-            ["d-1", "d-2"].map(|id| ("eu".into(), id.into(), format!("bot-{id}").into()));
+        let mut listed = KnownDeployments::default();
+        listed.set_all(["d-1", "d-2"].into_iter().map(|id| KnownDeployment {
+            profile: "eu".into(),
+            id: id.into(),
+            name: format!("bot-{id}").into(),
+            is_gone: false,
+            revisions: Default::default(),
+        }));
         let parse = |text: &str| parse_sides(text, Some(&known[0]), &known, &listed);
         let named = parse("eu/bot-d-2").unwrap();
         assert_eq!(

@@ -1,36 +1,22 @@
 //! The interface of screens, panes and dialogs, and the state that they may read.
 
 use super::Session;
-use super::destination::ArgumentKind;
-use super::msg::{
-    EffectResult, RevisionRef, ServerRef, Subscription, SubscriptionEvent, SubscriptionId,
-    ThreadRef,
-};
-use super::profile::{Health, ProfileState};
+use super::msg::{EffectResult, Subscription, SubscriptionEvent, SubscriptionId};
 use super::request::Requests;
-use super::thread::{ModesView, ThreadView};
-use super::threads_known::ThreadsKnown;
 use crate::input::action::{Action, Context};
 use crate::input::commands::Commands;
 use crate::input::key::Key;
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::jobs::PendingJob;
-use crate::widgets::line::Line;
 use crate::widgets::table::Table;
-use runtail_api::ApiError;
-use runtail_core::model::{KnownRevisions, Revision, ThreadStatus};
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// The part of the state that a component may read.
 #[derive(Clone, Copy)]
 pub struct Cx<'a> {
-    /// Settings, keys, preferences, time, profiles.
+    /// Settings, keys, preferences, time, profiles, and the facts that features share.
     pub session: &'a Session,
-    /// Facts of other features.
-    pub lookup: &'a dyn Lookup,
     /// The component's area.
     pub area: Area,
     /// Whether it has the focus.
@@ -43,77 +29,15 @@ pub struct Cx<'a> {
     pub is_seen: bool,
 }
 
-/// The facts that features read from each other.
-pub trait Lookup {
-    /// Returns the status of a thread from its page, if one is open.
-    fn page_status(&self, thread: &ThreadRef) -> Option<ThreadStatus>;
-    /// Returns the keys that have a value in a thread's state, from its page; `None` if the state is not known.
-    fn page_state_keys(&self, thread: &ThreadRef) -> Option<Vec<Arc<str>>>;
-    /// Returns whether the inbox lists a thread; `None` if its server's last answer was not complete.
-    fn is_in_inbox(&self, thread: &ThreadRef) -> Option<bool>;
-    /// Returns what needs a person on an agent server, in lines of at most `width` columns and the most urgent first; `None` if its
-    /// last answer doesn't list every thread.
-    fn needs(&self, server: &ServerRef, width: usize) -> Option<Vec<Line>>;
-    /// Returns how current the numbers of an agent server's threads are.
-    fn threads_known(&self, server: &ServerRef) -> ThreadsKnown;
-    /// Returns the agent servers whose threads could not be read, each with the reason, and their number. A profile whose servers
-    /// all failed alike is named once.
-    fn unread_servers(&self) -> (Vec<(&str, &str)>, usize);
-    /// Returns the stuck threads of an agent server by the inbox: their ids, and what the inbox says of each.
-    fn stuck(&self, server: &ServerRef) -> BTreeMap<String, String>;
-    /// Returns whether a page of a thread is open, even if its stream has ended.
-    fn has_page(&self, thread: &ThreadRef) -> bool;
-    /// Returns the revisions of the deployment of an agent server, as the deployments list has them; `None` if it has no such
-    /// deployment.
-    fn revisions(&self, server: &ServerRef) -> Option<KnownRevisions>;
-    /// Returns the runs of a thread that are marked for a comparison.
-    fn marked_runs(&self, thread: &ThreadRef) -> Vec<String>;
-    /// Returns a revision, as the deployments list has it.
-    fn revision(&self, of: &RevisionRef) -> Option<&Revision>;
-    /// Returns why the assistants of the open server could not be listed.
-    fn assistants_error(&self, server: &ServerRef) -> Option<&ApiError>;
-    /// Returns the health of a profile in use.
-    fn health(&self, profile: &ProfileState) -> Health;
-    /// Returns the profile to use where none is named.
-    fn chosen_profile(&self) -> Option<Arc<str>>;
-    /// Returns the known values of a command's argument, each with a note.
-    fn known(&self, what: ArgumentKind) -> Vec<(String, String)>;
-    /// Returns the deployments as `PROFILE/NAME`, each with a note.
-    fn deployments_in_full(&self) -> Vec<(String, String)>;
-    /// Returns every known agent server: the open one, then those of streams, then the listed ones.
-    fn servers(&self) -> Vec<ServerRef>;
-    /// Returns the open agent server.
-    fn open_server(&self) -> Option<ServerRef>;
-    /// The agent server of the selected deployment where the list has the focus, else the open one.
-    fn chosen_server(&self) -> Option<ServerRef>;
-    /// Returns every listed deployment that exists: its profile, id and name.
-    fn deployments(&self) -> Vec<(Arc<str>, Arc<str>, Arc<str>)>;
-    /// Returns the commands that open a screen: name and help sentence.
-    fn screens(&self) -> &'static [(&'static str, &'static str)];
-    /// Returns the name of a run of a thread, if its page knows the run: `run 3`.
-    fn run_name(&self, thread: &ThreadRef, run: &str) -> Option<String>;
-    /// Returns the name of a thread's tab, if it has one.
-    fn tab_name(&self, thread: &ThreadRef) -> Option<String>;
-    /// Returns the thread of the current stream.
-    fn shown_thread(&self) -> Option<ThreadView<'_>>;
-    /// Returns the modes of an open stream, by its number.
-    fn modes(&self, stream: u64) -> Option<ModesView>;
-    /// Returns the objects that the keys act on here: what each is, and its name.
-    fn selected_objects(&self) -> Vec<(&'static str, String)>;
-    /// Returns the title of the stream's view, if one has the focus.
-    fn shown_view(&self) -> Option<&'static str>;
-    /// Returns what the keys of a context do on the screen that the help is about.
-    fn commands(&self, context: Context) -> Commands;
-    /// Returns the context of the page that the help is about.
-    fn page_context(&self) -> Context;
-    /// Returns the context whose actions work here. Those of a pane also work below a page of text.
-    fn help_context(&self) -> Context;
-}
-
 /// A screen, a pane or a dialog. It owns its state, and returns requests for everything else.
 pub trait Component {
     /// Returns the context of its keys.
     fn context(&self) -> Context;
+
+    /// Called when it is shown. Returns what it needs first.
+    fn on_open(&mut self, _session: &Session) -> Requests {
+        Requests::none()
+    }
 
     /// Handles an action of the keymap.
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests;

@@ -9,14 +9,17 @@ pub mod compare;
 pub mod component;
 mod component_id;
 pub mod cure;
+pub mod deployments;
 pub mod destination;
 pub mod effect;
 pub mod first_run;
 pub mod form;
+pub mod inbox;
 pub mod known_graphs;
 pub mod loaded;
 pub mod msg;
 pub mod page;
+pub mod pages;
 pub mod prefs;
 pub mod profile;
 pub mod proposal;
@@ -34,7 +37,7 @@ pub mod subscription;
 pub mod thread;
 pub mod threads_known;
 
-pub use component::{Component, Cx, Lookup};
+pub use component::{Component, Cx};
 pub use component_id::ComponentId;
 pub use page::{Page, Paged};
 pub use request::{Request, Requests, Route};
@@ -42,11 +45,15 @@ pub use request::{Request, Requests, Route};
 use crate::input::keymap::Keymap;
 use crate::widgets::area::{Area, below};
 use catalog::Catalog;
+use compare::SideRef;
+use deployments::KnownDeployments;
+use inbox::Inbox;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use known_graphs::KnownGraphs;
 use loaded::Loaded;
 use msg::{Epoch, Pace, ServerRef};
+use pages::OpenPages;
 use prefs::ViewPrefs;
 use profile::ProfileState;
 use reach::Reach;
@@ -124,6 +131,14 @@ pub struct Session {
     pub serverless: BTreeSet<ServerRef>,
     /// All known profiles.
     pub catalog: Catalog,
+    /// The listed deployments of all profiles in use.
+    pub deployments: KnownDeployments,
+    /// What is marked for a comparison: deployments, threads and runs.
+    pub marked: Vec<SideRef>,
+    /// What waits for a person, and what failed.
+    pub inbox: Inbox,
+    /// The open pages of threads.
+    pub pages: OpenPages,
     /// The software of agent servers, as far as it was requested.
     pub infos: BTreeMap<ServerRef, Loaded<ServerInfo>>,
     /// Which agent servers answer.
@@ -146,7 +161,7 @@ pub struct Session {
     pub refreshed_at: Option<Timestamp>,
     /// Incremented by each manual refresh and each change of the profiles in use, which restart the affected polls.
     pub epoch: Epoch,
-    /// Number of the next stream, list, log, authentication or doctor's report.
+    /// Number of the next stream, list, log, search, authentication or doctor's report.
     pub next_stream: Ids,
     /// Number of the next change, or of the next file.
     pub next_change: Ids,
@@ -173,6 +188,10 @@ impl Session {
             profiles,
             serverless: BTreeSet::new(),
             catalog: Catalog::default(),
+            deployments: KnownDeployments::default(),
+            marked: Vec::new(),
+            inbox: Inbox::default(),
+            pages: OpenPages::default(),
             infos: BTreeMap::new(),
             reach: Reach::default(),
             known_graphs: KnownGraphs::default(),

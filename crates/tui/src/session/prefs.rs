@@ -36,7 +36,19 @@ pub struct ViewPrefs {
     configured: Option<Ui>,
 }
 
+/// Maximum number of lines in the command history.
+const MAX_HISTORY: usize = 100;
+
 impl ViewPrefs {
+    /// Adds a line to the command history.
+    pub fn remember_line(&mut self, line: &str) {
+        self.said.retain(|before| before != line);
+        self.said.push(line.to_string());
+        if self.said.len() > MAX_HISTORY {
+            self.said.remove(0);
+        }
+    }
+
     /// Returns the name of the theme shown, which may be a preview.
     pub fn theme(&self) -> &str {
         self.preview.as_deref().unwrap_or(&self.theme)

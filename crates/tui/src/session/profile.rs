@@ -43,6 +43,8 @@ pub struct ProfileState {
     pub unreachable: Option<ApiError>,
     /// When the request for the list was sent, if it takes long.
     pub asking_since: Option<Timestamp>,
+    /// How the header shows it.
+    pub health: Health,
     /// When the list is polled next.
     pub next_poll: Option<NextPoll>,
     /// Whether polling is stopped until the user refreshes, because the key was rejected.
@@ -117,7 +119,7 @@ pub(crate) fn server_software(info: &ServerInfo) -> String {
 }
 
 /// The health of a profile, as the header shows it.
-#[derive(Debug)]
+#[derive(Debug, Clone, Default)]
 pub struct Health {
     /// Its region's tag, or its name if several profiles have the same tag.
     pub tag: String,

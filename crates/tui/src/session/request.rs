@@ -59,6 +59,8 @@ pub enum Request {
     Do(Context, Action),
     /// Run an action by its id, as if its key had been pressed here. If it works elsewhere, say where.
     Run(&'static str),
+    /// Run a line of the palette.
+    Line(String),
     /// Mark a run for a comparison, or remove its mark.
     MarkSide(SideRef),
     /// Compare the marked runs and threads, or the marked one with this one.
@@ -110,10 +112,6 @@ pub enum Pref {
     /// Who handles the mouse.
     Mouse(Mouse),
     Theme(String),
-    /// The theme previewed while one is chosen.
-    Preview(Option<String>),
-    /// A new line of the command history.
-    Line(String),
 }
 
 impl From<Pref> for Request {

@@ -1,12 +1,12 @@
 //! The parts of a thread's state that features share.
 
-use super::msg::{ServerRef, StreamTarget, ThreadRef};
+use super::msg::{ServerRef, ThreadRef};
 use crate::widgets::line::Line;
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind, LoadedThread, ServerKind, StartError, StartFailure};
 use runtail_core::model::{Again, KnownRevisions, Question, StuckSign, ThreadStatus};
+use runtail_stream::SnapshotPart;
 use runtail_stream::projection::Status;
-use runtail_stream::{RunStreamOptions, SnapshotPart};
 
 /// The thread of the current stream.
 pub struct ThreadView<'a> {
@@ -91,23 +91,6 @@ pub fn approve_label(questions: &[Question]) -> Option<&'static str> {
     };
     let can_be_approved = questions.iter().all(Question::can_be_approved);
     can_be_approved.then_some(label)
-}
-
-/// An open stream and its modes.
-pub struct ModesView {
-    /// The target of the stream.
-    pub target: StreamTarget,
-    pub thread_id: Option<String>,
-    pub run_id: Option<String>,
-    pub server: ServerRef,
-    /// Whether it is still open.
-    pub is_open: bool,
-    /// Whether its own run has ended, and it shows the later ones of the thread.
-    pub follows_thread: bool,
-    /// The requested modes; empty for all.
-    pub wanted: Vec<String>,
-    /// The modes that the run was started with, once they are known.
-    pub terms: Option<RunStreamOptions>,
 }
 
 /// Where the questions of an answer card come from.

@@ -2,10 +2,9 @@
 
 use super::Dash;
 use runtail_tui::app::Overlay;
+use runtail_tui::app::palette::Completion;
 use runtail_tui::features::changes::confirm::Confirm;
 use runtail_tui::features::changes::editor::Editor;
-use runtail_tui::features::palette::Completion;
-use runtail_tui::session::Lookup;
 use runtail_tui::session::msg::RevisionRef;
 
 /// Declares the pages and dialogs that cover the panes.
@@ -56,7 +55,7 @@ impl Dash {
 
     /// Returns the commands that open a page, with their help.
     pub fn screens(&self) -> &'static [(&'static str, &'static str)] {
-        self.app.screens()
+        runtail_tui::app::SCREENS
     }
 
     /// Returns the text of the open command line.

@@ -174,7 +174,7 @@ impl Dash {
 
     /// Opens the doctor's report on all profiles.
     pub fn open_doctor(&mut self) {
-        self.app.open_doctor(None);
+        self.app.open(runtail_tui::session::Route::Doctor(None));
     }
 
     /// Moves the focus.

@@ -223,12 +223,12 @@ impl Dash {
 
     /// Returns how many rows the inbox has.
     pub fn inbox_rows(&self) -> usize {
-        self.app.inbox.listing().rows.len()
+        self.app.session.inbox.listing().rows.len()
     }
 
     /// Returns what failed and what waits in the inbox, in the words of `runtail inbox`.
     pub fn inbox(&self) -> Vec<serde_json::Value> {
-        let rows = &self.app.inbox.listing().rows;
+        let rows = &self.app.session.inbox.listing().rows;
         rows.iter().map(|row| row.row.to_json()).collect()
     }
 

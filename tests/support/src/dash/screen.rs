@@ -8,7 +8,6 @@ use runtail_tui::app::{Pane, subscriptions};
 use runtail_tui::input::action::Context;
 use runtail_tui::input::help::{HelpItem, HelpPlace, help_groups};
 use runtail_tui::input::key::Key;
-use runtail_tui::session::Lookup;
 use runtail_tui::session::msg::{Subscription, SubscriptionId};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;

@@ -222,7 +222,7 @@ fn listed_badge(server: &Server, thread: &Thread, status: &ThreadStatus, cx: &Cx
         ThreadStatus::Idle {
             ended: Some(ended),
             began: Some(began),
-        } if began <= ended && cx.lookup.page_status(&of).as_ref() != Some(status) => {
+        } if began <= ended && cx.session.pages.status(&of) != Some(status) => {
             let after = run_duration(ended.duration_since(*began));
             let line = badge(
                 &ThreadStatus::Idle {

@@ -35,13 +35,11 @@ fn height(server: &Server, area: Area) -> usize {
 /// Returns the status of a listed thread: that of its open page, if there is one, so that the two never differ.
 pub(crate) fn listed_status(cx: &Cx<'_>, server: &Server, thread: &str) -> ThreadStatus {
     let of = server.thread_ref(thread);
-    let is_known = |status: &ThreadStatus| {
+    let is_known = |status: &&ThreadStatus| {
         !matches!(status, ThreadStatus::Loading | ThreadStatus::Unknown { .. })
     };
-    cx.lookup
-        .page_status(&of)
-        .filter(is_known)
-        .unwrap_or_else(|| server.threads.status_of(thread))
+    let of_page = cx.session.pages.status(&of).filter(is_known);
+    of_page.map_or_else(|| server.threads.status_of(thread), ThreadStatus::clone)
 }
 
 impl Agent {
@@ -383,7 +381,9 @@ impl Component for Agent {
         let Some(server) = &mut self.server else {
             return;
         };
-        server.threads.set_stuck(cx.lookup.stuck(&server.server));
+        server
+            .threads
+            .set_stuck(cx.session.inbox.stuck_of(&server.server));
         server.threads.refresh(cx.session.now);
         let height = height(server, cx.area);
         server.lay_out(height);

@@ -266,7 +266,7 @@ fn runs(cx: &Cx<'_>, server: &Server, width: usize, ids: &[String]) -> (Line, Ve
         .as_deref()
         .map(|thread| listed_status(cx, server, thread))
         .unwrap_or_default();
-    let revisions = cx.lookup.revisions(&server.server);
+    let revisions = cx.session.deployments.revisions(&server.server);
     let columns = [
         ("STATUS", STATE, 0),
         ("RUN", 14, 1),
@@ -285,8 +285,7 @@ fn runs(cx: &Cx<'_>, server: &Server, width: usize, ids: &[String]) -> (Line, Ve
         let took = took(run, all, cx.session.now).unwrap_or_default();
         has_bound |= took.starts_with('≤');
         let mut assistant = Line::accent(&assistant_name(server, &run.assistant_id));
-        let known = revisions.as_ref();
-        if let Some(words) = known.and_then(|known| run_revision(run, known)) {
+        if let Some(words) = revisions.and_then(|known| run_revision(run, known)) {
             assistant.push_dim(&format!("  {words}"));
         }
         columns.line([

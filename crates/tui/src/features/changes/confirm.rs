@@ -518,6 +518,10 @@ impl Component for Confirm {
         Context::Confirm
     }
 
+    fn on_open(&mut self, _session: &Session) -> Requests {
+        self.plan_next()
+    }
+
     fn action(&mut self, _cx: &Cx<'_>, _action: Action) -> Requests {
         Requests::none()
     }

@@ -187,13 +187,6 @@ impl Editor {
         self
     }
 
-    /// Requests what the form shows besides the document.
-    pub fn begin(&mut self, session: &Session) -> Requests {
-        self.shown_form()
-            .map(|form| form.request_lists(session))
-            .unwrap_or_default()
-    }
-
     /// Returns the form, if it is shown instead of the text.
     fn shown_form(&mut self) -> Option<&mut DeploymentForm> {
         self.twin.shown_mut()?.as_deref_mut()
@@ -229,7 +222,7 @@ impl Editor {
         }
         match self.twin.show_form(read_form) {
             Err(why) => Requests::error(why),
-            Ok(()) => self.begin(session),
+            Ok(()) => self.on_open(session),
         }
     }
 
@@ -430,6 +423,13 @@ impl Component for Editor {
         let requests = self.twin.form.as_mut()?.on_list(session, reply, is_shown)?;
         self.take_form();
         Some(requests)
+    }
+
+    /// Requests what the form shows besides the document.
+    fn on_open(&mut self, session: &Session) -> Requests {
+        self.shown_form()
+            .map(|form| form.request_lists(session))
+            .unwrap_or_default()
     }
 
     fn context(&self) -> Context {

@@ -67,6 +67,10 @@ impl Component for JournalView {
         Context::Journal
     }
 
+    fn on_open(&mut self, _session: &Session) -> Requests {
+        Effect::ReadJournal.into()
+    }
+
     fn tab_name(&self) -> Option<String> {
         Some("Journal".into())
     }

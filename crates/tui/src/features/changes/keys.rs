@@ -3,6 +3,7 @@
 use super::confirm::Confirm;
 use crate::input::action::Action;
 use crate::session::card::keys_in_edge;
+use crate::session::compare::SideRef;
 use crate::session::msg::{Effect, ThreadRef};
 use crate::session::proposal::Proposal;
 use crate::session::request::StreamCommand;
@@ -19,10 +20,10 @@ impl Confirm {
 
     /// Returns the name of a run: its number, if that is known.
     pub(super) fn run_name(&self, cx: &Cx<'_>, run: &str) -> String {
-        let known = self
-            .thread()
-            .and_then(|thread| cx.lookup.run_name(&thread, run));
-        known.unwrap_or_else(|| format!("run {}", text::short_id(run)))
+        match self.thread() {
+            Some(thread) => cx.session.pages.run_name(&thread, run),
+            None => format!("run {}", text::short_id(run)),
+        }
     }
 
     /// Returns whether it starts a run from a checkpoint.
@@ -34,13 +35,12 @@ impl Confirm {
     /// Returns whether it is about a checkpoint of the thread whose page is below the dialog.
     pub(super) fn is_of_shown_checkpoint(&self, cx: &Cx<'_>) -> bool {
         let is_planned = self.is_ready() && self.is_branch();
-        let shown = cx.lookup.shown_thread().filter(|shown| !shown.is_recording);
-        let is_shown = self.thread().is_some_and(|thread| {
-            shown.is_some_and(|shown| {
-                *shown.server == thread.server && shown.thread_id == Some(&*thread.id)
-            })
+        let shown = cx.session.pages.shown.as_ref();
+        let shown = shown.and_then(|side| match side {
+            SideRef::Thread(thread, _) => Some(thread),
+            _ => None,
         });
-        is_planned && is_shown
+        is_planned && shown.is_some() && shown == self.thread().as_ref()
     }
 
     /// Returns whether the state can be edited before the run.

@@ -8,7 +8,6 @@ use crate::widgets::line::{Line, Tone, wrapped};
 use runtail_api::{Choice, PlanError, ThreadIntent};
 use runtail_core::model::Intent;
 use runtail_core::text;
-use std::sync::Arc;
 
 impl Confirm {
     /// Returns the title: the verb, and the subject once the change is planned.
@@ -29,12 +28,9 @@ impl Confirm {
             },
             Proposal::Resource(..) => None,
             Proposal::Service(intent) => {
-                let all = cx.lookup.deployments();
-                let is_it = |(profile, known, _): &&(Arc<str>, Arc<str>, Arc<str>)| {
-                    *profile == self.profile && Some(&**known) == intent.deployment()
-                };
-                let found = all.iter().find(is_it);
-                found.map(|(_, _, name)| text::clean(name).into_owned())
+                let known = &cx.session.deployments;
+                let found = known.get(&self.profile, intent.deployment().unwrap_or_default());
+                found.map(|one| text::clean(&one.name).into_owned())
             }
         };
         let subject = match self.preview() {
@@ -52,9 +48,12 @@ impl Confirm {
         let Some(server) = self.one().proposal.server() else {
             return String::new();
         };
-        let named = self.thread().and_then(|thread| cx.lookup.tab_name(&thread));
-        let thread = named
-            .unwrap_or_else(|| format!("thread {}", thread.split(' ').next().unwrap_or_default()));
+        let of = self.thread();
+        let page = of.and_then(|thread| cx.session.pages.first(&thread));
+        let thread = page.map_or_else(
+            || format!("thread {}", thread.split(' ').next().unwrap_or_default()),
+            |page| page.name.clone(),
+        );
         format!("{} › {thread}", cx.session.place(server))
     }
 

@@ -61,7 +61,7 @@ pub struct ComparePage {
 
 impl ComparePage {
     /// Creates a page of one or two sides. A single one is a saved comparison.
-    pub fn new(number: u64, sides: Vec<SideRef>) -> ComparePage {
+    fn new(number: u64, sides: Vec<SideRef>) -> ComparePage {
         let mut from = sides.into_iter();
         let mut side = || PageSide {
             from: from.next(),
@@ -79,6 +79,42 @@ impl ComparePage {
             shows_state: false,
             saving: Saving::default(),
         }
+    }
+
+    /// Opens a comparison. If only one side is given, the marked row or the shown thread is the other.
+    ///
+    /// # Errors
+    /// Why these sides can't be compared.
+    pub fn of_sides(session: &Session, mut sides: Vec<SideRef>) -> Result<ComparePage, Requests> {
+        let is_configuration = |side: &SideRef| side.configuration().is_some();
+        if let [one] = sides.as_slice() {
+            let is_like = |side: &&SideRef| is_configuration(side) == is_configuration(one);
+            let mut marked = session.marked.iter().rev().filter(is_like);
+            let other = match is_configuration(one) {
+                true => marked.find(|marked| *marked != one),
+                false => marked.next().or(session.pages.shown.as_ref()),
+            };
+            if let Some(other) = other.filter(|other| *other != one).cloned() {
+                sides.insert(0, other);
+            }
+        }
+        let key = |id: &str| session.key(id);
+        Err(Requests::error(match sides.as_slice() {
+            [_, _, _, ..] => "Two sides can be compared, not more.".to_string(),
+            [a, b] if is_configuration(a) != is_configuration(b) => {
+                "A deployment can only be compared with another deployment.".into()
+            }
+            [one] if is_configuration(one) => format!(
+                "Compare with what? Mark a deployment with {}, or name two.",
+                key("deployments.mark")
+            ),
+            [] | [SideRef::Thread(..)] => format!(
+                "Compare with what? Mark a thread or a run with {}, or name two sides.",
+                key("server.mark")
+            ),
+            // A saved comparison has both sides.
+            _ => return Ok(ComparePage::new(session.next_stream.take(), sides)),
+        }))
     }
 
     /// Creates a page of two versions of an assistant, which are loaded.

@@ -450,9 +450,9 @@ fn commit(page: &ComparePage, cx: &Cx<'_>, which: usize) -> Option<String> {
     if is_commit {
         return revision.get(..7).map(str::to_string);
     }
-    let known = cx.lookup.revisions(&thread.server)?;
-    let (_, made_from) = known.listed.into_iter().find(|(id, _)| id == revision)?;
-    made_from
+    let known = cx.session.deployments.revisions(&thread.server)?;
+    let (_, made_from) = known.listed.iter().find(|(id, _)| id == revision)?;
+    made_from.clone()
 }
 
 /// Draws what both sides wrote at the cursor, or how the final states differ.

@@ -2,6 +2,7 @@
 
 use crate::input::key::{Code, Key};
 use crate::widgets::text_input::TextInput;
+use runtail_api::ApiError;
 use runtail_core::model::Assistant;
 use runtail_core::text;
 
@@ -29,12 +30,15 @@ pub struct AssistantPick {
     pub at: usize,
     /// The assistant to choose once the list is loaded, by id or by graph.
     initial: Option<String>,
+    /// Why they could not be listed.
+    pub error: Option<ApiError>,
 }
 
 impl AssistantPick {
     pub fn new(initial: Option<String>) -> AssistantPick {
         AssistantPick {
             all: Vec::new(),
+            error: None,
             chosen: 0,
             typed: TextInput::line(""),
             at: 0,

@@ -328,6 +328,7 @@ impl FormCard for Composer {
                 if *from == self.server && self.assistant.all.is_empty() =>
             {
                 let listed = result.as_ref().map(|listing| &*listing.items);
+                self.assistant.error = result.as_ref().err().cloned();
                 return Some(self.offer(listed.unwrap_or_default()));
             }
             EffectResult::GraphFacts(from, assistant, facts) if *from == self.server => {

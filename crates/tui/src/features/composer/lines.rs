@@ -66,7 +66,7 @@ impl Composer {
         // A small screen has a page for the options.
         let is_options_page = is_small && self.shows_options;
         if !is_options_page {
-            self.assistant_lines(&mut out, cx, is_small);
+            self.assistant_lines(&mut out, is_small);
             self.where_lines(&mut out);
             if !is_small {
                 out.blank();
@@ -89,7 +89,7 @@ impl Composer {
         }
     }
 
-    fn assistant_lines(&self, out: &mut FormLines, cx: &Cx<'_>, is_small: bool) {
+    fn assistant_lines(&self, out: &mut FormLines, is_small: bool) {
         let is_focused = self.focus == Stop::Assistant;
         let pick = &self.assistant;
         let (typed, column) = one_line(&pick.typed, ASSISTANT, is_focused);
@@ -105,7 +105,7 @@ impl Composer {
         let label = self.label(Stop::Assistant, "Assistant");
         let cursor = column.map(|column| (0, label.width() + 2 + column));
         let mut line = in_frame(label, Tone::Strong, &shown, is_focused, end);
-        let error = cx.lookup.assistants_error(&self.server);
+        let error = pick.error.as_ref();
         let hint = match (pick.all.len(), error) {
             (0, None) => "loading assistants…".to_string(),
             (0, Some(_)) => "type an assistant or graph name".into(),

@@ -14,6 +14,7 @@ mod tests;
 pub use keys::{Section, Stop};
 
 use crate::session::form::FormKeys;
+use crate::session::loaded::Loaded;
 use crate::session::msg::{Effect, ServerRef, ThreadRef};
 use crate::session::run::{Origin, Warning, Where};
 use crate::session::{Cx, Requests, Session};
@@ -87,12 +88,15 @@ impl Composing {
         &mut self,
         session: &Session,
         server: ServerRef,
-        known: &[Assistant],
+        assistants: &Loaded<Vec<Assistant>>,
         from: Origin,
     ) -> (Composer, Requests) {
         let is_chosen = from.assistant.is_some();
         let (before, after) = (from.before.clone(), from.after.clone());
-        let mut composer = Composer::new(session.next_change.take(), server, known, from);
+        let known = assistants.value.as_deref().unwrap_or_default();
+        let number = session.next_change.take();
+        let mut composer = Composer::new(number, server.clone(), known, from);
+        composer.assistant.error.clone_from(&assistants.error);
         if let Some(modes) = &self.modes {
             composer.options.modes.clone_from(modes);
         }
@@ -104,7 +108,11 @@ impl Composing {
             composer.restore(draft, is_chosen);
         }
         composer.add_breakpoints(&before, &after);
-        let requests = composer.request_facts();
+        let mut requests = composer.request_facts();
+        // If loading the assistants failed before, try again.
+        if assistants.error.is_some() && known.is_empty() {
+            requests.push(Effect::FetchAssistants(server));
+        }
         (composer, requests)
     }
 
@@ -268,8 +276,8 @@ impl Composer {
     }
 
     /// Returns the status of the thread that the run is started on, if its open page knows it.
-    fn status(&self, cx: &Cx<'_>) -> Option<ThreadStatus> {
-        let status = cx.lookup.page_status(&self.target_thread()?);
+    fn status<'s>(&self, cx: &Cx<'s>) -> Option<&'s ThreadStatus> {
+        let status = cx.session.pages.status(&self.target_thread()?);
         status.filter(|status| {
             !matches!(status, ThreadStatus::Loading | ThreadStatus::Unknown { .. })
         })

@@ -34,7 +34,7 @@ impl Composer {
     /// Returns the fields that the graph rejected in the thread's last run, each with the rule.
     pub(super) fn rejected(&self, cx: &Cx<'_>) -> Vec<(String, String)> {
         match self.status(cx) {
-            Some(ThreadStatus::Failed { error, .. }) => rejected_fields(&error),
+            Some(ThreadStatus::Failed { error, .. }) => rejected_fields(error),
             _ => Vec::new(),
         }
     }

@@ -42,10 +42,11 @@ impl Composer {
     pub(super) fn state_keys(&self, cx: &Cx<'_>) -> StateKeys {
         match self.target_thread() {
             None => StateKeys::Known(Vec::new()),
-            Some(thread) => cx
-                .lookup
-                .page_state_keys(&thread)
-                .map_or(StateKeys::Unknown, StateKeys::Known),
+            Some(thread) => {
+                let page = cx.session.pages.open(&thread);
+                let keys = page.and_then(|page| page.state_keys.clone());
+                keys.map_or(StateKeys::Unknown, StateKeys::Known)
+            }
         }
     }
 

@@ -16,15 +16,16 @@ pub mod update;
 mod view;
 pub mod watch;
 
-use crate::session::Cx;
+use crate::session::deployments::KnownDeployment;
 use crate::session::msg::RevisionRef;
+use crate::session::{Cx, Session};
 use crate::widgets::table::{Table, TableColumns};
 use jiff::Timestamp;
 use last_day::Past;
 use list::{DeploymentList, RowId};
 use revisions::History;
 use runtail_api::ApiError;
-use runtail_core::model::{FailureCard, Revision, StatusTime};
+use runtail_core::model::{FailureCard, KnownRevisions, Revision, StatusTime};
 use runtail_core::text;
 
 pub use panes::{ListPane, RevisionsPane};
@@ -86,6 +87,47 @@ impl Deployments {
             .into_iter()
             .chain(listed)
             .find(|revision| revision.id == *of.revision)
+    }
+
+    /// Shares what other features read of all rows.
+    pub fn share_all(&self, session: &mut Session) {
+        let rows = self.list.rows.iter();
+        session
+            .deployments
+            .set_all(rows.filter_map(|row| self.known(row)));
+    }
+
+    /// Shares what other features read of a row.
+    pub fn share(&self, session: &mut Session, row: &str) {
+        if let Some(known) = self.list.row(row).and_then(|row| self.known(row)) {
+            session.deployments.set(known);
+        }
+    }
+
+    fn known(&self, row: &list::Row) -> Option<KnownDeployment> {
+        let deployment = row.deployment.as_ref()?;
+        let history = self.histories.get(&row.id);
+        let listed = || history.into_iter().flat_map(|history| &history.revisions);
+        // Only the selected deployment's revisions are listed; the newest one of each is known.
+        let is_listed = |one: &Revision| listed().any(|other| other.id == one.id);
+        let newest = row.newest.as_ref().filter(|one| !is_listed(one));
+        let listed = listed().chain(newest).map(|one| {
+            let made_from = one.source_revision_config.made_from();
+            (one.id.clone(), made_from.map(|name| text::seen(&name, 40)))
+        });
+        // In an unused deployment it's unknown whether the active revision serves.
+        let serving = deployment.active_revision_id.clone();
+        Some(KnownDeployment {
+            profile: row.profile_name.clone(),
+            id: deployment.id.as_str().into(),
+            name: row.name.as_str().into(),
+            is_gone: row.gone,
+            revisions: KnownRevisions {
+                newest: row.newest_id().map(str::to_string),
+                serving: serving.filter(|_| row.state().is_usual()),
+                listed: listed.collect(),
+            },
+        })
     }
 
     /// Returns the observed times of a revision in each status.

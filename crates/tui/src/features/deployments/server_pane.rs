@@ -1,6 +1,7 @@
 //! Draws an agent server without a control plane in place of revisions: what it is, and what needs a person on it.
 
 use super::shown_row::ShownRow;
+use crate::session::inbox::table;
 use crate::session::profile::server_software;
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
@@ -42,7 +43,11 @@ pub(super) fn server(shown: ShownRow<'_>, canvas: &mut Canvas<'_>) {
         server.url.trim_end_matches('/')
     )));
     put(&Line::new());
-    match cx.lookup.needs(&server, room.w.into()) {
+    let needs = cx.session.inbox.rows_of(&server).map(|rows| {
+        let columns = table::columns(room.w.into(), true);
+        table::lines(&rows, &columns, cx.session, None, |_| None)
+    });
+    match needs {
         None => put(&Line::dim(
             "What needs you here is not known: the server has not listed its threads.",
         )),

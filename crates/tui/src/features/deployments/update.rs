@@ -76,7 +76,8 @@ impl Deployments {
         profile: &str,
         event: SubscriptionEvent,
     ) -> Requests {
-        let (now, mut profiles) = (session.now, session.profiles.iter_mut().enumerate());
+        let now = session.now;
+        let mut profiles = session.profiles.iter_mut().enumerate();
         let Some((number, state)) = profiles.find(|(_, state)| &*state.name == profile) else {
             return Requests::none();
         };
@@ -84,6 +85,7 @@ impl Deployments {
             SubscriptionEvent::Page(deployments) => {
                 state.is_first_load = true;
                 self.list.apply(number, state, deployments, Part::Page);
+                self.share_all(session);
                 return Requests::none();
             }
             SubscriptionEvent::Deployments {
@@ -118,7 +120,9 @@ impl Deployments {
             }
             Err(error) => state.error = Some(error),
         }
-        let Some(error) = state.error.clone().or(state.partial.clone()) else {
+        let error = state.error.clone().or(state.partial.clone());
+        self.share_all(session);
+        let Some(error) = error else {
             return out;
         };
         session.report_error(&error);
@@ -140,7 +144,10 @@ impl Deployments {
         let row = format!("{profile}/{deployment}");
         match revision {
             Ok(revision) => match self.list.apply_status(&row, revision.clone()) {
-                true => self.check_superseded(profile, deployment, &revision),
+                true => {
+                    self.share(session, &row);
+                    self.check_superseded(profile, deployment, &revision)
+                }
                 false => Requests::none(),
             },
             Err(error) => {
@@ -184,6 +191,7 @@ impl Deployments {
         {
             out.extend(self.check_superseded(profile, deployment, &newest));
         }
+        self.share(session, &id);
         out
     }
 }

@@ -6,7 +6,7 @@ use super::last_day::{hours, strip};
 use super::shown_row::{ShownRow, fit_commit};
 use crate::session::profile::ProfileState;
 use crate::session::threads_known::ThreadsKnown;
-use crate::session::{Cx, Lookup, Session, cure};
+use crate::session::{Cx, Session, cure};
 use crate::widgets::area::below;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Piece, Tone};
@@ -49,7 +49,7 @@ impl Deployments {
     }
 
     /// Returns whether a list without a frame has a title, because it says more than the number of deployments.
-    pub fn has_title(&self, session: &Session, lookup: &dyn Lookup) -> bool {
+    pub fn has_title(&self, session: &Session) -> bool {
         let is_plain = self.list.filter().is_empty()
             && self.list.table.marked.is_empty()
             && self.watches.is_empty();
@@ -58,7 +58,7 @@ impl Deployments {
                 || (p.loaded_at.is_some() && p.problem().is_none() && p.partial.is_none())
         };
         !is_plain
-            || !lookup.unread_servers().0.is_empty()
+            || !session.unread_servers().0.is_empty()
             || self.list.sort() != Sort::default()
             || !session.profiles.iter().all(is_complete)
     }
@@ -126,7 +126,7 @@ impl Deployments {
                 (None, _) => {}
             }
         }
-        let (unread, number) = cx.lookup.unread_servers();
+        let (unread, number) = cx.session.unread_servers();
         match unread.as_slice() {
             [] => {}
             [(name, why)] => add(Tone::Plain, &format!("{name}: threads not read ({why})")),
@@ -236,7 +236,7 @@ fn row_line(shown: ShownRow<'_>, columns: &TableColumns) -> Line {
 /// Returns a number of a row's threads; nothing for a zero that is known.
 fn count(tone: Tone, number: usize, shown: ShownRow<'_>) -> Line {
     let server = shown.server();
-    let known = server.map(|server| shown.cx.lookup.threads_known(&server));
+    let known = server.map(|server| shown.cx.session.threads_known(&server));
     match (number, known) {
         (0, Some(ThreadsKnown::Asking)) => Line::dim("…"),
         (0, Some(ThreadsKnown::Unread(_))) => Line::dim("?"),

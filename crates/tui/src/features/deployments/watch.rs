@@ -220,6 +220,7 @@ impl Deployments {
                 ends.then(|| (true, format!("can no longer be watched: {}", error.story())))
             }
         };
+        self.share(session, &row);
         if let Some((bad, how)) = end {
             self.deleting.remove(&key);
             out.notify(bad, format!("{name} {how}"));

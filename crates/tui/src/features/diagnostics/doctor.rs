@@ -63,9 +63,10 @@ impl Doctor {
 
 impl Doctor {
     /// Creates an empty report.
-    pub fn new(number: u64) -> Doctor {
+    pub fn new(session: &Session, only: Option<Arc<Profile>>) -> Doctor {
         Doctor {
-            number,
+            number: session.next_stream.take(),
+            only,
             ..Doctor::default()
         }
     }

@@ -1,8 +1,8 @@
 //! The details of the selected row: the whole question or error, and the keys that help.
 
-use super::state::{Row, Target};
-use super::table;
 use crate::session::Cx;
+use crate::session::inbox::table;
+use crate::session::inbox::{Row, Target};
 use crate::session::row_details::KnownDetail;
 use crate::session::row_lines::{heading, keys_line, push_fields, push_known};
 use crate::session::thread::approve_label;
@@ -187,7 +187,7 @@ pub fn can_answer(row: &Row, cx: &Cx<'_>) -> bool {
     let (InboxItem::Thread(thread), Target::Thread(target)) = (&row.row.item, &row.target) else {
         return false;
     };
-    let is_known = !row.is_unlisted || cx.lookup.has_page(target);
+    let is_known = !row.is_unlisted || cx.session.pages.first(target).is_some();
     is_known && !thread.questions.is_empty() && !cx.session.is_read_only(&row.row.profile)
 }
 

@@ -1,8 +1,6 @@
 //! Notifies about events, by the rules of the configuration: a notice, the bell or a desktop notification, and programs.
 
-use super::news::News;
-use super::state::Inbox;
-use super::table;
+use crate::session::inbox::{Inbox, News, table};
 use crate::session::msg::{Effect, Hook};
 use crate::session::{Requests, Session};
 use runtail_core::config::{NotifyWhen, SecretSource};

@@ -1,9 +1,9 @@
 //! The page of the inbox: its selection, filter and keys.
 
-use super::state::{Listing, Row, Target};
 use super::{detail, view};
 use crate::input::action::{Action, Context};
 use crate::input::commands::Commands;
+use crate::session::inbox::{Listing, Row, Target};
 use crate::session::msg::{Described, Effect, EffectResult, RowDetail};
 use crate::session::row_details::RowDetails;
 use crate::session::thread::AnswerFrom;

@@ -1,7 +1,7 @@
 //! The polls of the inbox: one for each profile with agent servers.
 
-use super::Inbox;
 use crate::session::Cx;
+use crate::session::inbox::Inbox;
 use crate::session::msg::{Pace, Subscription, SubscriptionId, SubscriptionKind};
 
 impl Inbox {

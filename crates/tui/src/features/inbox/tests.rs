@@ -1,7 +1,7 @@
 use super::page::InboxPage;
-use super::state::{Counts, Inbox, ProfileServers};
-use super::table::columns;
 use super::view::layout;
+use crate::session::inbox::table::columns;
+use crate::session::inbox::{Counts, Inbox, ProfileServers};
 use crate::session::msg::{ServerRef, ThreadRef};
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind, ServerInbox};
@@ -215,13 +215,13 @@ fn an_open_page_and_the_list_make_one_event() {
         id: "a".into(),
     };
     let mut page = |status: &ThreadStatus, minute: i64| {
-        let page = super::PageStatus {
+        let page = crate::session::inbox::PageStatus {
             stream: 1,
             thread: thread.clone(),
             facts: ThreadFacts::default(),
             status,
             stuck: None,
-            region: Some("eu"),
+            region: Some("eu".into()),
         };
         inbox.on_page(page, at(minute)).map(|news| news.when)
     };
@@ -270,7 +270,7 @@ fn a_stuck_page_is_news_once_even_if_the_list_does_not_know_it() {
         run_id: None,
         queued: 0,
     };
-    let page = || super::PageStatus {
+    let page = || crate::session::inbox::PageStatus {
         stream: 1,
         thread: ThreadRef {
             server: server("bot"),
@@ -287,7 +287,7 @@ fn a_stuck_page_is_news_once_even_if_the_list_does_not_know_it() {
     };
     assert!(inbox.on_page(page(), at(1)).is_none());
     assert!(!inbox.was_stuck(1) && inbox.tally().counts == Counts::default());
-    inbox.set_stuck(&super::PageStatus {
+    inbox.set_stuck(&crate::session::inbox::PageStatus {
         stuck: Some(sign.clone()),
         ..page()
     });
@@ -324,7 +324,7 @@ fn servers_that_are_shared_or_too_many_are_read_within_limits() {
         url: "http://bot.example".into(),
         ..server("bot")
     };
-    let many = (0..super::state::MAX_SERVERS + 5).map(|n| server(&format!("s{n}")));
+    let many = (0..crate::session::inbox::MAX_SERVERS + 5).map(|n| server(&format!("s{n}")));
     let servers = many
         .chain([server("bot"), same])
         .map(|server| (false, server))
@@ -336,7 +336,7 @@ fn servers_that_are_shared_or_too_many_are_read_within_limits() {
         unknown: None,
     }]);
     let (_, read) = inbox.servers().next().unwrap();
-    assert_eq!(read.len(), super::state::MAX_SERVERS);
+    assert_eq!(read.len(), crate::session::inbox::MAX_SERVERS);
     assert_eq!(
         inbox.listing().limits,
         ["eu: 6 more agent servers are not checked (limit 200)"]

@@ -1,8 +1,9 @@
 //! Draws the inbox: the rows, and the selected one in full below them.
 
+use super::detail;
 use super::page::InboxPage;
-use super::state::{Counts, Listing};
-use super::{detail, table};
+use crate::session::inbox::table;
+use crate::session::inbox::{Counts, Listing};
 use crate::session::{Cx, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;

@@ -20,25 +20,32 @@ fn is_built(revision: &Revision) -> bool {
 }
 
 impl LogView {
+    /// Notes the newest records of the revisions whose builds these are.
+    pub fn know_builds<'r>(&mut self, known: impl Fn(&RevisionRef) -> Option<&'r Revision>) {
+        for source in &mut self.sources {
+            let revision = source.scope.revision.as_deref();
+            let of = revision.map(|revision| RevisionRef {
+                profile: source.profile.clone(),
+                deployment: source.scope.deployment.as_str().into(),
+                revision: revision.into(),
+            });
+            source.revision = of.and_then(|of| known(&of).cloned());
+        }
+    }
+
     /// Returns the revision of a build log whose build has ended.
-    fn built<'a>(&self, cx: &Cx<'a>, source: usize) -> Option<&'a Revision> {
-        let source = self
-            .sources
-            .get(source)
-            .filter(|_| self.kind == LogKind::Build)?;
-        let of = RevisionRef {
-            profile: source.profile.clone(),
-            deployment: source.scope.deployment.as_str().into(),
-            revision: source.scope.revision.as_deref()?.into(),
-        };
-        cx.lookup
-            .revision(&of)
-            .filter(|revision| is_built(revision))
+    fn built(&self, source: usize) -> Option<&Revision> {
+        let source = self.sources.get(source)?;
+        let revision = source
+            .revision
+            .as_ref()
+            .filter(|_| self.kind == LogKind::Build);
+        revision.filter(|one| is_built(one))
     }
 
     /// Returns whether every log of the view is that of a build that has ended.
-    pub(super) fn is_ended(&self, cx: &Cx<'_>) -> bool {
-        !self.sources.is_empty() && (0..self.sources.len()).all(|n| self.built(cx, n).is_some())
+    pub(super) fn is_ended(&self) -> bool {
+        !self.sources.is_empty() && (0..self.sources.len()).all(|n| self.built(n).is_some())
     }
 
     /// Returns how the builds ended: `ended: BUILD_FAILED after 34s`.
@@ -46,7 +53,7 @@ impl LogView {
         let [_] = self.sources.as_slice() else {
             return Line::plain("■ ").with_dim("ended");
         };
-        let Some(revision) = self.built(cx, 0) else {
+        let Some(revision) = self.built(0) else {
             return Line::new();
         };
         let (glyph, tone) = phase_glyph(revision.phase());
@@ -69,7 +76,7 @@ impl LogView {
 
     /// Returns whether a log was read after the last lines of its build were due.
     pub(super) fn is_read_to_its_end(&self, cx: &Cx<'_>, source: usize) -> bool {
-        let Some(revision) = self.built(cx, source) else {
+        let Some(revision) = self.built(source) else {
             return false;
         };
         let of = &self.sources[source];

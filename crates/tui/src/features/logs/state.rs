@@ -4,7 +4,7 @@ use crate::widgets::filter::{Fields, Filter};
 use crate::widgets::scroll::{Flat, Place};
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::{ApiError, LogFilter, LogKind, LogScope};
-use runtail_core::model::{Extra, LogLine, Severity};
+use runtail_core::model::{Extra, LogLine, Revision, Severity};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -28,6 +28,8 @@ pub struct Source {
     pub name: String,
     /// The requested log.
     pub scope: LogScope,
+    /// The newest record of its revision, if it is the log of a build.
+    pub revision: Option<Revision>,
     /// When it was last loaded.
     pub loaded_at: Option<Timestamp>,
     /// Why the last poll failed.

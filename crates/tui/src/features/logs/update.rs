@@ -46,6 +46,7 @@ impl LogView {
                 revision,
                 kind,
             },
+            revision: None,
             loaded_at: None,
             error: None,
         };

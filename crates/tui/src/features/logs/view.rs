@@ -28,7 +28,7 @@ pub(super) fn draw(logs: &LogView, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let mut head = Line::dim("of ");
     let names: Vec<&str> = logs.sources.iter().map(|s| s.name.as_str()).collect();
     head.push_plain(&names.join(" · "));
-    let has_ended = logs.is_ended(cx);
+    let has_ended = logs.is_ended();
     let head = match (logs.place.follow, logs.new_entries()) {
         (_, 0) if has_ended => {
             head.right = logs.end_line(cx).left;
@@ -108,7 +108,7 @@ fn status_line(cx: &Cx<'_>, logs: &LogView) -> Line {
             text::age(Duration::from_secs(minutes.unsigned_abs() * 60))
         ));
     }
-    if logs.is_ended(cx) {
+    if logs.is_ended() {
         line.push_dim("   no new lines: the build has ended");
     }
     if logs.let_go > 0 {

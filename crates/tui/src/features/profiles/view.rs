@@ -199,10 +199,8 @@ fn deployments(cx: &Cx<'_>, name: &str) -> String {
     if state.is_none_or(|state| state.loaded_at.is_none()) {
         return "-".into();
     }
-    let all = cx.lookup.deployments().into_iter();
-    all.filter(|(profile, ..)| **profile == *name)
-        .count()
-        .to_string()
+    let all = cx.session.deployments.existing();
+    all.filter(|one| *one.profile == *name).count().to_string()
 }
 
 /// Returns the region, or the host.
@@ -298,7 +296,7 @@ fn state(cx: &Cx<'_>, known: &ProfileEntry, room: usize) -> Line {
             _ => Line::dim("off"),
         };
     };
-    let health = cx.lookup.health(state);
+    let health = &state.health;
     let said = match (&state.error, state.last_check) {
         (Some(error), at) => return failed(error, at.map(|(at, _)| at), ""),
         (None, Some((at, took))) if health.is_well() => {

@@ -155,9 +155,9 @@ pub fn begin(session: &Session, profile: Arc<str>, provider: &str) -> Requests {
 
 impl SignIn {
     /// Creates the page of a request that was not sent yet.
-    pub fn new(number: u64, profile: Arc<str>, request: AuthAuthenticateRequest) -> SignIn {
+    pub fn new(session: &Session, profile: Arc<str>, request: AuthAuthenticateRequest) -> SignIn {
         SignIn {
-            number,
+            number: session.next_stream.take(),
             profile,
             request,
             is_sent: false,

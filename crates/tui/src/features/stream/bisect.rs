@@ -243,10 +243,11 @@ impl StreamState {
     ///
     /// # Errors
     /// Why the stream can't be bisected.
-    pub fn bisect(&self, session: &Session, query: BisectQuery) -> Result<BisectPage, String> {
+    pub fn bisect(&self, session: &Session, argument: &str) -> Result<BisectPage, String> {
+        let query = parse(argument)?;
         let viewer = self.tabs.shown().ok_or("No stream is shown.")?;
         let number = session.next_stream.take();
-        let Some(thread) = viewer.thread().filter(|_| !viewer.is_recording()) else {
+        let Some(thread) = viewer.thread() else {
             let found = bisect_log(&viewer.projections, &viewer.event_log, &query)?;
             let title = format!("the states of {}", viewer.server.name);
             return Ok(BisectPage {
@@ -315,7 +316,7 @@ pub(super) fn propose(viewer: &Viewer) -> Requests {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn parse(argument: &str) -> Result<BisectQuery, String> {
+fn parse(argument: &str) -> Result<BisectQuery, String> {
     let argument = argument.trim();
     // A key in brackets may contain spaces.
     let (mut depth, mut is_quoted) = (0_usize, false);

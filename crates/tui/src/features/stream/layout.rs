@@ -67,8 +67,8 @@ impl StreamState {
     pub(super) fn lay_out(&mut self, cx: &Cx<'_>) {
         if let Some(viewer) = self.tabs.shown_mut() {
             viewer.apply_prefs(&cx.session.prefs);
-            viewer.know_revisions(|server| cx.lookup.revisions(server));
-            viewer.know_marked_runs(|thread| cx.lookup.marked_runs(thread));
+            viewer.know_revisions(&cx.session.deployments);
+            viewer.know_marked_runs(&cx.session.marked);
             // When time travel ends, its line in the head disappears.
             viewer.advance_time_travel(cx.session.now);
         }

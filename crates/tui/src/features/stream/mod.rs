@@ -20,10 +20,12 @@ mod view;
 pub mod viewer;
 pub mod views;
 
+use crate::session::pages::OpenPages;
 use export::Export;
 use modes_dialog::LastModes;
 use record::Recording;
 use tabs::Streams;
+use viewer::Viewer;
 
 /// The open streams, with their exports and recordings.
 #[derive(Debug, Default)]
@@ -38,4 +40,19 @@ pub struct StreamState {
     pub(crate) recordings: Vec<Recording>,
     /// Whether the mouse button was pressed on the slider, so that it follows the pointer.
     pub(crate) dragging_slider: bool,
+}
+
+impl StreamState {
+    /// Returns what other features read of the open pages.
+    pub fn open_pages(&self) -> OpenPages {
+        OpenPages {
+            all: self
+                .tabs
+                .all()
+                .iter()
+                .filter_map(Viewer::open_page)
+                .collect(),
+            shown: self.tabs.shown().and_then(Viewer::side),
+        }
+    }
 }

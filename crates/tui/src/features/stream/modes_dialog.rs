@@ -1,10 +1,10 @@
 //! Stream modes: the requested modes of a stream, and the dialog that changes them while the stream is open.
 
+use super::StreamState;
 use crate::input::action::{Action, Context};
-use crate::session::msg::StreamTarget;
+use crate::session::msg::{ServerRef, StreamTarget};
 use crate::session::page::overlay_frame;
 use crate::session::run::mode_meaning;
-use crate::session::thread::ModesView;
 use crate::session::{Component, Cx, Request, Requests};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::form_lines::{checkbox, indented};
@@ -89,11 +89,31 @@ impl LastModes {
     }
 }
 
+/// An open stream and its modes.
+#[derive(Debug, Clone)]
+pub struct ModesView {
+    /// The target of the stream.
+    pub target: StreamTarget,
+    pub thread_id: Option<String>,
+    pub run_id: Option<String>,
+    pub server: ServerRef,
+    /// Whether it is still open.
+    pub is_open: bool,
+    /// Whether its own run has ended, and it shows the later ones of the thread.
+    pub follows_thread: bool,
+    /// The requested modes; empty for all.
+    pub wanted: Vec<String>,
+    /// The modes that the run was started with, once they are known.
+    pub terms: Option<RunStreamOptions>,
+}
+
 /// The dialog that selects the modes of a stream.
 #[derive(Debug, Clone)]
 pub struct ModesDialog {
     /// The number of the stream.
     pub stream: u64,
+    /// The stream, until it is closed.
+    of: Option<ModesView>,
     /// The modes, and whether each is selected.
     pub choices: Vec<(String, bool)>,
     /// The index of the mode under the cursor.
@@ -102,11 +122,11 @@ pub struct ModesDialog {
 
 impl ModesDialog {
     /// Opens the dialog for a stream.
-    pub fn new(stream: u64, view: &ModesView) -> ModesDialog {
+    fn new(stream: u64, view: ModesView) -> ModesDialog {
         let choice = |name: &str| {
             let is_selected =
                 view.wanted.is_empty() || view.wanted.iter().any(|wanted| wanted == name);
-            (name.to_string(), is_available(view, name) && is_selected)
+            (name.to_string(), is_available(&view, name) && is_selected)
         };
         let known: &[&str] = if is_thread(&view.target) {
             &THREAD_MODES
@@ -120,19 +140,25 @@ impl ModesDialog {
         choices.extend(others.map(|name| choice(name)));
         ModesDialog {
             stream,
+            of: Some(view),
             choices,
             at: 0,
         }
     }
 
-    fn toggle(&mut self, cx: &Cx<'_>) -> Requests {
+    /// Reads the stream again.
+    pub fn refresh(&mut self, streams: &StreamState) {
+        self.of = streams.modes(self.stream);
+    }
+
+    fn toggle(&mut self) -> Requests {
         let Some((name, on)) = self.choices.get_mut(self.at) else {
             return Requests::none();
         };
-        if cx
-            .lookup
-            .modes(self.stream)
-            .is_some_and(|view| is_available(&view, name))
+        if self
+            .of
+            .as_ref()
+            .is_some_and(|view| is_available(view, name))
         {
             *on = !*on;
             return Requests::none();
@@ -143,12 +169,12 @@ impl ModesDialog {
     }
 
     fn apply(&self, cx: &Cx<'_>) -> Requests {
-        let Some(view) = cx.lookup.modes(self.stream) else {
+        let Some(view) = &self.of else {
             let mut out = Requests::from(Request::Close);
             out.notify(false, "The stream is closed.");
             return out;
         };
-        if let Some(why) = refusal_reason(cx, &view) {
+        if let Some(why) = refusal_reason(cx, view) {
             return Requests::error(format!("The modes are unchanged: {why}."));
         }
         let chosen: Vec<_> = self
@@ -163,7 +189,7 @@ impl ModesDialog {
         let all = self
             .choices
             .iter()
-            .all(|(name, on)| *on || !is_available(&view, name));
+            .all(|(name, on)| *on || !is_available(view, name));
         // An empty list means all modes; an explicit list makes some servers filter more.
         let wanted = if all && !is_thread(&view.target) {
             Vec::new()
@@ -175,7 +201,7 @@ impl ModesDialog {
 
     /// Returns the dialog's title and lines.
     pub(super) fn lines(&self, cx: &Cx<'_>, width: usize) -> (String, Vec<Line>) {
-        let Some(view) = cx.lookup.modes(self.stream) else {
+        let Some(view) = &self.of else {
             return (String::new(), vec![Line::dim("The stream is closed.")]);
         };
         let of = match (&view.target, &view.run_id) {
@@ -187,7 +213,7 @@ impl ModesDialog {
         };
         let mut lines: Vec<Line> = Vec::new();
         for (i, (name, on)) in self.choices.iter().enumerate() {
-            let is_available = is_available(&view, name);
+            let is_available = is_available(view, name);
             let mut line = Line::accent(if i == self.at { "▌" } else { " " });
             checkbox(&mut line, *on);
             let tone = match (i == self.at, *on) {
@@ -204,10 +230,32 @@ impl ModesDialog {
             lines.push(line);
         }
         lines.push(Line::new());
-        for (tone, text) in notes(cx, &view) {
+        for (tone, text) in notes(cx, view) {
             lines.extend(indented(tone, 1, &text, width));
         }
         (format!("{of} on {}", view.server.name), lines)
+    }
+}
+
+impl StreamState {
+    /// Opens the dialog of a stream, unless the stream is closed.
+    pub fn modes_dialog(&self, stream: u64) -> Option<ModesDialog> {
+        Some(ModesDialog::new(stream, self.modes(stream)?))
+    }
+
+    fn modes(&self, stream: u64) -> Option<ModesView> {
+        let viewer = self.tabs.get(stream)?;
+        Some(ModesView {
+            target: viewer.target.clone(),
+            thread_id: viewer.thread_id.clone(),
+            run_id: viewer.run_id.clone(),
+            server: viewer.server.clone(),
+            is_open: viewer.is_open(),
+            follows_thread: viewer.modes.follows_thread
+                && matches!(viewer.target, StreamTarget::Start { .. }),
+            wanted: viewer.modes.wanted.clone(),
+            terms: viewer.modes.terms.clone(),
+        })
     }
 }
 
@@ -218,7 +266,7 @@ impl Component for ModesDialog {
 
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
         match action {
-            Action::Mark => self.toggle(cx),
+            Action::Mark => self.toggle(),
             Action::Open => self.apply(cx),
             _ => Requests::none(),
         }

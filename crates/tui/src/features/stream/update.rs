@@ -10,7 +10,7 @@ use super::tabs::MAX_TABS;
 use super::viewer::{ConnectionState, Viewer};
 use super::views::{VIEWS, View};
 use crate::input::action::{Action, Context};
-use crate::input::keymap::{BINDINGS, Binding};
+use crate::input::keymap::{BINDINGS, Binding, works_only};
 use crate::session::msg::{
     Described, Effect, ServerRef, StreamTarget, Subscription, SubscriptionId, ThreadRef,
 };
@@ -415,9 +415,6 @@ fn act_on_shown_thread(viewer: &Viewer, action: Action) -> Requests {
 /// Switches the view or its display options. Returns false for other actions.
 fn show_view(viewer: &mut Viewer, action: Action) -> bool {
     use Action::*;
-    const KEYS: [Action; VIEWS.len()] = [
-        View1, View2, View3, View4, View5, View6, View7, View8, View9, View0,
-    ];
     match action {
         NextView => viewer.turn(1),
         PrevView => viewer.turn(-1),
@@ -432,6 +429,14 @@ fn show_view(viewer: &mut Viewer, action: Action) -> bool {
     true
 }
 
+/// The actions that show the views, in their order.
+const KEYS: [Action; VIEWS.len()] = {
+    use Action::*;
+    [
+        View1, View2, View3, View4, View5, View6, View7, View8, View9, View0,
+    ]
+};
+
 /// Says in which views an action works that the shown view doesn't have.
 fn works_elsewhere(cx: &Cx<'_>, view: View, action: Action) -> Requests {
     let is_limited = |row: &&Binding| {
@@ -439,13 +444,20 @@ fn works_elsewhere(cx: &Cx<'_>, view: View, action: Action) -> Requests {
     };
     match BINDINGS.iter().find(is_limited) {
         Some(row) => {
-            let key = cx.session.key(row.id);
-            let named = if key.is_empty() {
-                row.name().to_string()
-            } else {
-                format!("{key} {}", row.does())
+            let is_only = |view: &View| row.views == [view.title()];
+            let of_view = VIEWS.iter().position(is_only).map(|at| KEYS[at]);
+            let opens = |other: &&Binding| {
+                other.context == Context::Stream && Some(other.action) == of_view
             };
-            Requests::info(format!("{named}: press it in {}.", row.place()))
+            let way = BINDINGS
+                .iter()
+                .find(opens)
+                .map(|row| cx.session.key(row.id));
+            Requests::info(works_only(
+                &row.name_with(&cx.session.key(row.id)),
+                &row.place(),
+                &way.unwrap_or_default(),
+            ))
         }
         None => Requests::none(),
     }

@@ -111,7 +111,15 @@ impl Binding {
         }
     }
 
-    /// Returns where its key works, as the end of a sentence: "press it in History or Graph".
+    /// Returns its name with a key that has the action: "Cancel the run (x)".
+    pub fn name_with(&self, key: &str) -> String {
+        match key {
+            "" => self.name().to_string(),
+            key => format!("{} ({key})", self.name()),
+        }
+    }
+
+    /// Returns where its key works, as the end of a sentence: "works only in History or Graph".
     pub fn place(&self) -> String {
         match self.views {
             _ if self.context != Context::Stream => self.context.place().to_string(),
@@ -199,6 +207,15 @@ const fn write(
         writes: true,
         ..bind(id, keys, action, label, name, help)
     }
+}
+
+/// Says that something works only in a place, and which key goes there, if one key does.
+pub fn works_only(what: &str, place: &str, key: &str) -> String {
+    let way = match key {
+        "" => String::new(),
+        key => format!(" Press {key} to go there."),
+    };
+    format!("{what} works only in {place}.{way}")
 }
 
 /// Returns the row with this id.

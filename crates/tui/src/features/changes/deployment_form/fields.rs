@@ -299,9 +299,9 @@ impl DeploymentForm {
                 "Use a-z, 0-9 and hyphens, with no hyphen at the start or the end.".into(),
             );
         }
-        let mut deployments = cx.lookup.deployments().into_iter();
-        deployments
-            .any(|(profile, _, other)| profile == self.profile && *other == *name)
+        let mut known = cx.session.deployments.existing();
+        known
+            .any(|one| one.profile == self.profile && *one.name == *name)
             .then(|| {
                 format!(
                     "Taken: {} already has a deployment with this name.",

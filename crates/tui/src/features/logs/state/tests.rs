@@ -15,6 +15,7 @@ fn source(name: &str) -> Source {
             revision: None,
             kind: LogKind::Server,
         },
+        revision: None,
         loaded_at: None,
         error: None,
     }

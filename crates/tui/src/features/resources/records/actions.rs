@@ -3,7 +3,6 @@
 use super::rows::RowOf;
 use super::{RecordPage, RecordSource};
 use crate::input::action::Action;
-use crate::session::destination::ArgumentKind;
 use crate::session::msg::{Described, ServerRef};
 use crate::session::record_list::RecordList;
 use crate::session::subject::Subject;
@@ -125,8 +124,7 @@ impl RecordPage {
     fn create(&self, cx: &Cx<'_>, server: ServerRef, of: &RecordList) -> Requests {
         let (subject, document) = match of {
             RecordList::Crons => {
-                let known = cx.lookup.known(ArgumentKind::Assistant);
-                let assistant = known.first().map(|(id, _)| id.clone()).unwrap_or_default();
+                let assistant = self.assistant.clone().unwrap_or_default();
                 let document = json!({
                     "assistant_id": assistant, "schedule": "0 9 * * *", "timezone": "UTC", "input": {},
                     "on_run_completed": "delete",

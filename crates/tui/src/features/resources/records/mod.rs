@@ -49,6 +49,8 @@ pub struct RecordPage {
     items: BTreeMap<Vec<String>, Loaded<Vec<Value>>>,
     /// The namespaces that are open, also those that only contain others.
     open: BTreeSet<Vec<String>>,
+    /// The first assistant of the server, which a new cron runs unless the user names another one.
+    pub assistant: Option<String>,
     /// The version to compare with.
     marked: Option<i64>,
     /// The numbers of the requests without a response; responses to others are ignored.
@@ -74,6 +76,7 @@ impl RecordPage {
             incomplete: None,
             items: BTreeMap::new(),
             open,
+            assistant: None,
             marked: None,
             waiting: Vec::new(),
             table: Table::default(),
@@ -81,7 +84,7 @@ impl RecordPage {
     }
 
     /// Requests everything again that the page shows.
-    pub fn load(&mut self, session: &Session) -> Requests {
+    fn load(&mut self, session: &Session) -> Requests {
         self.waiting.clear();
         let query = match &self.source {
             RecordSource::Collection { profile, of, .. } => {
@@ -281,6 +284,10 @@ impl RecordPage {
 }
 
 impl Component for RecordPage {
+    fn on_open(&mut self, session: &Session) -> Requests {
+        self.load(session)
+    }
+
     fn reread(&mut self, session: &Session) -> Option<Requests> {
         Some(self.load(session))
     }

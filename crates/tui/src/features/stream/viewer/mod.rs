@@ -14,7 +14,7 @@ use super::find::Find;
 use super::modes_dialog::StreamModes;
 use super::views::states::ViewStates;
 use super::views::{FIRST_VIEWS, VIEWS, View};
-use crate::session::msg::{ServerRef, StreamTarget, ThreadRef};
+use crate::session::msg::{ServerRef, StreamTarget};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use runtail_api::ApiError;
@@ -490,14 +490,6 @@ impl Viewer {
     /// Returns the text to copy: the text of a message, or else the event's data.
     pub fn copy_text(&self) -> Option<String> {
         self.view().of().copied(self)
-    }
-
-    /// Returns the thread, once it is known.
-    pub(super) fn thread(&self) -> Option<ThreadRef> {
-        Some(ThreadRef {
-            server: self.server.clone(),
-            id: self.thread_id.clone()?,
-        })
     }
 
     /// Returns the record of the run under the cursor, if the entry has one: a title, and the JSON as loaded.

@@ -44,11 +44,11 @@ impl AnswerCard {
             return;
         }
         self.watch.seen.resize(self.questions.len(), false);
-        match cx.lookup.page_status(&self.thread) {
+        match cx.session.pages.status(&self.thread) {
             Some(ThreadStatus::Loading | ThreadStatus::Unknown { .. }) => {}
-            Some(status) => self.watch.closed = self.closed_on_page(&status),
+            Some(status) => self.watch.closed = self.closed_on_page(status),
             None => {
-                if let Some(is_listed) = cx.lookup.is_in_inbox(&self.thread) {
+                if let Some(is_listed) = cx.session.inbox.lists(&self.thread) {
                     self.watch.closed = self.closed_in_inbox(is_listed);
                 }
             }

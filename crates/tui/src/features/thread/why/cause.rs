@@ -9,7 +9,7 @@ use runtail_core::text;
 use runtail_stream::projection::{RunEntry, RunOutcome};
 
 /// The content of the card.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Why {
     /// What happened, in one or two sentences.
     pub story: String,

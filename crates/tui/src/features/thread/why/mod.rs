@@ -26,56 +26,59 @@ const LABEL: usize = 9;
 const REFRESH: jiff::SignedDuration = jiff::SignedDuration::from_secs(5);
 /// Maximum bytes of a value in the evidence.
 const MAX_VALUE: usize = 64 << 10;
+/// The title while the thread needs something.
+const UNWELL: &str = "Why it isn't moving";
 /// Columns of the page (screens reference §6).
 const COLUMNS: u16 = 70;
 
-/// The explain page, and when it last requested the thread's records.
+/// The explain page.
 #[derive(Debug, Clone)]
-pub struct WhyPage(pub Timestamp);
+pub struct WhyPage {
+    /// When it last requested the thread's records.
+    asked_at: Timestamp,
+    /// The explanation of the shown thread, if one is shown.
+    shown: Option<Explanation>,
+}
+
+/// The explanation of a thread.
+#[derive(Debug, Clone)]
+struct Explanation {
+    title: &'static str,
+    /// The server and the thread.
+    place: String,
+    headline: Line,
+    why: Why,
+    /// Why nothing can be done; empty if something can.
+    sealed: &'static str,
+    has_details: bool,
+    /// The thread, if it can be repaired.
+    thread: Option<ThreadRef>,
+    can_end: bool,
+}
 
 impl Page for WhyPage {
     fn context(&self) -> Context {
         Context::Why
     }
 
-    fn commands(&self, cx: &Cx<'_>) -> Commands {
-        let can_do = cx.lookup.shown_thread().is_some_and(|view| {
-            can_act(&view, cx.session) && !why(&view, cx.session).actions.is_empty()
-        });
+    fn commands(&self, _cx: &Cx<'_>) -> Commands {
         // The card itself lists the keys of its actions.
         Commands::of(Context::Why)
-            .enable_if(can_do, &["why.do"])
+            .enable_if(self.has_action(), &["why.do"])
             .footer(&["why.do", "app.refresh", "app.back"])
     }
 
-    fn title(&self, cx: &Cx<'_>) -> (&'static str, String) {
-        let about = cx.lookup.shown_thread().map(|view| match view.thread_id {
-            Some(thread) => format!(
-                "{} › thread {}",
-                cx.session.place(view.server),
-                text::short_id(thread)
-            ),
-            None => cx.session.place(view.server),
-        });
-        let is_well = cx.lookup.shown_thread().is_some_and(|view| {
-            matches!(
-                view.status,
-                ThreadStatus::Idle { .. } | ThreadStatus::Running { .. } | ThreadStatus::Loading
-            )
-        });
-        (
-            if is_well {
-                "Explain"
-            } else {
-                "Why it isn't moving"
-            },
-            about.unwrap_or_default(),
-        )
+    fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
+        match &self.shown {
+            Some(shown) => (shown.title, shown.place.clone()),
+            None => (UNWELL, String::new()),
+        }
     }
 
     fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
-        let view = cx.lookup.shown_thread();
-        view.map(|view| lines(&view, cx.session, width.saturating_sub(GUTTER.into())))
+        let shown = self.shown.as_ref();
+        shown
+            .map(|shown| lines(shown, cx.session, width.saturating_sub(GUTTER.into())))
             .unwrap_or_default()
     }
 
@@ -84,10 +87,12 @@ impl Page for WhyPage {
     }
 
     /// Handles an action the same way the stream does.
-    fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
+    fn action(&mut self, _cx: &Cx<'_>, action: Action) -> Requests {
+        let Some(shown) = &self.shown else {
+            return Requests::none();
+        };
         let recommended = || {
-            let why = why(&cx.lookup.shown_thread()?, cx.session);
-            let (id, _) = why.actions.first()?;
+            let (id, _) = shown.why.actions.first()?;
             binding(id).map(|binding| binding.action)
         };
         let action = match action {
@@ -104,12 +109,8 @@ impl Page for WhyPage {
                 .and(Request::Do(Context::Stream, Action::View0))
                 .and(Request::Do(Context::Stream, action));
         }
-        match cx
-            .lookup
-            .shown_thread()
-            .and_then(|view| repair(&view, action))
-        {
-            Some((thread, intent)) => close.and(Route::on_thread(thread.server, intent)),
+        match repair(shown, action) {
+            Some(route) => close.and(route),
             None if matches!(action, Action::Release | Action::RestoreAssistant) => {
                 Requests::none()
             }
@@ -119,10 +120,10 @@ impl Page for WhyPage {
 
     /// Reloads the evidence every few seconds.
     fn on_tick(&mut self, cx: &Cx<'_>) -> Requests {
-        if cx.session.now.duration_since(self.0) < REFRESH || cx.lookup.shown_thread().is_none() {
+        if cx.session.now.duration_since(self.asked_at) < REFRESH || self.shown.is_none() {
             return Requests::none();
         }
-        self.0 = cx.session.now;
+        self.asked_at = cx.session.now;
         Request::RefreshThread.into()
     }
 
@@ -131,21 +132,70 @@ impl Page for WhyPage {
     }
 }
 
-fn can_act(view: &ThreadView<'_>, session: &Session) -> bool {
-    !view.is_recording && !session.is_read_only(&view.server.profile)
+impl WhyPage {
+    /// Creates the page of a thread whose records were just requested.
+    pub fn new(now: Timestamp) -> WhyPage {
+        WhyPage {
+            asked_at: now,
+            shown: None,
+        }
+    }
+
+    /// Explains the shown thread.
+    pub fn explain(&mut self, view: Option<&ThreadView<'_>>, session: &Session) {
+        self.shown = view.map(|view| Explanation::new(view, session));
+    }
+
+    /// Returns whether the first listed action can be done.
+    pub fn has_action(&self) -> bool {
+        let shown = self.shown.as_ref();
+        shown.is_some_and(|shown| shown.sealed.is_empty() && !shown.why.actions.is_empty())
+    }
+}
+
+impl Explanation {
+    fn new(view: &ThreadView<'_>, session: &Session) -> Explanation {
+        let why = why(view, session);
+        let is_well = matches!(
+            view.status,
+            ThreadStatus::Idle { .. } | ThreadStatus::Running { .. } | ThreadStatus::Loading
+        );
+        let thread = view
+            .thread_id
+            .map(|thread| format!(" › thread {}", text::short_id(thread)));
+        Explanation {
+            title: if is_well { "Explain" } else { UNWELL },
+            place: session.place(view.server) + &thread.unwrap_or_default(),
+            headline: headline(view, &why, session.now),
+            sealed: match view.is_recording {
+                true => "This is a recording.",
+                false if session.is_read_only(&view.server.profile) => "This profile is read-only.",
+                false => "",
+            },
+            has_details: !view.is_recording && view.offers.has_records,
+            thread: view
+                .thread_id
+                .filter(|_| !view.is_recording)
+                .map(|id| ThreadRef {
+                    server: view.server.clone(),
+                    id: id.to_string(),
+                }),
+            can_end: can_end(view),
+            why,
+        }
+    }
 }
 
 /// Returns the lines of the card.
-fn lines(view: &ThreadView<'_>, session: &Session, width: usize) -> Vec<Line> {
-    let why = why(view, session);
-    let mut lines = vec![headline(view, &why, session.now), Line::new()];
-    lines.extend(wrapped(Tone::Plain, &why.story, width));
-    let evidence = why.evidence.iter().flat_map(|(label, value)| {
+fn lines(shown: &Explanation, session: &Session, width: usize) -> Vec<Line> {
+    let mut lines = vec![shown.headline.clone(), Line::new()];
+    lines.extend(wrapped(Tone::Plain, &shown.why.story, width));
+    let evidence = shown.why.evidence.iter().flat_map(|(label, value)| {
         let value = text::head(value, MAX_VALUE);
         named(label, LABEL, (Tone::Plain, value), width)
     });
     let evidence: Vec<Line> = evidence.collect();
-    let actions = action_lines(view, &why, session, width);
+    let actions = action_lines(shown, session, width);
     let all = lines.len() + evidence.len() + actions.len() + 2;
     // What can be done is visible at once; evidence can be scrolled to.
     let has_room = all <= session.overlay_area().h.into();
@@ -179,24 +229,20 @@ fn headline(view: &ThreadView<'_>, why: &Why, now: Timestamp) -> Line {
 }
 
 /// Returns the keys that help, the recommended one first, with what that one repeats or loses.
-fn action_lines(view: &ThreadView<'_>, why: &Why, session: &Session, width: usize) -> Vec<Line> {
+fn action_lines(shown: &Explanation, session: &Session, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
-    let can_act = can_act(view, session);
+    let can_act = shown.sealed.is_empty();
     if !can_act {
-        let reason = if view.is_recording {
-            "This is a recording."
-        } else {
-            "This profile is read-only."
-        };
-        lines.push(Line::dim(reason));
+        lines.push(Line::dim(shown.sealed));
     }
+    let why = &shown.why;
     for (number, (id, label)) in why.actions.iter().filter(|_| can_act).enumerate() {
         lines.push(key_line(session, id, label));
         if number == 0 && !why.consequence.is_empty() {
             lines.extend(indented(Tone::Plain, 2, why.consequence, width));
         }
     }
-    if !view.is_recording && view.offers.has_records {
+    if shown.has_details {
         let details = "details: the server's state and record";
         lines.push(key_line(session, "stream.details", details));
     }
@@ -209,21 +255,14 @@ fn key_line(session: &Session, id: &str, label: &str) -> Line {
 }
 
 /// Returns the repair that a key of the card asks for: one that only this card offers.
-fn repair(view: &ThreadView<'_>, action: Action) -> Option<(ThreadRef, ThreadIntent)> {
-    if view.is_recording {
-        return None;
-    }
-    let thread = view.thread_id?.to_string();
-    let target = ThreadRef {
-        server: view.server.clone(),
-        id: thread.clone(),
-    };
+fn repair(shown: &Explanation, action: Action) -> Option<Route> {
+    let ThreadRef { server, id: thread } = shown.thread.clone()?;
     let intent = match action {
         Action::Release => ThreadIntent::Release { thread },
         Action::RestoreAssistant => ThreadIntent::RestoreAssistant { thread },
         // The key that cancels a run ends the thread where none is running.
-        Action::CancelRun if can_end(view) => ThreadIntent::End { thread },
+        Action::CancelRun if shown.can_end => ThreadIntent::End { thread },
         _ => return None,
     };
-    Some((target, intent))
+    Some(Route::on_thread(server, intent))
 }

@@ -15,12 +15,11 @@ use crate::features::stream::viewer::Viewer;
 use crate::input::action::Action;
 use crate::input::commands::Commands;
 use crate::session::compare::SideRef;
-use crate::session::msg::{ServerRef, ThreadRef};
+use crate::session::deployments::KnownDeployments;
 use crate::session::{Request, Requests, Session};
 use crate::widgets::line::Line;
 use crate::widgets::scroll::LinePos;
 use rows::RunsRow;
-use runtail_core::model::KnownRevisions;
 use runtail_stream::Seq;
 use runtail_stream::projection::RunEntry;
 
@@ -145,24 +144,25 @@ fn run_of(viewer: &Viewer, key: u64) -> Option<&str> {
 
 /// Returns the run under the cursor as a side of a comparison. A recording has no runs of a server.
 fn side_under_cursor(viewer: &Viewer) -> Option<SideRef> {
-    let thread = viewer.thread().filter(|_| !viewer.is_recording())?;
+    let thread = viewer.thread()?;
     let run = run_of(viewer, viewer.place(View::Runs).cursor.key)?;
     Some(SideRef::Thread(thread, Some(run.to_string())))
 }
 
 impl Viewer {
     /// Sets the revisions of the server's deployment while the Runs view names them.
-    pub(crate) fn know_revisions(
-        &mut self,
-        known: impl FnOnce(&ServerRef) -> Option<KnownRevisions>,
-    ) {
+    pub(crate) fn know_revisions(&mut self, known: &KnownDeployments) {
         let is_shown = self.shows(View::Runs);
-        self.views.runs.revisions = if is_shown { known(&self.server) } else { None };
+        let known = known.revisions(&self.server).filter(|_| is_shown);
+        self.views.runs.revisions = known.cloned();
     }
 
     /// Sets the runs that are marked for a comparison.
-    pub(crate) fn know_marked_runs(&mut self, marked: impl FnOnce(&ThreadRef) -> Vec<String>) {
-        let thread = self.thread().filter(|_| !self.is_recording());
-        self.views.runs.marked = thread.map(|thread| marked(&thread)).unwrap_or_default();
+    pub(crate) fn know_marked_runs(&mut self, marked: &[SideRef]) {
+        let run = |side: &SideRef| match side {
+            SideRef::Thread(of, Some(run)) if self.is_of(of) => Some(run.clone()),
+            _ => None,
+        };
+        self.views.runs.marked = marked.iter().filter_map(run).collect();
     }
 }

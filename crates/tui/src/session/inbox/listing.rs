@@ -232,11 +232,7 @@ impl Inbox {
 }
 
 /// Returns the row of a failed revision.
-pub(in crate::features::inbox) fn failed_row(
-    key: &str,
-    failed: &FailedDeployment,
-    region: Option<&str>,
-) -> Row {
+pub(super) fn failed_row(key: &str, failed: &FailedDeployment, region: Option<&str>) -> Row {
     let of = RevisionRef {
         profile: failed.profile.clone(),
         deployment: failed.deployment.as_str().into(),

@@ -1,10 +1,10 @@
 //! Searches for an id on the servers of all profiles in use, several at once. Opens the first match, and names every server that
 //! failed.
 
-use super::PaletteState;
+use crate::app::App;
 use crate::session::destination::Destination;
 use crate::session::msg::{Described, Effect, Found, RevisionRef, ServerRef, Source, StreamTarget};
-use crate::session::{Cx, Request, Requests, Session};
+use crate::session::{Request, Requests, Session};
 use runtail_api::ApiError;
 use runtail_core::text::short_id;
 use std::collections::{HashSet, VecDeque};
@@ -40,111 +40,97 @@ pub struct Search {
     note: Option<String>,
 }
 
-impl PaletteState {
-    /// Starts a search for an id. `run`: the id is a thread, and this run of it should be joined.
-    pub fn find(
+impl App {
+    /// Starts a search for an id. `run`: the id is a thread, and this run of it should be joined. `note`: what to say if it is not found.
+    pub(in crate::app) fn find(
         &mut self,
-        cx: &Cx<'_>,
         id: &str,
         run: Option<String>,
         note: Option<String>,
-    ) -> Requests {
+    ) -> Vec<Effect> {
         // The open server first, because assistants have the same id on every server of a graph.
         let mut known: HashSet<(Arc<str>, Arc<str>)> = HashSet::new();
-        let all = cx.lookup.servers().into_iter();
-        let mut servers: Vec<ServerRef> = all
-            .filter(|server| known.insert((server.profile.clone(), server.url.clone())))
-            .collect();
-        let open = cx.lookup.open_server();
+        let mut servers = self.servers();
+        servers.retain(|server| known.insert((server.profile.clone(), server.url.clone())));
+        let open = self.open_server_ref();
         let is_asked = |server: &ServerRef| {
-            !cx.session.serverless.contains(server) || open.as_ref() == Some(server)
+            !self.session.serverless.contains(server) || open.as_ref() == Some(server)
         };
         let asleep = servers.iter().filter(|server| !is_asked(server)).count();
         servers.retain(is_asked);
         let skipped = servers.len().saturating_sub(MAX_SERVERS);
         servers.truncate(MAX_SERVERS);
-        // Control planes next: there are few, and each needs only one request.
-        let control_planes = cx
-            .session
-            .profiles
-            .iter()
-            .filter(|p| p.control_plane && run.is_none());
-        let control_planes: Vec<Source> = control_planes
-            .map(|profile| Source::Deployments(profile.name.clone()))
-            .collect();
         let mut sources: Vec<Source> = servers.into_iter().map(Source::Server).collect();
+        // Control planes next: there are few, and each needs only one request.
+        let control_planes = self.session.profiles.iter();
+        let control_planes = control_planes
+            .filter(|profile| profile.control_plane && run.is_none())
+            .map(|profile| Source::Deployments(profile.name.clone()));
         let second = sources.len().min(1);
         sources.splice(second..second, control_planes);
-        let (halted, sources) = without_halted(cx.session, sources);
+        let (halted, sources) = without_halted(&self.session, sources);
         if sources.is_empty() && halted.is_empty() {
             let note = note.unwrap_or_else(|| {
                 "Add a profile to the configuration file, or open a server with --url.".into()
             });
             let id = short_id(id);
-            return Requests::error(format!(
+            return self.report_failure(format!(
                 "No server of the profiles in use can search for {id}. {note}"
             ));
         }
-        let number = self.next_search;
-        self.next_search += 1;
-        let (id, queue) = (id.to_string(), VecDeque::from(sources));
         let left_out =
             format!("Serverless deployments were not asked: {asleep}. Open one to search it.");
-        let note = note.or((asleep > 0).then_some(left_out));
         let search = Search {
-            number,
-            id,
+            number: self.session.next_stream.take(),
+            id: id.to_string(),
             run,
-            queue,
+            queue: VecDeque::from(sources),
             failed: halted,
             skipped,
-            note,
+            note: note.or((asleep > 0).then_some(left_out)),
             ..Search::default()
         };
         let names: Vec<String> = search.queue.iter().map(Source::name).collect();
-        let mut out = Requests::info(format!("Searching {}…", listing(&names)));
+        self.notify(false, format!("Searching {}…", listing(&names)));
         self.search = Some(search);
-        out.extend(self.proceed(cx));
-        out
+        self.proceed()
     }
 
     /// Starts as many requests as allowed, or ends the search if none is left.
-    fn proceed(&mut self, cx: &Cx<'_>) -> Requests {
+    fn proceed(&mut self) -> Vec<Effect> {
         let Some(search) = &mut self.search else {
-            return Requests::none();
+            return Vec::new();
         };
-        let mut out = Requests::none();
+        let mut effects = Vec::new();
         while search.waiting.len() < MAX_CONCURRENCY
             && let Some(source) = search.queue.pop_front()
         {
-            out.push(Effect::Find(
+            effects.push(Effect::Find(
                 search.number,
                 source.clone(),
                 search.id.clone(),
             ));
             search.waiting.push(source);
         }
-        if search.waiting.is_empty() {
-            self.end(cx)
-        } else {
-            out
+        match search.waiting.is_empty() {
+            true => self.end_search(),
+            false => effects,
         }
     }
 
     /// Applies the response of a source.
-    pub fn on_found(
+    pub(in crate::app) fn on_found(
         &mut self,
-        cx: &Cx<'_>,
         number: u64,
         source: Source,
         result: Result<Option<Found>, ApiError>,
-    ) -> Requests {
+    ) -> Vec<Effect> {
         let Some(search) = self
             .search
             .as_mut()
             .filter(|search| search.number == number)
         else {
-            return Requests::none();
+            return Vec::new();
         };
         search.waiting.retain(|waiting| *waiting != source);
         match (result, source) {
@@ -152,39 +138,38 @@ impl PaletteState {
                 search.unsupported.push(server)
             }
             (Ok(Some(found)), source) => {
-                return self
-                    .search
-                    .take()
-                    .map(|search| open(search, found, source))
-                    .unwrap_or_default();
+                let opened = self.search.take().map(|search| open(search, found, source));
+                return self.apply(opened.unwrap_or_default());
             }
             (Ok(None), source) => search.absent.push(source),
             (Err(error), source) => search.failed.push((source.name(), error)),
         }
-        self.proceed(cx)
+        self.proceed()
     }
 
     /// Cancels the search because the user does something else.
-    pub fn cancel(&mut self) -> Requests {
-        let search = self.search.take();
-        search
-            .map(|s| Requests::info(format!("Stopped searching for {}.", short_id(&s.id))))
-            .unwrap_or_default()
+    pub(in crate::app) fn cancel_search(&mut self) {
+        if let Some(search) = self.search.take() {
+            self.notify(
+                false,
+                format!("Stopped searching for {}.", short_id(&search.id)),
+            );
+        }
     }
 
     /// Continues with the revisions of deployments, or reports that the id was not found.
-    fn end(&mut self, cx: &Cx<'_>) -> Requests {
-        let Some(search) = &mut self.search else {
-            return Requests::none();
+    fn end_search(&mut self) -> Vec<Effect> {
+        let Some(mut search) = self.search.take() else {
+            return Vec::new();
         };
         // With a run, the id is a thread. Revisions are searched last because they need the most requests.
         if search.run.is_none() && !search.searched_revisions {
             search.searched_revisions = true;
-            let known = cx.lookup.deployments().into_iter();
+            let known = self.session.deployments.existing().cloned();
             let sources = known
-                .map(|(profile, id, name)| Source::Revisions(profile, id, name))
+                .map(|one| Source::Revisions(one.profile, one.id, one.name))
                 .collect();
-            let (_, sources) = without_halted(cx.session, sources);
+            let (_, sources) = without_halted(&self.session, sources);
             if !sources.is_empty() {
                 search.skipped += sources.len().saturating_sub(MAX_DEPLOYMENTS);
                 search
@@ -194,16 +179,13 @@ impl PaletteState {
                 let text = format!(
                     "No thread, assistant or deployment {id}. Searching the revisions of {n} deployments…"
                 );
-                let mut out = Requests::info(text);
-                out.extend(self.proceed(cx));
-                return out;
+                self.notify(false, text);
+                self.search = Some(search);
+                return self.proceed();
             }
         }
-        let Some(search) = self.search.take() else {
-            return Requests::none();
-        };
         // A server that implements only the contract can't search, but it can stream the thread.
-        let open = cx.lookup.open_server();
+        let open = self.open_server_ref();
         let candidate = search
             .unsupported
             .iter()
@@ -212,15 +194,15 @@ impl PaletteState {
                 [one] if search.failed.is_empty() => Some(one),
                 _ => None,
             });
-        if let Some(server) = candidate.cloned() {
-            let place = Source::Server(server.clone()).name();
-            let target = target(search.id, search.run);
-            return Requests::info(format!(
-                "{place} can't search threads; opened the thread unchecked."
-            ))
-            .and(Request::Go(Destination::Stream(server, target)));
-        }
-        Requests::error(search.not_found())
+        let Some(server) = candidate.cloned() else {
+            return self.report_failure(search.not_found());
+        };
+        let place = Source::Server(server.clone()).name();
+        self.notify(
+            false,
+            format!("{place} can't search threads; opened the thread unchecked."),
+        );
+        self.go(Destination::Stream(server, target(search.id, search.run)))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Draws the palette: a frame over the screen with the typed text, and what it can run.
 
+use super::Palette;
 use super::offer::{Completion, Group};
-use super::{Palette, no_completion};
 use crate::session::Cx;
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
@@ -32,7 +32,7 @@ enum PaletteRow<'a> {
 
 /// Draws the palette.
 pub(super) fn palette(palette: &Palette, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
-    let rows = rows(palette, cx);
+    let rows = rows(palette);
     let PaletteLayout { area, list, top } = layout(palette, &rows, cx);
     let w = area.w;
     canvas.clear(area);
@@ -59,7 +59,7 @@ pub(super) fn palette(palette: &Palette, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
             list.x + MARK,
             list.y,
             list.w - MARK,
-            &Line::dim(&no_completion(cx, &palette.text())),
+            &Line::dim(&palette.no_offer),
         );
     }
     let room = usize::from(list.h);
@@ -148,7 +148,7 @@ fn layout(palette: &Palette, rows: &[PaletteRow<'_>], cx: &Cx<'_>) -> PaletteLay
 
 /// Returns the number of the row at a line of the screen.
 pub(super) fn offer_at(palette: &Palette, cx: &Cx<'_>, y: u16) -> Option<usize> {
-    let rows = rows(palette, cx);
+    let rows = rows(palette);
     let PaletteLayout { list, top, .. } = layout(palette, &rows, cx);
     let row = usize::from(y.checked_sub(list.y).filter(|row| *row < list.h)?);
     match rows.get(top + row)? {
@@ -158,7 +158,7 @@ pub(super) fn offer_at(palette: &Palette, cx: &Cx<'_>, y: u16) -> Option<usize> 
 }
 
 /// Returns the rows with the headings of their groups.
-fn rows<'p>(palette: &'p Palette, cx: &Cx<'_>) -> Vec<PaletteRow<'p>> {
+fn rows(palette: &Palette) -> Vec<PaletteRow<'_>> {
     let mut rows = Vec::new();
     let mut group = Group::Typed;
     for (at, offer) in palette.offers.iter().enumerate() {
@@ -167,7 +167,7 @@ fn rows<'p>(palette: &'p Palette, cx: &Cx<'_>) -> Vec<PaletteRow<'p>> {
             rows.push(PaletteRow::Head(match group {
                 Group::Typed => String::new(),
                 Group::Recent => "RECENT".into(),
-                Group::Here => format!("HERE · {}", cx.lookup.help_context().name()),
+                Group::Here => format!("HERE · {}", palette.place),
                 Group::Elsewhere => "ELSEWHERE".into(),
             }));
         }

@@ -1,22 +1,27 @@
 //! What is known of the inbox: the newest answer of each agent server, and the failed newest revisions.
 
 mod listing;
+mod news;
+pub mod table;
 
 use listing::ServerInInbox;
-pub(super) use listing::failed_row;
+use listing::failed_row;
 pub use listing::{Counts, Listing, Tally};
+use news::{Known, PageState};
+pub use news::{News, PageStatus};
 
-use super::news::{Known, PageStatus};
-use super::page::InboxPage;
+use super::Session;
 pub use crate::session::msg::InboxTarget as Target;
 use crate::session::msg::{ServerRef, ThreadRef};
 use crate::session::row_details::{DetailedRow, RowState};
 use crate::session::threads_known::{ThreadsKnown, short_reason};
 use jiff::Timestamp;
 use runtail_api::{ApiError, ServerInbox};
+use runtail_core::config::is_loopback;
 use runtail_core::model::{FailedRevision, InboxGroup, InboxItem, InboxRow, InboxThread};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use url::Url;
 
 /// Maximum number of agent servers per profile whose inboxes are read.
 pub const MAX_SERVERS: usize = 200;
@@ -71,7 +76,7 @@ pub struct FailedDeployment {
 
 /// The newest answer of a server.
 #[derive(Debug, Default)]
-pub(super) struct ServerRead {
+struct ServerRead {
     /// Its rows; those of an earlier answer if the newest one was an error.
     threads: Vec<InboxThread>,
     /// The rows of `threads` that the newest answer did not confirm.
@@ -95,7 +100,7 @@ impl ServerRead {
 
 /// A thread that the user watches.
 #[derive(Debug)]
-pub(super) struct Watched {
+struct Watched {
     pub server: ServerRef,
     /// Its place and name.
     pub name: String,
@@ -117,7 +122,7 @@ pub struct Inbox {
     regions: BTreeMap<Arc<str>, Option<String>>,
     /// Profiles whose list of deployments is not known: `None` while it is loaded, else why.
     unknown_lists: BTreeMap<Arc<str>, Option<String>>,
-    pub(super) reads: BTreeMap<ServerRef, ServerRead>,
+    reads: BTreeMap<ServerRef, ServerRead>,
     /// When the pending request to a server was sent, if it takes long.
     overdue: BTreeMap<ServerRef, Timestamp>,
     /// The time of the last list of each profile whose control plane no longer answers.
@@ -125,16 +130,14 @@ pub struct Inbox {
     /// The failed newest revisions, by the id of their deployment's row.
     revisions: BTreeMap<String, FailedDeployment>,
     /// The waiting and failed threads that are known, so that each is notified about once.
-    pub(super) known: HashMap<String, Known>,
+    known: HashMap<String, Known>,
     /// The last status of each open page, by the number of its stream.
-    pub(super) pages: HashMap<u64, super::news::PageState>,
+    pages: HashMap<u64, PageState>,
     /// The threads that the user wants to be notified about when they no longer need a person, by their keys.
-    pub(super) watched: BTreeMap<String, Watched>,
+    watched: BTreeMap<String, Watched>,
     listing: Arc<Listing>,
-    /// The page with its selection, kept while it is closed.
-    pub closed_page: Option<InboxPage>,
     /// The last reported failure of a notification program.
-    pub(super) hook_failure: Option<String>,
+    pub(crate) hook_failure: Option<String>,
 }
 
 /// A profile for [`Inbox::set_servers`].
@@ -266,7 +269,7 @@ impl Inbox {
             .filter(|row| row.row.group() == InboxGroup::Stuck);
         let of_server = stuck.filter_map(|row| match &row.target {
             Target::Thread(thread) if is_same(&thread.server, server) => {
-                Some((thread.id.clone(), super::table::needs(row)))
+                Some((thread.id.clone(), table::needs(row)))
             }
             _ => None,
         });
@@ -316,7 +319,7 @@ impl Inbox {
     }
 
     /// Returns how current the numbers of a server's threads are.
-    pub fn threads_known(&self, server: &ServerRef) -> ThreadsKnown {
+    fn threads_known(&self, server: &ServerRef) -> ThreadsKnown {
         let Some(known) = self
             .addresses
             .get(&(server.profile.clone(), address(server).into()))
@@ -379,12 +382,7 @@ impl Inbox {
     }
 
     /// Stores the answer of a server. Rows that a failed request could not confirm are kept, and marked.
-    pub(super) fn store(
-        &mut self,
-        server: &ServerRef,
-        at: Timestamp,
-        result: Result<ServerInbox, ApiError>,
-    ) {
+    fn store(&mut self, server: &ServerRef, at: Timestamp, result: Result<ServerInbox, ApiError>) {
         let read = self.reads.entry(server.clone()).or_default();
         let answer = result.unwrap_or_else(|error| ServerInbox {
             failures: vec![error],
@@ -423,7 +421,7 @@ impl Inbox {
     }
 
     /// Applies the status of a thread on its open page, which is newer than the last poll.
-    pub(super) fn apply_page(&mut self, page: &PageStatus<'_>) {
+    fn apply_page(&mut self, page: &PageStatus<'_>) {
         let PageStatus {
             thread,
             facts,
@@ -530,16 +528,55 @@ fn address(server: &ServerRef) -> &str {
 }
 
 /// Returns whether two names are of one server.
-pub(super) fn is_same(a: &ServerRef, b: &ServerRef) -> bool {
+fn is_same(a: &ServerRef, b: &ServerRef) -> bool {
     a.profile == b.profile && address(a) == address(b)
 }
 
 /// Returns the key of a thread, which doesn't depend on the name of its server.
-pub(super) fn thread_key(thread: &ThreadRef) -> String {
+fn thread_key(thread: &ThreadRef) -> String {
     format!(
         "thread {} {} {}",
         thread.server.profile,
         address(&thread.server),
         thread.id
     )
+}
+
+impl Session {
+    /// Returns whether a server can exist: most servers of simulated deployments don't.
+    pub fn server_exists(&self, server: &ServerRef) -> bool {
+        !self.settings.demo || Url::parse(&server.url).is_ok_and(|url| is_loopback(&url))
+    }
+
+    /// Returns how current the numbers of an agent server's threads are.
+    pub fn threads_known(&self, server: &ServerRef) -> ThreadsKnown {
+        let is_halted = self
+            .profile(&server.profile)
+            .is_some_and(|profile| profile.halted);
+        match self.inbox.threads_known(server) {
+            // A server that doesn't exist has no threads.
+            _ if !self.server_exists(server) => ThreadsKnown::Now,
+            ThreadsKnown::Asking if is_halted => ThreadsKnown::Unread("401".into()),
+            known => known,
+        }
+    }
+
+    /// Returns the agent servers whose threads could not be read, each with the reason, and their number. A profile whose servers
+    /// all failed alike is named once.
+    pub fn unread_servers(&self) -> (Vec<(&str, &str)>, usize) {
+        // A profile without a list of deployments has its own words.
+        let has_list = |name: &str| {
+            let profile = self.profile(name);
+            profile.is_none_or(|profile| !profile.control_plane || profile.loaded_at.is_some())
+        };
+        let listing = self.inbox.listing();
+        let failed = listing.failed.iter().filter(|(name, _)| has_list(name));
+        let failed: Vec<(&str, &str)> = failed
+            .map(|(name, why)| (name.as_str(), why.as_str()))
+            .collect();
+        let number = listing
+            .unchecked
+            .saturating_sub(listing.failed.len() - failed.len());
+        (failed, number)
+    }
 }

@@ -1,6 +1,6 @@
 //! The cells of the inbox's rows.
 
-use super::state::Row;
+use super::Row;
 use crate::session::Session;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::markdown::plain_line;

@@ -1,13 +1,12 @@
 //! A row of the palette.
 
-use super::commands::{Command, EVERYWHERE};
+use super::commands::{ArgumentKind, Command, EVERYWHERE};
 use super::matching::{LineFit, Texts, WEAK, fit};
 use super::parse_target::Address;
+use crate::app::App;
 use crate::input::action::Context;
 use crate::input::commands::Commands;
 use crate::input::keymap::{BINDINGS, Binding};
-use crate::session::Cx;
-use crate::session::destination::ArgumentKind;
 use std::ops::Range;
 
 /// What a row is listed under.
@@ -92,10 +91,10 @@ pub(super) struct Candidate {
 
 impl Candidate {
     /// Creates the candidate of an action. `note`: its sentence about what is selected here.
-    pub fn action(cx: &Cx<'_>, row: &'static Binding, commands: &Commands) -> Candidate {
+    pub fn action(app: &App, row: &'static Binding, commands: &Commands) -> Candidate {
         let works_here = commands.has(row);
-        let view = cx.lookup.shown_view();
-        let sentence = concrete(cx, beyond_name(row), works_here);
+        let view = app.shown_view();
+        let sentence = concrete(app, beyond_name(row), works_here);
         // The heading of the group says where the actions of this screen work.
         let scope = if works_here && row.context != Context::Global {
             String::new()
@@ -113,7 +112,7 @@ impl Candidate {
             .and_then(|view| row.own_name_in(view))
             .unwrap_or_else(|| row.name());
         let mut offer = Completion::of(row.id.to_string(), name.to_string(), note, group);
-        (offer.key, offer.is_action) = (cx.session.hint_key(row.id).unwrap_or_default(), true);
+        (offer.key, offer.is_action) = (app.session.hint_key(row.id).unwrap_or_default(), true);
         Candidate {
             offer,
             aliases: ["", row.id, words(row)],
@@ -124,7 +123,7 @@ impl Candidate {
 
     /// Creates the candidate of a command. One that is also an action is shown like it; `row` is the action that it is here.
     pub fn command(
-        cx: &Cx<'_>,
+        app: &App,
         command: &'static Command,
         row: Option<&'static Binding>,
     ) -> Candidate {
@@ -132,8 +131,8 @@ impl Candidate {
         if let Some(row) = row.filter(|row| command.row().is_none_or(|own| own.id != row.id)) {
             offer.note = beyond_name(row).to_string();
         }
-        let (mut scope, works_here) = command.scope(cx);
-        if works_here && row.is_some_and(|row| row.context == cx.lookup.help_context()) {
+        let (mut scope, works_here) = command.scope(app);
+        if works_here && row.is_some_and(|row| row.context == app.help_context()) {
             // The heading of the group says it.
             scope = "";
         }
@@ -148,7 +147,7 @@ impl Candidate {
         if let Some(row) = row.or_else(|| command.row()) {
             (offer.shown, offer.key, id, more) = (
                 row.name().to_string(),
-                cx.session.hint_key(row.id).unwrap_or_default(),
+                app.session.hint_key(row.id).unwrap_or_default(),
                 row.id,
                 words(row),
             );
@@ -253,14 +252,9 @@ pub(super) fn beyond_name(row: &Binding) -> &'static str {
 }
 
 /// Puts the names of the selected objects into a sentence about them: "Cancel the run" of which thread.
-fn concrete(cx: &Cx<'_>, sentence: &str, works_here: bool) -> String {
+fn concrete(app: &App, sentence: &str, works_here: bool) -> String {
     let mut sentence = sentence.to_string();
-    for (noun, name) in cx
-        .lookup
-        .selected_objects()
-        .into_iter()
-        .filter(|_| works_here)
-    {
+    for (noun, name) in app.selected_objects().into_iter().filter(|_| works_here) {
         for article in ["this ", "the "] {
             let (before, after) = (format!("{article}{noun}"), runtail_core::text::clean(&name));
             sentence = match sentence.split_once(&before) {
@@ -288,7 +282,7 @@ pub(super) fn of_command(command: &'static Command, argument: &str) -> Completio
 }
 
 /// Returns the row of an address, which says what is opened and who is asked for it.
-pub(super) fn of_address(cx: &Cx<'_>, typed: &str, address: &Address) -> Completion {
+pub(super) fn of_address(app: &App, typed: &str, address: &Address) -> Completion {
     let short = |id: &str| runtail_core::text::short_id(&runtail_core::text::clean(id));
     let (shown, note) = match address {
         Address::Event(number) => (
@@ -299,7 +293,7 @@ pub(super) fn of_address(cx: &Cx<'_>, typed: &str, address: &Address) -> Complet
             format!("Go to {}", typed.trim()),
             "in the shown stream".into(),
         ),
-        Address::Id(id) => (format!("Open {}", short(id)), asked(cx)),
+        Address::Id(id) => (format!("Open {}", short(id)), asked(app)),
         Address::Deployment {
             id, revision: None, ..
         } => (format!("Open deployment {}", short(id)), String::new()),
@@ -308,8 +302,8 @@ pub(super) fn of_address(cx: &Cx<'_>, typed: &str, address: &Address) -> Complet
         } => (format!("Open revision {}", short(id)), String::new()),
         Address::Thread {
             thread, run: None, ..
-        } => (format!("Open thread {}", short(thread)), asked(cx)),
-        Address::Thread { run: Some(run), .. } => (format!("Join run {}", short(run)), asked(cx)),
+        } => (format!("Open thread {}", short(thread)), asked(app)),
+        Address::Thread { run: Some(run), .. } => (format!("Join run {}", short(run)), asked(app)),
         Address::Assistant { assistant, .. } => (
             format!("Open assistant {}", short(assistant)),
             String::new(),
@@ -327,9 +321,9 @@ pub(super) fn of_address(cx: &Cx<'_>, typed: &str, address: &Address) -> Complet
 }
 
 /// Names the profiles whose servers are asked for an id.
-fn asked(cx: &Cx<'_>) -> String {
+fn asked(app: &App) -> String {
     const MAX_NAMES: usize = 4;
-    let names: Vec<&str> = cx
+    let names: Vec<&str> = app
         .session
         .profiles
         .iter()

@@ -1,9 +1,10 @@
 //! The help: the keys of a context and those that work everywhere, in columns.
 
+use crate::app::{App, Overlay};
 use crate::input::action::{Action, Context};
 use crate::input::commands::Commands;
 use crate::input::help::{HelpGroup, HelpItem, HelpPlace, contexts, help_groups};
-use crate::session::{Component, Cx, Request, Requests};
+use crate::session::{Component, Cx, Request, Requests, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
@@ -29,10 +30,16 @@ const KEYS: &str = "/ filter   ⏎ run   Tab other contexts   Esc close";
 pub struct HelpPage {
     /// The shown context: how many after the current one.
     turned: usize,
+    /// How many contexts it can show.
+    contexts: usize,
     /// The lines of all groups.
     table: Table,
     /// The first visible row.
     top: usize,
+    /// The shown context and view.
+    title: String,
+    items: Vec<HelpItem>,
+    layout: HelpLayout,
 }
 
 /// A cell of a column.
@@ -47,23 +54,16 @@ enum Cell {
 }
 
 /// The columns of the help.
+#[derive(Debug, Clone, Default)]
 struct HelpLayout {
     columns: Vec<Vec<Cell>>,
     /// Columns of the keys and of the text, if the sentences are shown instead of the names, because all of them have room.
     sentences: Option<(usize, usize)>,
 }
 
-fn ids(groups: &[HelpGroup]) -> Vec<String> {
-    groups
-        .iter()
-        .flat_map(|group| &group.items)
-        .map(|item| item.id.unwrap_or(&item.name).to_string())
-        .collect()
-}
-
 /// Distributes the groups for a screen.
-fn layout(cx: &Cx<'_>, groups: &[HelpGroup]) -> HelpLayout {
-    let (count, body) = (count(cx.session.page_size().0), body(cx));
+fn layout(session: &Session, groups: &[HelpGroup]) -> HelpLayout {
+    let (count, body) = (count(session.page_size().0), body(session));
     let names = columns(groups, count, |_| 1);
     if count == 1 {
         return HelpLayout {
@@ -98,26 +98,39 @@ fn layout(cx: &Cx<'_>, groups: &[HelpGroup]) -> HelpLayout {
     }
 }
 
-impl HelpPage {
-    fn context(&self, cx: &Cx<'_>) -> Context {
-        let current = cx.lookup.page_context();
-        contexts(current).nth(self.turned).unwrap_or(current)
+impl App {
+    /// Gives the help the keys of the screen below it.
+    pub(in crate::app) fn refresh_help(&mut self) {
+        let is_help = |overlay: &Overlay| matches!(overlay, Overlay::Help(_));
+        let Some(at) = self.overlays.iter().position(is_help) else {
+            return;
+        };
+        if let Overlay::Help(mut page) = self.overlays.remove(at) {
+            page.refresh(self);
+            self.overlays.insert(at, Overlay::Help(page));
+        }
     }
+}
 
-    /// Returns the groups with the lines that match the filter.
-    fn groups(&self, cx: &Cx<'_>) -> Vec<HelpGroup> {
-        let view = cx.lookup.shown_view().filter(|_| self.turned == 0);
-        let context = self.context(cx);
-        let commands = match self.turned {
-            0 => cx.lookup.commands(context),
-            _ => Commands::of(context),
+impl HelpPage {
+    /// Computes the groups with the lines that match the filter, and their columns.
+    fn refresh(&mut self, app: &App) {
+        let all: Vec<Context> = contexts(app.page_context()).collect();
+        self.contexts = all.len();
+        self.turned %= self.contexts;
+        let (context, is_here) = (all[self.turned], self.turned == 0);
+        let commands = match is_here {
+            true => app.available(context),
+            false => Commands::of(context),
         };
         let place = HelpPlace {
             context,
-            view,
+            view: app.shown_view().filter(|_| is_here),
             commands: &commands,
         };
-        let mut groups = help_groups(&cx.session.keymap, place, cx.session.settings.ascii);
+        let view = place.view.map(|view| format!(", {view}"));
+        self.title = format!("{}{}", place.context.name(), view.unwrap_or_default());
+        let mut groups = help_groups(&app.session.keymap, place, app.session.settings.ascii);
         let words: Vec<String> = self
             .table
             .filter
@@ -139,25 +152,43 @@ impl HelpPage {
             .iter_mut()
             .for_each(|group| group.items.retain(matches));
         groups.retain(|group| !group.items.is_empty());
-        groups
+        self.layout = layout(&app.session, &groups);
+        self.items = groups.into_iter().flat_map(|group| group.items).collect();
+        let id = |item: &HelpItem| item.id.unwrap_or(&item.name).to_string();
+        self.table
+            .lay_out(self.items.iter().map(id).collect(), usize::MAX);
+        self.scroll_to_cursor(body(&app.session).h.into());
     }
 
-    fn run_selected(&self, cx: &Cx<'_>) -> Requests {
-        let groups = self.groups(cx);
-        let item = groups
-            .iter()
-            .flat_map(|group| &group.items)
-            .nth(self.table.cursor());
+    fn scroll_to_cursor(&mut self, room: usize) {
+        let columns = &self.layout.columns;
+        let all = columns.iter().map(Vec::len).max().unwrap_or(0);
+        let row = place_of(columns, self.table.cursor()).map_or(0, |(_, row)| row);
+        // The heading above the first line stays visible.
+        self.top = self
+            .top
+            .min(row.saturating_sub(1))
+            .max((row + 1).saturating_sub(room))
+            .min(all.saturating_sub(room));
+    }
+
+    /// Shows the context that is `by` after the shown one.
+    fn turn(&mut self, by: usize) {
+        self.turned += by;
+        self.table.deselect();
+    }
+
+    fn run_selected(&self) -> Requests {
+        let item = self.items.get(self.table.cursor());
         item.and_then(|item| item.id)
             .map(|id| Request::Run(id).into())
             .unwrap_or_default()
     }
 
     /// Moves to the same row of a neighboring column, or as near as possible.
-    fn move_column(&mut self, cx: &Cx<'_>, right: bool) {
-        let groups = self.groups(cx);
-        let HelpLayout { columns, .. } = layout(cx, &groups);
-        let Some((column, row)) = place_of(&columns, self.table.cursor()) else {
+    fn move_column(&mut self, right: bool) {
+        let columns = &self.layout.columns;
+        let Some((column, row)) = place_of(columns, self.table.cursor()) else {
             return;
         };
         let next = if right {
@@ -183,19 +214,12 @@ impl Component for HelpPage {
         Context::Help
     }
 
-    fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
-        let contexts = contexts(cx.lookup.page_context()).count();
+    fn action(&mut self, _cx: &Cx<'_>, action: Action) -> Requests {
         match action {
-            Action::NextPane => {
-                self.turned = (self.turned + 1) % contexts;
-                self.table.deselect();
-            }
-            Action::PrevPane => {
-                self.turned = (self.turned + contexts - 1) % contexts;
-                self.table.deselect();
-            }
-            Action::Left | Action::Right => self.move_column(cx, action == Action::Right),
-            Action::Open => return self.run_selected(cx),
+            Action::NextPane => self.turn(1),
+            Action::PrevPane => self.turn(self.contexts - 1),
+            Action::Left | Action::Right => self.move_column(action == Action::Right),
+            Action::Open => return self.run_selected(),
             _ => {}
         }
         Requests::none()
@@ -211,9 +235,7 @@ impl Component for HelpPage {
 
     /// A click chooses a line, and a click on the chosen one runs it.
     fn click(&mut self, cx: &Cx<'_>, x: u16, y: u16) -> Requests {
-        let groups = self.groups(cx);
-        let HelpLayout { columns, .. } = layout(cx, &groups);
-        let body = body(cx);
+        let (columns, body) = (&self.layout.columns, body(cx.session));
         let (column, row) = (cx.area.x + x - body.x, cx.area.y + y - body.y);
         let width = (usize::from(body.w) / columns.len().max(1)).max(1);
         let cell = columns
@@ -221,7 +243,7 @@ impl Component for HelpPage {
             .and_then(|cells| cells.get(self.top + usize::from(row)));
         match cell {
             Some(Cell::Item(at) | Cell::More(at, _)) if *at == self.table.cursor() => {
-                return self.run_selected(cx);
+                return self.run_selected();
             }
             Some(Cell::Item(at) | Cell::More(at, _)) => self.table.select(*at),
             _ => {}
@@ -234,38 +256,15 @@ impl Component for HelpPage {
         self.table.deselect();
     }
 
-    fn relayout(&mut self, cx: &Cx<'_>) {
-        let groups = self.groups(cx);
-        self.table.lay_out(ids(&groups), usize::MAX);
-        let HelpLayout { columns, .. } = layout(cx, &groups);
-        let (room, all) = (
-            usize::from(body(cx).h),
-            columns.iter().map(Vec::len).max().unwrap_or(0),
-        );
-        let row = place_of(&columns, self.table.cursor()).map_or(0, |(_, row)| row);
-        // The heading above the first line stays visible.
-        self.top = self
-            .top
-            .min(row.saturating_sub(1))
-            .max((row + 1).saturating_sub(room))
-            .min(all.saturating_sub(room));
-    }
-
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
-        let groups = self.groups(cx);
         let (w, h) = cx.session.page_size();
-        let items: Vec<&HelpItem> = groups.iter().flat_map(|group| &group.items).collect();
-        let view = cx.lookup.shown_view().filter(|_| self.turned == 0);
-        let place = view.map(|view| format!(", {view}")).unwrap_or_default();
+        let items = &self.items;
         let filter = match self.table.filter.is_empty() {
             true => "/ filters".to_string(),
             false => format!("filter: {}", text::clean(&self.table.filter)),
         };
         let keys = text::counted(items.len(), "key");
-        let title = format!(
-            "Help · {}{place} · {keys} · {filter}",
-            self.context(cx).name()
-        );
+        let title = format!("Help · {} · {keys} · {filter}", self.title);
         canvas.frame(
             Area {
                 x: 0,
@@ -277,7 +276,7 @@ impl Component for HelpPage {
             &Line::new(),
             &in_ascii(KEYS, cx),
         );
-        let body = body(cx);
+        let body = body(cx.session);
         if items.is_empty() {
             let said = format!(
                 "No key here matches \"{}\". Press Tab for other contexts.",
@@ -285,7 +284,7 @@ impl Component for HelpPage {
             );
             canvas.line(body.x, body.y, body.w, &Line::dim(&said));
         }
-        let HelpLayout { columns, sentences } = layout(cx, &groups);
+        let HelpLayout { columns, sentences } = &self.layout;
         let width = usize::from(body.w) / columns.len().max(1);
         for (n, cells) in columns.iter().enumerate() {
             let x = body.x + (n * width) as u16;
@@ -296,7 +295,7 @@ impl Component for HelpPage {
                 width
             };
             let is_wide = columns.len() == 1;
-            let keys = key_width(cells, &items, is_wide);
+            let keys = key_width(cells, items, is_wide);
             for (row, cell) in cells.iter().skip(self.top).take(body.h.into()).enumerate() {
                 let y = body.y + row as u16;
                 match cell {
@@ -309,9 +308,9 @@ impl Component for HelpPage {
                         let is_selected = *at == self.table.cursor();
                         let line = match (sentences, cell) {
                             (Some(room), Cell::More(_, part)) => {
-                                sentence_line(item, room, *part, is_selected)
+                                sentence_line(item, *room, *part, is_selected)
                             }
-                            (Some(room), _) => sentence_line(item, room, 0, is_selected),
+                            (Some(room), _) => sentence_line(item, *room, 0, is_selected),
                             (None, _) => item_line(item, keys, room, is_selected, is_wide),
                         };
                         canvas.line(x, y, room as u16, &line);
@@ -333,8 +332,8 @@ fn in_ascii(keys: &str, cx: &Cx<'_>) -> String {
 }
 
 /// Returns the area inside the frame.
-fn body(cx: &Cx<'_>) -> Area {
-    let (w, h) = cx.session.page_size();
+fn body(session: &Session) -> Area {
+    let (w, h) = session.page_size();
     Area {
         x: 1,
         y: 2,
@@ -419,7 +418,7 @@ fn shown_keys(item: &HelpItem, is_wide: bool) -> &str {
 }
 
 /// Returns the columns of the keys.
-fn key_width(cells: &[Cell], items: &[&HelpItem], is_wide: bool) -> usize {
+fn key_width(cells: &[Cell], items: &[HelpItem], is_wide: bool) -> usize {
     let width = |cell: &Cell| match cell {
         Cell::Item(at) => items
             .get(*at)

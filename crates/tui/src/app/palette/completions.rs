@@ -1,13 +1,14 @@
 //! Completions of the command line: matching commands and known arguments.
 
-use super::commands::{COMMANDS, Command};
+use super::commands::{ArgumentKind, COMMANDS, Command};
+use super::known::{DescribedName, known};
 use super::matching::WEAK;
 use super::offer::{Candidate, Completion, Group, of_address, of_command};
 use super::parse_target;
+use crate::app::App;
+use crate::app::overlay::SCREENS;
 use crate::input::action::{Action, Context};
 use crate::input::keymap::{BINDINGS, Binding};
-use crate::session::Cx;
-use crate::session::destination::ArgumentKind;
 use runtail_core::config::{nearest, nearest_few};
 
 /// Number of actions listed as recently used.
@@ -19,9 +20,6 @@ const MAX_SUGGESTIONS: usize = 3;
 /// Maximum completions.
 pub const MAX_OFFERS: usize = 400;
 
-/// A name with its description.
-type DescribedName = (String, String);
-
 /// Splits a line into its command and argument; `None` if no command has exactly this name.
 pub(super) fn split(line: &str) -> Option<(&'static Command, &str)> {
     let line = line.trim();
@@ -31,14 +29,14 @@ pub(super) fn split(line: &str) -> Option<(&'static Command, &str)> {
 }
 
 /// Returns the command of a line without the argument that it needs, if there are choices for it.
-pub(super) fn missing_choice(cx: &Cx<'_>, line: &str) -> Option<&'static Command> {
+pub(super) fn missing_choice(app: &App, line: &str) -> Option<&'static Command> {
     let (command, _) = split(line).filter(|(_, argument)| argument.is_empty())?;
     // These commands work without one.
     let is_optional = matches!(
         command.takes,
         ArgumentKind::AssistantName | ArgumentKind::Search | ArgumentKind::Export
     );
-    (!is_optional && !known(cx, command.takes).is_empty()).then_some(command)
+    (!is_optional && !known(app, command.takes, "").is_empty()).then_some(command)
 }
 
 /// Returns the command that the first word of a line means, and its argument: the one with that name, or the only one whose
@@ -81,10 +79,10 @@ fn fit(text: &str, typed: &str) -> Option<u8> {
 }
 
 /// Returns the rows for a text, best first.
-pub fn offers(cx: &Cx<'_>, text: &str) -> Vec<Completion> {
+pub fn offers(app: &App, text: &str) -> Vec<Completion> {
     let typed = text.trim_start();
     // A valid target is its own first row.
-    let target = parse_target::read(typed).map(|address| of_address(cx, typed, &address));
+    let target = parse_target::read(typed).map(|address| of_address(app, typed, &address));
     let word = typed.trim_end();
     let command = match split(typed) {
         Some(found) if word != found.0.name || typed.ends_with(' ') => Some(found),
@@ -93,7 +91,7 @@ pub fn offers(cx: &Cx<'_>, text: &str) -> Vec<Completion> {
         _ => None,
     };
     let mut offers = match command {
-        Some((command, argument)) => arguments(cx, command, argument),
+        Some((command, argument)) => arguments(app, command, argument),
         None => Vec::new(),
     };
     offers.sort_by_key(|(fit, _)| *fit);
@@ -103,9 +101,9 @@ pub fn offers(cx: &Cx<'_>, text: &str) -> Vec<Completion> {
         .collect();
     if command.is_none_or(|_| all.is_empty()) {
         all.extend(if word.is_empty() {
-            overview(cx)
+            overview(app)
         } else {
-            search(cx, word)
+            search(app, word)
         });
     }
     all.truncate(MAX_OFFERS);
@@ -113,20 +111,20 @@ pub fn offers(cx: &Cx<'_>, text: &str) -> Vec<Completion> {
 }
 
 /// Returns the number of actions and commands that the palette lists.
-pub(super) fn count(cx: &Cx<'_>) -> usize {
-    candidates(cx).len()
+pub(super) fn count(app: &App) -> usize {
+    candidates(app).len()
 }
 
 /// Returns all actions and commands.
-fn candidates(cx: &Cx<'_>) -> Vec<Candidate> {
-    let here = cx.lookup.help_context();
-    let available = cx.lookup.commands(here);
+fn candidates(app: &App) -> Vec<Candidate> {
+    let here = app.help_context();
+    let available = app.available(here);
     let command_of = move |row: &Binding| COMMANDS.iter().find(|command| command.is_of(row, here));
     let is_here = move |context: Context| context == here || context == Context::Global;
     // An action that is also a command works everywhere, and is listed once.
     let action = |row: &'static Binding| match command_of(row) {
-        Some(command) => Candidate::command(cx, command, Some(row)),
-        None => Candidate::action(cx, row, &available),
+        Some(command) => Candidate::command(app, command, Some(row)),
+        None => Candidate::action(app, row, &available),
     };
     let rows = BINDINGS.iter().filter(|row| is_listed(row));
     let of_context = rows
@@ -148,10 +146,8 @@ fn candidates(cx: &Cx<'_>) -> Vec<Candidate> {
     let commands = COMMANDS
         .iter()
         .filter(move |command| !is_listed_here(command));
-    let commands = commands.map(move |command| Candidate::command(cx, command, None));
-    let screens = cx
-        .lookup
-        .screens()
+    let commands = commands.map(move |command| Candidate::command(app, command, None));
+    let screens = SCREENS
         .iter()
         .map(|(name, help)| Candidate::screen(name, help));
     of_context
@@ -173,9 +169,9 @@ fn is_listed(row: &Binding) -> bool {
 }
 
 /// Returns the actions that were used last, then all others.
-fn overview(cx: &Cx<'_>) -> Vec<Completion> {
-    let all = candidates(cx);
-    let recent = cx.session.prefs.said.iter().rev().filter_map(|line| {
+fn overview(app: &App) -> Vec<Completion> {
+    let all = candidates(app);
+    let recent = app.session.prefs.said.iter().rev().filter_map(|line| {
         let mut offer = match all.iter().find(|candidate| candidate.line() == line) {
             Some(candidate) => candidate.offer().clone(),
             None => match (split(line), parse_target::read(line)) {
@@ -184,7 +180,7 @@ fn overview(cx: &Cx<'_>) -> Vec<Completion> {
                     offer.shown.clone_from(&offer.line);
                     offer
                 }
-                (None, Some(address)) => of_address(cx, line, &address),
+                (None, Some(address)) => of_address(app, line, &address),
                 (None, None) => return None,
             },
         };
@@ -198,13 +194,13 @@ fn overview(cx: &Cx<'_>) -> Vec<Completion> {
 }
 
 /// Returns what matches a text: what works here, best first, then what works elsewhere.
-fn search(cx: &Cx<'_>, word: &str) -> Vec<Completion> {
-    let mut found: Vec<(u32, Completion)> = candidates(cx)
+fn search(app: &App, word: &str) -> Vec<Completion> {
+    let mut found: Vec<(u32, Completion)> = candidates(app)
         .into_iter()
         .filter_map(|candidate| candidate.fit(word))
         .collect();
     if !word.contains(char::is_whitespace) && word.chars().count() > 1 {
-        found.extend(known_objects(cx, word));
+        found.extend(known_objects(app, word));
     }
     if found.iter().any(|(score, _)| *score > WEAK) {
         found.retain(|(score, _)| *score > WEAK);
@@ -214,18 +210,17 @@ fn search(cx: &Cx<'_>, word: &str) -> Vec<Completion> {
 }
 
 /// Returns the completions of a command's argument.
-fn arguments(cx: &Cx<'_>, command: &'static Command, argument: &str) -> Vec<(u8, Completion)> {
+fn arguments(app: &App, command: &'static Command, argument: &str) -> Vec<(u8, Completion)> {
     if command.takes == ArgumentKind::Nothing && !argument.is_empty() {
         return Vec::new();
     }
     // Free text, including the path of an export, has no completions.
     let is_free_text = matches!(command.takes, ArgumentKind::Nothing | ArgumentKind::Text(_));
-    let has_more = matches!(command.takes, ArgumentKind::Export | ArgumentKind::Server)
-        && argument.contains(' ');
+    let has_more = command.takes == ArgumentKind::Export && argument.contains(' ');
     if is_free_text || has_more {
         return vec![(0, typed_command(command, argument))];
     }
-    let known = known_for(cx, command.takes, argument);
+    let known = known(app, command.takes, argument);
     // The number of a tab is not a part of another one's id.
     let takes_tab = command.takes == ArgumentKind::Stream;
     let is_tab_number = takes_tab && argument.parse::<u8>().is_ok();
@@ -241,13 +236,12 @@ fn arguments(cx: &Cx<'_>, command: &'static Command, argument: &str) -> Vec<(u8,
     let mut offers: Vec<_> = known.into_iter().filter_map(offer).collect();
     // An id that is not listed may still exist.
     let may_be_unlisted = match command.takes {
-        ArgumentKind::Server
-        | ArgumentKind::Export
+        ArgumentKind::Export
         | ArgumentKind::Thread
         | ArgumentKind::Run
         | ArgumentKind::Assistant
-        | ArgumentKind::AssistantName => true,
-        ArgumentKind::Search => true,
+        | ArgumentKind::AssistantName
+        | ArgumentKind::Search => true,
         ArgumentKind::Deployment => parse_target::is_id(argument),
         _ => false,
     };
@@ -274,19 +268,14 @@ fn typed_command(command: &'static Command, argument: &str) -> Completion {
 }
 
 /// Returns the known objects with a matching name, for any command. One that begins with the word is as likely as an action.
-fn known_objects(cx: &Cx<'_>, word: &str) -> Vec<(u32, Completion)> {
+fn known_objects(app: &App, word: &str) -> Vec<(u32, Completion)> {
     let mut offers = Vec::new();
     for command in COMMANDS
         .iter()
-        .filter(|command| {
-            !matches!(
-                command.takes,
-                ArgumentKind::Word(_) | ArgumentKind::Export | ArgumentKind::Server
-            )
-        })
-        .filter(|command| command.scope(cx).1)
+        .filter(|command| !matches!(command.takes, ArgumentKind::Word(_) | ArgumentKind::Export))
+        .filter(|command| command.scope(app).1)
     {
-        for (name, note) in known(cx, command.takes) {
+        for (name, note) in known(app, command.takes, "") {
             let score = match fit(&name, word) {
                 Some(0) => 90,
                 Some(1) => 42,
@@ -304,52 +293,9 @@ fn known_objects(cx: &Cx<'_>, word: &str) -> Vec<(u32, Completion)> {
     offers
 }
 
-/// Returns the known values of an argument. If a slash is typed, deployments are written as PROFILE/NAME.
-fn known_for(cx: &Cx<'_>, takes: ArgumentKind, typed: &str) -> Vec<DescribedName> {
-    match takes == ArgumentKind::Deployment && typed.contains('/') {
-        true => cx.lookup.deployments_in_full(),
-        false => known(cx, takes),
-    }
-}
-
-/// Returns the known values of an argument.
-fn known(cx: &Cx<'_>, takes: ArgumentKind) -> Vec<DescribedName> {
-    let session = cx.session;
-    match takes {
-        ArgumentKind::Nothing | ArgumentKind::Text(_) => Vec::new(),
-        ArgumentKind::Search => session.prefs.searches.clone(),
-        ArgumentKind::Word(words) => words
-            .iter()
-            .map(|word| (word.to_string(), String::new()))
-            .collect(),
-        ArgumentKind::Profile => {
-            let used = |name: &str| {
-                if session.catalog.used(name).is_some() {
-                    "in use"
-                } else {
-                    ""
-                }
-            };
-            session
-                .catalog
-                .names()
-                .into_iter()
-                .map(|name| (name.clone(), used(&name).to_string()))
-                .collect()
-        }
-        ArgumentKind::Theme => session
-            .prefs
-            .themes
-            .names()
-            .map(|name| (name.to_string(), String::new()))
-            .collect(),
-        takes => cx.lookup.known(takes),
-    }
-}
-
 /// Returns an error about an unknown name, with suggestions.
-pub fn no_such(cx: &Cx<'_>, what: &str, typed: &str, takes: ArgumentKind) -> String {
-    let known: Vec<String> = known_for(cx, takes, typed)
+pub fn no_such(app: &App, what: &str, typed: &str, takes: ArgumentKind) -> String {
+    let known: Vec<String> = known(app, takes, typed)
         .into_iter()
         .map(|(name, _)| name)
         .collect();
@@ -377,7 +323,7 @@ pub fn no_such(cx: &Cx<'_>, what: &str, typed: &str, takes: ArgumentKind) -> Str
 }
 
 /// Returns why a text has no completions, with suggestions.
-pub fn no_completion(cx: &Cx<'_>, text: &str) -> String {
+pub fn no_completion(app: &App, text: &str) -> String {
     let typed = text.trim();
     let Some((command, argument)) = command_of(typed).or_else(|| split(typed)) else {
         return no_action(typed);
@@ -396,7 +342,7 @@ pub fn no_completion(cx: &Cx<'_>, text: &str) -> String {
         ArgumentKind::Assistant | ArgumentKind::AssistantName => "known assistant",
         _ => "choice",
     };
-    no_such(cx, what, argument, command.takes)
+    no_such(app, what, argument, command.takes)
 }
 
 /// Says that no action matches, with the word that was probably meant.

@@ -1,21 +1,73 @@
 //! The commands of the palette.
 
 use super::offer::beyond_name;
+use crate::app::App;
 use crate::input::action::Context;
 use crate::input::keymap::{Binding, binding};
 use crate::session::catalog::AfterTest;
 use crate::session::compare::parse_sides;
-use crate::session::destination::{ArgumentKind, Destination, Pane};
+use crate::session::destination::{Destination, Pane};
 use crate::session::msg::Described;
 use crate::session::record_list::RecordList;
 use crate::session::request::{Pref, ProfileRequest, StreamCommand};
-use crate::session::{Cx, Request, Requests, Route};
+use crate::session::{Request, Requests, Route};
 use runtail_core::config::{Mouse, Timestamps};
 use runtail_core::model::{Collection, GithubApp};
 use std::sync::Arc;
 
 /// The scope of a command that works on every screen.
 pub(super) const EVERYWHERE: &str = "works everywhere";
+
+/// The argument of a command, which determines its completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArgumentKind {
+    Nothing,
+    /// Free text, by its placeholder.
+    Text(&'static str),
+    /// A deployment, by its name.
+    Deployment,
+    /// A profile, by its name.
+    Profile,
+    /// A thread of the open server.
+    Thread,
+    /// A run of the open thread.
+    Run,
+    /// An assistant of the open server.
+    Assistant,
+    /// The same, by its name.
+    AssistantName,
+    /// A view of the stream.
+    View,
+    /// One of the open streams, by the number of its tab.
+    Stream,
+    Theme,
+    /// A saved search for threads, or a search.
+    Search,
+    /// An export format and a path.
+    Export,
+    /// One of these words.
+    Word(&'static [&'static str]),
+}
+
+impl ArgumentKind {
+    /// Returns the placeholder in capitals; empty if there is no argument.
+    pub fn name(self) -> &'static str {
+        match self {
+            ArgumentKind::Nothing => "",
+            ArgumentKind::Text(name) => name,
+            ArgumentKind::Deployment => "NAME",
+            ArgumentKind::Profile => "PROFILE",
+            ArgumentKind::Thread | ArgumentKind::Run | ArgumentKind::Assistant => "ID",
+            ArgumentKind::AssistantName => "ASSISTANT",
+            ArgumentKind::View => "VIEW",
+            ArgumentKind::Stream => "TAB",
+            ArgumentKind::Export => "FORMAT PATH",
+            ArgumentKind::Theme => "THEME",
+            ArgumentKind::Search => "NAME|QUERY",
+            ArgumentKind::Word(_) => "VALUE",
+        }
+    }
+}
 
 /// A command of the palette.
 pub struct Command {
@@ -35,14 +87,14 @@ enum Run {
     Change(&'static str),
     /// Triggers the action in the list of deployments.
     OnDeployment(&'static str),
-    Call(fn(&Cx<'_>, &str) -> Requests),
+    Call(fn(&App, &str) -> Requests),
 }
 
 const fn command(
     name: &'static str,
     takes: ArgumentKind,
     help: &'static str,
-    run: fn(&Cx<'_>, &str) -> Requests,
+    run: fn(&App, &str) -> Requests,
 ) -> Command {
     Command {
         name,
@@ -124,37 +176,31 @@ impl Command {
     }
 
     /// Returns where it works, and whether it does here.
-    pub(super) fn scope(&self, cx: &Cx<'_>) -> (&'static str, bool) {
+    pub(super) fn scope(&self, app: &App) -> (&'static str, bool) {
         match self.name {
             "name" | "view" | "state" | "bisect" | "record" | "reopen" | "export" => {
-                ("works on: a thread", cx.lookup.shown_thread().is_some())
+                ("works on: a thread", app.shown_thread().is_some())
             }
-            "stream" => (
-                "works in: a thread",
-                !cx.lookup.known(ArgumentKind::Stream).is_empty(),
-            ),
+            "stream" => ("works in: a thread", !app.stream.tabs.all().is_empty()),
             "graph" => (
                 "works on: a thread or an assistant",
-                cx.lookup.open_server().is_some() || cx.lookup.shown_thread().is_some(),
+                app.open_server_ref().is_some() || app.shown_thread().is_some(),
             ),
             "search" | "run" | "assistant" => (
                 "works in: Threads and runs",
-                cx.lookup.open_server().is_some(),
+                app.open_server_ref().is_some(),
             ),
             "update" | "delete" | "logs" | "threads" => ("works on: a deployment", true),
             "redeploy" | "interrupt" | "rollback" => ("works on: a revision", true),
-            "crons" | "store" => (
-                "works on: a deployment",
-                cx.lookup.chosen_server().is_some(),
-            ),
+            "crons" | "store" => ("works on: a deployment", app.chosen_server().is_some()),
             _ => (EVERYWHERE, true),
         }
     }
 
     /// Runs the command with an argument.
-    pub(super) fn run(&self, cx: &Cx<'_>, argument: &str) -> Requests {
+    pub(super) fn run(&self, app: &App, argument: &str) -> Requests {
         match (&self.run, self.row()) {
-            (Run::Call(run), _) => run(cx, argument),
+            (Run::Call(run), _) => run(app, argument),
             (Run::Action(_), Some(row)) => Request::Do(row.context, row.action).into(),
             (Run::Change(_), Some(row)) => Request::Change(row.action).into(),
             (Run::OnDeployment(_), Some(row)) => go_to(Destination::Pane(Pane::Deployments))
@@ -188,9 +234,9 @@ pub const COMMANDS: &[Command] = &[
         "profile",
         ArgumentKind::Profile,
         "Switch to this profile",
-        |cx, name| match name {
+        |app, name| match name {
             "" => Requests::error("profile PROFILE: the profile name is missing."),
-            name if cx.session.catalog.known(name).is_none() => Requests::error(format!(
+            name if app.session.catalog.known(name).is_none() => Requests::error(format!(
                 "There is no profile {}.",
                 runtail_core::text::clean(name)
             )),
@@ -207,10 +253,10 @@ pub const COMMANDS: &[Command] = &[
         "search",
         ArgumentKind::Search,
         "Search the threads of the open server: a saved search, or a query",
-        |cx, text| match cx.lookup.open_server() {
+        |app, text| match app.open_server_ref() {
             None => Requests::error("Open an agent server first to search its threads."),
             Some(_) => {
-                let saved = cx
+                let saved = app
                     .session
                     .prefs
                     .searches
@@ -305,56 +351,56 @@ pub const COMMANDS: &[Command] = &[
         "integrations",
         ArgumentKind::Nothing,
         "GitHub accounts that deployments are built from",
-        |cx, _| list(cx, Collection::Integrations(GithubApp::Deployments), ""),
+        |app, _| list(app, Collection::Integrations(GithubApp::Deployments), ""),
     ),
     command(
         "forge",
         ArgumentKind::Nothing,
         "GitHub accounts of the Forge app",
-        |cx, _| list(cx, Collection::Integrations(GithubApp::Forge), ""),
+        |app, _| list(app, Collection::Integrations(GithubApp::Forge), ""),
     ),
     command(
         "listeners",
         ArgumentKind::Nothing,
         "Listeners of an organization that hosts its own deployments",
-        |cx, _| list(cx, Collection::Listeners, ""),
+        |app, _| list(app, Collection::Listeners, ""),
     ),
     command(
         "providers",
         ArgumentKind::Nothing,
         "OAuth providers of the organization",
-        |cx, _| list(cx, Collection::Providers, ""),
+        |app, _| list(app, Collection::Providers, ""),
     ),
     command(
         "tokens",
         ArgumentKind::Text("PROVIDER"),
         "Your own tokens: for one provider, or all",
-        |cx, provider| {
+        |app, provider| {
             let of = Collection::Tokens((!provider.is_empty()).then(|| provider.to_string()));
-            list(cx, of, provider)
+            list(app, of, provider)
         },
     ),
     command(
         "crons",
         ArgumentKind::Nothing,
         "Crons of the selected deployment: runs that a schedule starts",
-        |cx, _| on_server(cx, RecordList::Crons),
+        |app, _| on_server(app, RecordList::Crons),
     ),
     command(
         "store",
         ArgumentKind::Text("NAMESPACE"),
         "The store of the selected deployment: all of it, or below a namespace",
-        |cx, namespace| {
+        |app, namespace| {
             let labels = namespace.split('.').filter(|label| !label.is_empty());
-            on_server(cx, RecordList::Store(labels.map(str::to_string).collect()))
+            on_server(app, RecordList::Store(labels.map(str::to_string).collect()))
         },
     ),
     command(
         "authenticate",
         ArgumentKind::Text("PROVIDER"),
         "Request a third-party token",
-        |cx, provider| {
-            with_profile(cx, |profile| {
+        |app, provider| {
+            with_profile(app, |profile| {
                 Route::Authenticate(profile, provider.to_string())
             })
         },
@@ -379,8 +425,8 @@ pub const COMMANDS: &[Command] = &[
         "theme",
         ArgumentKind::Theme,
         "Choose a theme (with preview)",
-        |cx, name| {
-            let themes = &cx.session.prefs.themes;
+        |app, name| {
+            let themes = &app.session.prefs.themes;
             if themes.get(name).is_none() {
                 let (message, hint) = themes.unknown(name);
                 return Requests::error(format!("{message}. {hint}"));
@@ -392,12 +438,12 @@ pub const COMMANDS: &[Command] = &[
         "mouse",
         ArgumentKind::Word(&["auto", "on", "off"]),
         "Mouse: handled by Runtail (on), the terminal (off), or by pane (auto)",
-        |cx, how| {
+        |app, how| {
             prefer(
                 "mouse",
                 how,
                 &Mouse::WORDS,
-                cx.session.prefs.mouse,
+                app.session.prefs.mouse,
                 Pref::Mouse,
             )
         },
@@ -406,12 +452,12 @@ pub const COMMANDS: &[Command] = &[
         "timestamps",
         ArgumentKind::Word(&["absolute", "relative", "delta"]),
         "Times: absolute, relative to the start of the run, or since the previous entry",
-        |cx, how| {
+        |app, how| {
             prefer(
                 "timestamps",
                 how,
                 &Timestamps::WORDS,
-                cx.session.prefs.timestamps,
+                app.session.prefs.timestamps,
                 Pref::Timestamps,
             )
         },
@@ -420,12 +466,12 @@ pub const COMMANDS: &[Command] = &[
         "wrap",
         ArgumentKind::Word(&["on", "off"]),
         "Wrap long lines in streams",
-        |cx, how| {
+        |app, how| {
             prefer(
                 "wrap",
                 how,
                 &[("on", true), ("off", false)],
-                cx.session.prefs.wrap,
+                app.session.prefs.wrap,
                 Pref::Wrap,
             )
         },
@@ -440,8 +486,7 @@ pub const COMMANDS: &[Command] = &[
         "state",
         ArgumentKind::Nothing,
         "Show the thread's state and record as the server has them now",
-        |cx, _| match cx
-            .lookup
+        |app, _| match app
             .shown_thread()
             .map(|view| (view.is_recording, view.server.clone(), view.thread_id))
         {
@@ -465,18 +510,17 @@ pub const COMMANDS: &[Command] = &[
         "compare",
         ArgumentKind::Text("A B"),
         "Compare threads, runs, recordings or deployments: T, T/R, PROFILE/DEPLOYMENT[:T[/R]] or FILE",
-        |cx, text| {
-            let shown = cx
-                .lookup
+        |app, text| {
+            let shown = app
                 .shown_thread()
                 .filter(|view| !view.is_recording)
                 .map(|view| view.server.clone());
-            let open = shown.or_else(|| cx.lookup.open_server());
+            let open = shown.or_else(|| app.open_server_ref());
             match parse_sides(
                 text,
                 open.as_ref(),
-                &cx.lookup.servers(),
-                &cx.lookup.deployments(),
+                &app.servers(),
+                &app.session.deployments,
             ) {
                 Ok(sides) => Route::Compare(sides).into(),
                 Err(why) => Requests::error(why),
@@ -518,19 +562,19 @@ fn go_to(to: Destination) -> Requests {
 }
 
 /// Opens a route of the chosen profile.
-fn with_profile(cx: &Cx<'_>, route: impl FnOnce(Arc<str>) -> Route) -> Requests {
-    match cx.lookup.chosen_profile() {
+fn with_profile(app: &App, route: impl FnOnce(Arc<str>) -> Route) -> Requests {
+    match app.chosen_profile() {
         Some(profile) => route(profile).into(),
         None => Requests::error("No profile has a control plane."),
     }
 }
 
-fn list(cx: &Cx<'_>, of: Collection, owner: &str) -> Requests {
-    with_profile(cx, |profile| Route::List(of, profile, owner.to_string()))
+fn list(app: &App, of: Collection, owner: &str) -> Requests {
+    with_profile(app, |profile| Route::List(of, profile, owner.to_string()))
 }
 
-fn on_server(cx: &Cx<'_>, of: RecordList) -> Requests {
-    match cx.lookup.chosen_server() {
+fn on_server(app: &App, of: RecordList) -> Requests {
+    match app.chosen_server() {
         Some(server) => Route::Records(server, of).into(),
         None => Requests::error("No agent server is selected. Select a deployment that has one."),
     }

@@ -1,8 +1,7 @@
 //! What is new in the inbox: each thread or revision that begins to wait, fails or is stuck, once, and only since the dashboard
 //! started.
 
-use super::state::{FailedDeployment, Inbox, Row, Watched, failed_row, thread_key};
-use super::table;
+use super::{FailedDeployment, Inbox, Row, Target, Watched, failed_row, table, thread_key};
 use crate::session::msg::{ServerRef, ThreadRef};
 use jiff::Timestamp;
 use runtail_api::{ApiError, ServerInbox};
@@ -95,7 +94,7 @@ pub struct PageStatus<'a> {
     pub status: &'a ThreadStatus,
     /// The evidence that its run is stuck.
     pub stuck: Option<StuckSign>,
-    pub region: Option<&'a str>,
+    pub region: Option<String>,
 }
 
 /// Returns what a thread is notified about; `None` for threads that a person stopped or edited.
@@ -152,7 +151,8 @@ impl Inbox {
             return Vec::new();
         }
         let listing = self.listing().clone();
-        let is_its = |row: &&Row| matches!(&row.target, super::Target::Thread(thread) if thread.server == *server);
+        let is_its =
+            |row: &&Row| matches!(&row.target, Target::Thread(thread) if thread.server == *server);
         let rows: Vec<&Row> = listing
             .rows
             .iter()
@@ -168,8 +168,7 @@ impl Inbox {
         }
         let mut news = Vec::new();
         for row in rows {
-            let (InboxItem::Thread(thread), super::Target::Thread(target)) =
-                (&row.row.item, &row.target)
+            let (InboxItem::Thread(thread), Target::Thread(target)) = (&row.row.item, &row.target)
             else {
                 continue;
             };
@@ -317,7 +316,7 @@ impl Inbox {
             when,
             row: InboxRow::thread(
                 &page.thread.server.profile,
-                page.region,
+                page.region.as_deref(),
                 &page.thread.server.name,
                 thread,
                 "",
@@ -374,7 +373,13 @@ impl Inbox {
         self.note(&key, NotifyWhen::Stuck, String::new(), None, at)
             .then(|| News {
                 when: NotifyWhen::Stuck,
-                row: InboxRow::thread(&server.profile, page.region, &server.name, thread, ""),
+                row: InboxRow::thread(
+                    &server.profile,
+                    page.region.as_deref(),
+                    &server.name,
+                    thread,
+                    "",
+                ),
                 thread: Some(page.thread.clone()),
             })
     }
