@@ -117,7 +117,7 @@ impl Dash {
         let place = HelpPlace {
             context,
             view: self.app.shown_view(),
-            commands: &self.app.commands(context),
+            commands: &self.app.available(context),
         };
         let groups = help_groups(&self.app.session.keymap, place, false);
         let items = groups.into_iter().flat_map(|group| group.items);

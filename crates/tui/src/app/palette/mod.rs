@@ -9,7 +9,7 @@ pub mod parse_target;
 mod search;
 mod view;
 
-pub(super) use commands::ArgumentKind;
+pub use commands::ArgumentKind;
 pub use commands::{COMMANDS, Command};
 pub use completions::MAX_OFFERS;
 pub(super) use completions::{no_completion, no_such, offers};
