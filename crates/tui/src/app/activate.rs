@@ -5,7 +5,7 @@ use crate::features::deployments::list::Row;
 use crate::features::profiles::first_run::FirstRun;
 use crate::input::keymap::Keymap;
 use crate::session::Requests;
-use crate::session::catalog::Origin;
+use crate::session::catalog::ProfileOrigin;
 use crate::session::msg::{Effect, Epoch};
 use crate::session::profile::ProfileState;
 use runtail_core::config::{Config, ConfigError, Profile};
@@ -13,7 +13,7 @@ use runtail_core::config::{Config, ConfigError, Profile};
 impl App {
     /// Applies the parts of the initial configuration that [`App::new`] doesn't receive.
     /// Returns the effects to perform first.
-    pub fn configured(&mut self, config: &Config, origin: Origin) -> Vec<Effect> {
+    pub fn configured(&mut self, config: &Config, origin: ProfileOrigin) -> Vec<Effect> {
         self.session.catalog.origin = origin;
         self.session.prefs.configure(config);
         let initial = std::mem::take(&mut self.session.catalog.all);

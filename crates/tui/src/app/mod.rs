@@ -42,7 +42,7 @@ use crate::features::changes::Changes;
 use crate::features::composer::Composing;
 use crate::features::deployments::Deployments;
 use crate::features::deployments::list::DeploymentList;
-use crate::features::deployments::revisions::History;
+use crate::features::deployments::revisions::RevisionHistory;
 use crate::features::inbox::InboxPage;
 use crate::features::logs::state::LogView;
 use crate::features::stream::StreamState;
@@ -331,7 +331,7 @@ impl App {
     }
 
     /// Returns the revisions of the selected deployment.
-    pub fn history(&self) -> Option<&History> {
+    pub fn history(&self) -> Option<&RevisionHistory> {
         self.deployments.history()
     }
 }

@@ -1,6 +1,6 @@
 //! Opens what features request: overlays, panes and streams.
 
-use super::help::Keys;
+use super::help::KeysPage;
 use super::palette::Palette;
 use super::{App, Overlay, Pane};
 use crate::features::changes::confirm::Confirm;
@@ -42,7 +42,7 @@ impl App {
             Route::Document { title, text } => self.push(Document::new(title, text)),
             Route::Entry(sent) => self.push(Paged::new(Entry(sent))),
             Route::Journal => self.push(JournalView::default()),
-            Route::Keys => self.push(Paged::new(Keys)),
+            Route::Keys => self.push(Paged::new(KeysPage)),
             Route::Why => self.push(Paged::new(WhyPage::new(session.now))),
             Route::Doctor(only) => self.push(Paged::new(Doctor::new(session, only))),
             Route::SignIn(profile, request) => {

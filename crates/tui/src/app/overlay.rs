@@ -92,7 +92,7 @@ macro_rules! overlays {
 
 overlays! {
     Help(super::help::HelpPage);
-    Keys(Paged<super::help::Keys>);
+    Keys(Paged<super::help::KeysPage>);
     Messages(Paged<super::help::Messages>);
     Inspect(inspector::Document);
     Compose(composer::Composer);

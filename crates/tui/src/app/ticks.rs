@@ -1,7 +1,7 @@
 //! When to redraw the screen without new data: ages, countdowns and searches on it, and when they next change.
 
 use super::{App, Overlay, Pane};
-use crate::features::deployments::revisions::History;
+use crate::features::deployments::revisions::RevisionHistory;
 use crate::input::action::Context;
 use crate::session::Component;
 use crate::session::msg::NextPoll;
@@ -104,7 +104,7 @@ impl App {
 
     /// Returns the time until the revisions pane changes: it shows the time in the current status, the time of the next poll
     /// and, after a failure, the age of the data.
-    fn history_tick(&self, history: &History) -> Option<Duration> {
+    fn history_tick(&self, history: &RevisionHistory) -> Option<Duration> {
         let moving = history
             .revisions
             .iter()

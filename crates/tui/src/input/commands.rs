@@ -14,7 +14,7 @@ pub type Hint = (&'static str, Option<&'static str>);
 
 /// A row of the table of bindings that a component has.
 #[derive(Debug, Clone, Copy)]
-struct Command {
+struct DeclaredCommand {
     row: &'static Binding,
     /// Whether it does something now.
     is_enabled: bool,
@@ -25,7 +25,7 @@ struct Command {
 /// What the keys of a component do now.
 #[derive(Debug, Clone)]
 pub struct Commands {
-    all: Vec<Command>,
+    all: Vec<DeclaredCommand>,
     /// What the footer shows of them, most useful first.
     footer: Vec<Hint>,
     /// The first and the last command whose keys the footer shows as one: `1–5 choose`.
@@ -39,12 +39,12 @@ impl Commands {
     /// Where text is typed, and in the help, it shows none, because their frames do.
     pub fn of(context: Context) -> Commands {
         let rows = BINDINGS.iter().filter(|row| row.is_in(context));
-        let command = |row| Command {
+        let command = |row| DeclaredCommand {
             row,
             is_enabled: true,
             is_own: false,
         };
-        let all: Vec<Command> = rows.map(command).collect();
+        let all: Vec<DeclaredCommand> = rows.map(command).collect();
         let own = all.iter().filter(|one| one.row.context == context);
         let mut footer: Vec<Hint> = own.map(|one| (one.row.id, None)).collect();
         if footer.is_empty() {

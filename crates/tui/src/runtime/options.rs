@@ -3,7 +3,7 @@
 use super::first_run::Demo;
 use super::terminal_caps::Environment;
 use crate::app::Settings;
-use crate::session::catalog::Origin;
+use crate::session::catalog::ProfileOrigin;
 use crate::session::saved_tabs::TabsFile;
 use runtail_core::config::{Config, Notify, Profile, Watch};
 
@@ -15,7 +15,7 @@ pub struct Options {
     /// The configuration.
     pub config: Config,
     /// The configuration file, and the options that apply to it.
-    pub origin: Origin,
+    pub origin: ProfileOrigin,
     /// Watches the configuration file, if it is reloaded on changes.
     pub watch: Option<Watch>,
     /// The settings in the application state.
@@ -48,7 +48,7 @@ impl Options {
         Options {
             profiles,
             config: config.clone(),
-            origin: Origin::default(),
+            origin: ProfileOrigin::default(),
             watch: None,
             settings: Settings {
                 demo: false,

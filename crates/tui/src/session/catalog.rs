@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// The configuration file, and the command-line options that apply to it for the whole session.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Origin {
+pub struct ProfileOrigin {
     /// The path of the configuration file, which may not exist.
     pub file: Option<PathBuf>,
     /// The profiles selected on the command line, instead of those that the file selects. Empty if none were.
@@ -29,7 +29,7 @@ pub const KEY_VARIABLE: &str = "LANGSMITH_API_KEY";
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     /// The configuration file and the options that apply to it.
-    pub origin: Origin,
+    pub origin: ProfileOrigin,
     /// The profiles of the file in its order, then those added in this session.
     pub all: Vec<ProfileEntry>,
     /// The profiles in use, with the definitions in use, in the order of the session's profiles.

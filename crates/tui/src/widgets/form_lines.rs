@@ -41,27 +41,27 @@ pub struct FormLines {
 
 /// Some lines of a form, with the text cursor relative to them.
 #[derive(Debug, Default)]
-pub struct Part {
+pub struct LinePart {
     pub lines: Vec<Line>,
     pub cursor: Option<(usize, usize)>,
 }
 
-impl From<Vec<Line>> for Part {
-    fn from(lines: Vec<Line>) -> Part {
-        Part {
+impl From<Vec<Line>> for LinePart {
+    fn from(lines: Vec<Line>) -> LinePart {
+        LinePart {
             lines,
             cursor: None,
         }
     }
 }
 
-impl From<Line> for Part {
-    fn from(line: Line) -> Part {
+impl From<Line> for LinePart {
+    fn from(line: Line) -> LinePart {
         vec![line].into()
     }
 }
 
-impl Part {
+impl LinePart {
     /// Adds a note to the first line, or below it if there is no room.
     pub fn note(&mut self, said: &str, indent: usize, width: usize) {
         match self.lines.first_mut() {
@@ -83,7 +83,7 @@ impl FormLines {
     }
 
     /// Adds lines, and records their position if they have the focus.
-    pub fn add(&mut self, is_focused: bool, part: impl Into<Part>) {
+    pub fn add(&mut self, is_focused: bool, part: impl Into<LinePart>) {
         let (part, from) = (part.into(), self.lines.len());
         self.lines.extend(part.lines);
         if is_focused {
@@ -238,7 +238,7 @@ impl FieldLook<'_> {
     }
 
     /// Returns the lines of a field, without those of the fields of an object.
-    pub fn field(&self, field: &FormField, draft: &FieldDraft) -> Part {
+    pub fn field(&self, field: &FormField, draft: &FieldDraft) -> LinePart {
         match field.kind {
             FieldKind::Message => return self.boxed(field, draft, BOX),
             FieldKind::List(_) if self.is_focused => return self.boxed(field, draft, FIELD),
@@ -320,7 +320,7 @@ impl FieldLook<'_> {
                 }
             }
         }
-        Part {
+        LinePart {
             lines: self.with_notes(line, more, before, field),
             cursor,
         }
@@ -416,7 +416,7 @@ impl FieldLook<'_> {
     }
 
     /// Returns the box of a message or of a list, with the field's name before its first line.
-    fn boxed(&self, field: &FormField, draft: &FieldDraft, room: usize) -> Part {
+    fn boxed(&self, field: &FormField, draft: &FieldDraft, room: usize) -> LinePart {
         let label = self.label(field);
         let left = label.width();
         let mut part = text_box(
@@ -436,7 +436,7 @@ impl FieldLook<'_> {
 }
 
 /// Returns a framed box for a longer text. `label` stands before its first line.
-pub fn text_box(label: Line, width: usize, typed: &TextInput, is_focused: bool) -> Part {
+pub fn text_box(label: Line, width: usize, typed: &TextInput, is_focused: bool) -> LinePart {
     let frame = if is_focused { Tone::Accent } else { Tone::Dim };
     let left = label.width();
     let room = width.saturating_sub(left + FRAME).clamp(8, BOX);
@@ -465,7 +465,7 @@ pub fn text_box(label: Line, width: usize, typed: &TextInput, is_focused: bool) 
     if lines.len() > height {
         shown.push(margin.with_dim(&format!("line {} of {}", row + 1, lines.len())));
     }
-    Part {
+    LinePart {
         lines: shown,
         cursor,
     }
@@ -518,10 +518,16 @@ pub fn problem_lines(indent: usize, problem: &str, width: usize) -> Vec<Line> {
 }
 
 /// Returns a line with the text of an input in a frame after it.
-pub fn framed(line: Line, tone: Tone, typed: &TextInput, room: usize, is_focused: bool) -> Part {
+pub fn framed(
+    line: Line,
+    tone: Tone,
+    typed: &TextInput,
+    room: usize,
+    is_focused: bool,
+) -> LinePart {
     let (shown, column) = one_line(typed, room, is_focused);
     let before = line.width() + 2;
-    Part {
+    LinePart {
         lines: vec![in_frame(
             line,
             tone,

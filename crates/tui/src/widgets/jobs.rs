@@ -2,7 +2,7 @@
 //! a background task runs it in short steps, and each step reports its progress. A job that is no longer needed is stopped
 //! between two steps. Only a comparison is a single step, half a second for two states of 50 MB.
 
-use super::json_tree::{Found, Searching};
+use super::json_tree::{FoundNode, Searching};
 use crate::widgets::pattern::Pattern;
 use runtail_stream::projection::difference::Difference;
 use runtail_stream::projection::index::{Excerpt, JsonIndex, Reading};
@@ -105,7 +105,7 @@ pub enum JobProgress {
     /// Matches up to a node of the document.
     Found {
         /// The matches, in document order.
-        found: Vec<Found>,
+        found: Vec<FoundNode>,
         /// The first node that was not searched yet; the document's length at the end.
         upto: u32,
     },

@@ -7,7 +7,7 @@ mod search;
 mod tests;
 
 pub use lines::{change_glyph, change_tone, gist};
-pub use search::{Found, Searching};
+pub use search::{FoundNode, Searching};
 
 use super::jobs::{JobProgress, JobSpec, PendingJob, SYNC_LIMIT};
 use super::line::Line;
@@ -15,7 +15,7 @@ use super::scroll::{LinePos, Place, ScrollList};
 use foldhash::fast::RandomState;
 use runtail_stream::projection::difference::Mark;
 use runtail_stream::projection::index::{Excerpt, JsonIndex, Kind, unquote};
-use search::Search;
+use search::TreeSearch;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub struct Tree {
     base: NodeFold,
     width: usize,
     height: usize,
-    search: Search,
+    search: TreeSearch,
     /// The changes since the compared document, if there is one.
     marks: Option<HashMap<u32, Mark>>,
     /// The scroll position. Its keys combine a node and the shown part of it.
@@ -92,7 +92,7 @@ impl Tree {
             base: NodeFold::Start,
             width: 80,
             height: 0,
-            search: Search::default(),
+            search: TreeSearch::default(),
             marks: None,
             place: Place::at_start(),
         }

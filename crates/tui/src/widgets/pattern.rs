@@ -27,7 +27,7 @@ pub struct Pattern {
 
 /// A text to search.
 #[derive(Debug, Clone, Copy)]
-pub struct Source<'a> {
+pub struct PatternSource<'a> {
     pub text: &'a str,
     /// Whether it is JSON, which is searched both as received and with its escapes decoded.
     pub is_json: bool,
@@ -126,7 +126,12 @@ impl Pattern {
 
     /// Searches concatenated texts from a byte on, for about `room` bytes, so that 50 MB can be searched in many short steps.
     /// Also returns how many bytes were read.
-    pub fn look(&self, sources: &[Source<'_>], from: usize, room: usize) -> (ScanResult, usize) {
+    pub fn look(
+        &self,
+        sources: &[PatternSource<'_>],
+        from: usize,
+        room: usize,
+    ) -> (ScanResult, usize) {
         let mut read = 0;
         let mut base = 0;
         for source in sources {
@@ -376,11 +381,11 @@ mod tests {
     fn a_long_text_is_searched_in_pieces() {
         let text = format!("{}needle{}", "é".repeat(50_000), "hay".repeat(50_000));
         let sources = [
-            Source {
+            PatternSource {
                 text: "head",
                 is_json: false,
             },
-            Source {
+            PatternSource {
                 text: &text,
                 is_json: true,
             },
@@ -408,7 +413,7 @@ mod tests {
             room in 1usize..6000,
         ) {
             let pattern = Pattern::new("aé*b");
-            let sources: Vec<Source<'_>> = parts.iter().map(|text| Source { text, is_json: false }).collect();
+            let sources: Vec<PatternSource<'_>> = parts.iter().map(|text| PatternSource { text, is_json: false }).collect();
             let mut at = 0;
             let mut steps = 0;
             let found = loop {

@@ -12,13 +12,13 @@ use crate::widgets::line::{Line, Tone, wrap};
 
 /// The page of all key bindings.
 #[derive(Debug, Clone)]
-pub struct Keys;
+pub struct KeysPage;
 
 /// The page of all messages of the session.
 #[derive(Debug, Clone)]
 pub struct Messages;
 
-impl Page for Keys {
+impl Page for KeysPage {
     fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
         ("Key bindings", String::new())
     }

@@ -1,6 +1,6 @@
 //! Two loaded sides, aligned: the steps of runs, or the configurations of revisions.
 
-use super::keys::Keys;
+use super::keys::ComparedKeys;
 use runtail_core::model::Configuration;
 use runtail_core::text;
 use runtail_stream::comparison::{Comparison, Side, Verdict};
@@ -17,7 +17,7 @@ pub(super) enum LoadedSide {
 #[derive(Debug, Clone)]
 pub(super) enum Aligned {
     Steps(Arc<Comparison>),
-    Keys(Arc<Keys>),
+    Keys(Arc<ComparedKeys>),
 }
 
 /// What identifies a row while its side grows or changes.
@@ -34,7 +34,7 @@ impl Aligned {
                 Comparison::of((**a).clone(), (**b).clone()),
             ))),
             (LoadedSide::Keys(a), LoadedSide::Keys(b)) => {
-                Some(Aligned::Keys(Arc::new(Keys::of(a, b))))
+                Some(Aligned::Keys(Arc::new(ComparedKeys::of(a, b))))
             }
             _ => None,
         }
@@ -49,7 +49,7 @@ impl Aligned {
     }
 
     /// Returns the aligned keys, if these are configurations.
-    pub fn keys(&self) -> Option<&Keys> {
+    pub fn keys(&self) -> Option<&ComparedKeys> {
         match self {
             Aligned::Steps(_) => None,
             Aligned::Keys(keys) => Some(keys),

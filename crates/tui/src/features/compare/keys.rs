@@ -107,7 +107,7 @@ fn local(at: Timestamp, session: &Session) -> String {
 
 /// The rows of two configurations.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Keys {
+pub(super) struct ComparedKeys {
     pub table: KeyTable,
     facts: Vec<Fact>,
     /// Columns of the longest name.
@@ -120,9 +120,9 @@ enum KeyLine<'k> {
     Key(&'k KeyRow),
 }
 
-impl Keys {
+impl ComparedKeys {
     /// Aligns two configurations.
-    pub fn of(a: &Configuration, b: &Configuration) -> Keys {
+    pub fn of(a: &Configuration, b: &Configuration) -> ComparedKeys {
         let table = KeyTable::of(a.clone(), b.clone());
         let any = |is_known: fn(&Configuration) -> bool| table.sides.iter().any(is_known);
         let mut facts = Vec::new();
@@ -143,7 +143,7 @@ impl Keys {
                 .filter(|(_, is_known)| *is_known)
                 .map(|(fact, _)| fact),
         );
-        let mut keys = Keys {
+        let mut keys = ComparedKeys {
             table,
             facts,
             longest: 0,
@@ -366,7 +366,7 @@ impl Keys {
 
 /// Returns a line of a side: the key and its value.
 pub(super) fn side_line(
-    keys: &Keys,
+    keys: &ComparedKeys,
     at: usize,
     which: usize,
     is_selected: bool,
@@ -409,12 +409,12 @@ pub(super) fn fit_end(name: &str, room: usize) -> String {
 }
 
 /// Returns the columns of the keys.
-pub(super) fn key_width(keys: &Keys, width: usize) -> usize {
+pub(super) fn key_width(keys: &ComparedKeys, width: usize) -> usize {
     keys.longest.clamp(3, MAX_KEY.min(width * 45 / 100).max(3))
 }
 
 /// Returns the headings of a side.
-pub(super) fn head(keys: Option<&Keys>, width: usize) -> Line {
+pub(super) fn head(keys: Option<&ComparedKeys>, width: usize) -> Line {
     let room = keys.map_or(12, |keys| key_width(keys, width));
     Line::dim(&format!("{}{:<room$}  VALUE", " ".repeat(MARGIN), "KEY"))
 }

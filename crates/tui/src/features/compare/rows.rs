@@ -111,7 +111,7 @@ pub(super) fn step_row(
 
 /// Returns the cells of a key, in the same order.
 pub(super) fn key_row(
-    of: &keys::Keys,
+    of: &keys::ComparedKeys,
     at: usize,
     is_selected: bool,
     layout: &CompareLayout,

@@ -11,7 +11,7 @@ pub const SHOWN: usize = 6;
 
 /// A listed assistant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedAssistants {
     pub id: String,
     pub graph: String,
     /// Its name, with its graph if that differs, and its version.
@@ -22,7 +22,7 @@ pub struct Listed {
 #[derive(Debug, Clone)]
 pub struct AssistantPick {
     /// The server's assistants, sorted by name.
-    pub all: Vec<Listed>,
+    pub all: Vec<ListedAssistants>,
     chosen: usize,
     /// The text that narrows the list; on a server without a list, the assistant's name.
     pub typed: TextInput,
@@ -60,7 +60,7 @@ impl AssistantPick {
             if let Some(version) = a.version {
                 label += &format!(" v{version}");
             }
-            Listed {
+            ListedAssistants {
                 id: a.assistant_id.clone(),
                 graph: a.graph_id.clone(),
                 label,
@@ -94,12 +94,12 @@ impl AssistantPick {
     }
 
     /// Returns the chosen assistant of the list.
-    pub fn listed(&self) -> Option<&Listed> {
+    pub fn listed(&self) -> Option<&ListedAssistants> {
         self.all.get(self.chosen)
     }
 
     /// Returns the listed assistant with this id, or that runs this graph.
-    pub fn find(&self, id: &str) -> Option<&Listed> {
+    pub fn find(&self, id: &str) -> Option<&ListedAssistants> {
         self.all
             .iter()
             .find(|one| one.id == id)
@@ -129,8 +129,8 @@ impl AssistantPick {
     /// Returns the indexes of the assistants that match what is typed: those whose names begin with it come first.
     pub fn matches(&self) -> Vec<usize> {
         let wanted = self.typed.text().trim().to_lowercase();
-        let starts = |one: &Listed| one.label.to_lowercase().starts_with(&wanted);
-        let contains = |one: &Listed| {
+        let starts = |one: &ListedAssistants| one.label.to_lowercase().starts_with(&wanted);
+        let contains = |one: &ListedAssistants| {
             starts(one)
                 || one.label.to_lowercase().contains(&wanted)
                 || one.graph.to_lowercase().contains(&wanted)

@@ -17,7 +17,7 @@ use runtail_core::text;
 
 /// An element that can have the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
+pub enum ComposerStop {
     Assistant,
     Where,
     /// The input as JSON.
@@ -37,23 +37,26 @@ pub enum Section {
 
 impl Composer {
     /// Returns the first element of the input.
-    pub fn first_input(&self) -> Stop {
+    pub fn first_input(&self) -> ComposerStop {
         match self.input.form() {
-            Some(_) => Stop::Field(Section::Input, (0, None)),
-            None => Stop::Json,
+            Some(_) => ComposerStop::Field(Section::Input, (0, None)),
+            None => ComposerStop::Json,
         }
     }
 
     /// Returns whether the input has the focus.
     pub(super) fn is_in_input(&self) -> bool {
-        matches!(self.focus, Stop::Json | Stop::Field(Section::Input, _))
+        matches!(
+            self.focus,
+            ComposerStop::Json | ComposerStop::Field(Section::Input, _)
+        )
     }
 
     /// Returns the field with the focus, with its draft.
     pub(super) fn field(&self) -> Option<(&FormField, &FieldDraft)> {
         match self.focus {
-            Stop::Field(Section::Input, spot) => self.input.form()?.field(spot),
-            Stop::Field(Section::Options, spot) => self.options.form.field(spot),
+            ComposerStop::Field(Section::Input, spot) => self.input.form()?.field(spot),
+            ComposerStop::Field(Section::Options, spot) => self.options.form.field(spot),
             _ => None,
         }
     }
@@ -93,7 +96,7 @@ impl Composer {
             return Requests::none();
         }
         let requests = self.request_facts();
-        self.focus = Stop::Assistant;
+        self.focus = ComposerStop::Assistant;
         requests
     }
 
@@ -107,61 +110,64 @@ impl Composer {
 }
 
 impl FormKeys for Composer {
-    type Stop = Stop;
+    type Stop = ComposerStop;
 
-    fn stops(&self) -> Vec<Stop> {
+    fn stops(&self) -> Vec<ComposerStop> {
         let of = |section, form: &FormDraft| {
             let spots = form.spots().into_iter();
-            spots.map(move |spot| Stop::Field(section, spot))
+            spots.map(move |spot| ComposerStop::Field(section, spot))
         };
-        let mut stops = vec![Stop::Assistant, Stop::Where];
+        let mut stops = vec![ComposerStop::Assistant, ComposerStop::Where];
         match self.input.form() {
             Some(form) => stops.extend(of(Section::Input, form)),
-            None => stops.push(Stop::Json),
+            None => stops.push(ComposerStop::Json),
         }
         if self.shows_options {
-            stops.extend([Stop::Modes, Stop::Conflict]);
+            stops.extend([ComposerStop::Modes, ComposerStop::Conflict]);
             stops.extend(of(Section::Options, &self.options.form));
         }
         stops
     }
 
-    fn focus(&mut self) -> &mut Stop {
+    fn focus(&mut self) -> &mut ComposerStop {
         &mut self.focus
     }
 
     fn input(&mut self) -> FieldInput<'_> {
         match self.focus {
-            Stop::Json => FieldInput::Text(&mut self.input.twin.text, true),
-            Stop::Field(section, spot) => match self.form_mut(section) {
+            ComposerStop::Json => FieldInput::Text(&mut self.input.twin.text, true),
+            ComposerStop::Field(section, spot) => match self.form_mut(section) {
                 Some(form) => form.input(spot),
                 None => FieldInput::Other,
             },
-            Stop::Assistant | Stop::Where | Stop::Modes | Stop::Conflict => FieldInput::Other,
+            ComposerStop::Assistant
+            | ComposerStop::Where
+            | ComposerStop::Modes
+            | ComposerStop::Conflict => FieldInput::Other,
         }
     }
 
     fn own_key(&mut self, key: Key) -> Option<Requests> {
         let by = turn_of(key);
         match (self.focus, key.code) {
-            (Stop::Assistant, Code::Up | Code::Down) if !self.assistant.is_searching() => {
+            (ComposerStop::Assistant, Code::Up | Code::Down) if !self.assistant.is_searching() => {
                 return None;
             }
-            (Stop::Assistant, Code::Enter) => {
+            (ComposerStop::Assistant, Code::Enter) => {
                 let requests = self.move_focus(1);
                 // The input comes next, because the thread rarely changes.
                 self.focus = self.first_input();
                 return Some(requests);
             }
-            (Stop::Assistant, _) => return Some(self.assistant_key(key)),
-            (Stop::Where, _) if by != 0 => {
+            (ComposerStop::Assistant, _) => return Some(self.assistant_key(key)),
+            (ComposerStop::Where, _) if by != 0 => {
                 self.place = turned(&self.places(), Some(&self.place), by)?;
             }
-            (Stop::Conflict, _) if by != 0 => {
+            (ComposerStop::Conflict, _) if by != 0 => {
                 let chosen = &mut self.options.conflict;
                 *chosen = turned(&Conflict::ALL, Some(chosen), by)?;
             }
-            (Stop::Modes, _) if by != 0 => self.options.mode_key(key),
+            (ComposerStop::Modes, _) if by != 0 => self.options.mode_key(key),
             _ => return None,
         }
         Some(Requests::none())
@@ -175,7 +181,7 @@ impl FormKeys for Composer {
     }
 
     fn leave(&mut self) -> bool {
-        if let Stop::Field(section, spot) = self.focus
+        if let ComposerStop::Field(section, spot) = self.focus
             && let Some(form) = self.form_mut(section)
         {
             form.leave(spot);
@@ -183,15 +189,15 @@ impl FormKeys for Composer {
         true
     }
 
-    fn on_focus(&mut self, before: Stop) -> Requests {
-        if before == Stop::Assistant && self.focus != Stop::Assistant {
+    fn on_focus(&mut self, before: ComposerStop) -> Requests {
+        if before == ComposerStop::Assistant && self.focus != ComposerStop::Assistant {
             return self.choose_assistant();
         }
         Requests::none()
     }
 
     fn own_paste(&mut self, pasted: &str) -> bool {
-        let is_own = self.focus == Stop::Assistant;
+        let is_own = self.focus == ComposerStop::Assistant;
         if is_own {
             self.assistant.typed.insert(pasted);
             self.assistant.at = 0;
@@ -270,11 +276,11 @@ impl FormCard for Composer {
         self.lines(cx)
     }
 
-    fn scroll(&self) -> &FormScroll<Stop> {
+    fn scroll(&self) -> &FormScroll<ComposerStop> {
         &self.scroll
     }
 
-    fn scroll_mut(&mut self) -> &mut FormScroll<Stop> {
+    fn scroll_mut(&mut self) -> &mut FormScroll<ComposerStop> {
         &mut self.scroll
     }
 
@@ -305,7 +311,7 @@ impl FormCard for Composer {
             Some(Action::Option) => {
                 self.shows_options = !self.shows_options;
                 self.focus = if self.shows_options {
-                    Stop::Modes
+                    ComposerStop::Modes
                 } else {
                     self.first_input()
                 };

@@ -2,13 +2,13 @@
 
 use super::Composer;
 use super::assistant::SHOWN;
-use super::keys::{Section, Stop};
+use super::keys::{ComposerStop, Section};
 use crate::session::Cx;
 use crate::session::run::{Warning, Where};
 use crate::session::thread::with_draft;
 use crate::widgets::form::{FormDraft, Spot};
 use crate::widgets::form_lines::{
-    FieldNotes, FormLines, FormLook, Part, choices, fitted, in_frame, indented, mark, one_line,
+    FieldNotes, FormLines, FormLook, LinePart, choices, fitted, in_frame, indented, mark, one_line,
     option, padded, problem_lines, row_of,
 };
 use crate::widgets::line::{Line, Tone};
@@ -33,10 +33,10 @@ impl Composer {
     /// Names the keys that change a choice.
     pub(super) fn choice_keys(&self) -> Option<&'static str> {
         match (self.focus, self.field().map(|(field, _)| &field.kind)) {
-            (Stop::Where | Stop::Conflict, _) | (_, Some(FieldKind::Choice(_))) => {
+            (ComposerStop::Where | ComposerStop::Conflict, _) | (_, Some(FieldKind::Choice(_))) => {
                 Some("← → choose")
             }
-            (Stop::Modes, _) => Some("← → move   Space on or off"),
+            (ComposerStop::Modes, _) => Some("← → move   Space on or off"),
             (_, Some(FieldKind::Boolean)) => Some("y n set"),
             _ => None,
         }
@@ -44,7 +44,8 @@ impl Composer {
 
     pub(super) fn is_long(&self) -> bool {
         let kind = self.field().map(|(field, _)| &field.kind);
-        self.focus == Stop::Json || matches!(kind, Some(FieldKind::Message | FieldKind::List(_)))
+        self.focus == ComposerStop::Json
+            || matches!(kind, Some(FieldKind::Message | FieldKind::List(_)))
     }
 
     /// Returns the lines for a screen.
@@ -82,7 +83,7 @@ impl Composer {
     }
 
     /// Returns the beginning of a row that is no field of a form.
-    pub(super) fn label(&self, stop: Stop, name: &str) -> Line {
+    pub(super) fn label(&self, stop: ComposerStop, name: &str) -> Line {
         match self.focus == stop {
             true => mark(true).with_strong(&padded(name, LABELS - 2)),
             false => Line::dim(&padded(name, LABELS)),
@@ -90,7 +91,7 @@ impl Composer {
     }
 
     fn assistant_lines(&self, out: &mut FormLines, is_small: bool) {
-        let is_focused = self.focus == Stop::Assistant;
+        let is_focused = self.focus == ComposerStop::Assistant;
         let pick = &self.assistant;
         let (typed, column) = one_line(&pick.typed, ASSISTANT, is_focused);
         let shown = match pick.listed().filter(|_| pick.typed.is_empty()) {
@@ -102,7 +103,7 @@ impl Composer {
         } else {
             " ▾ ]"
         };
-        let label = self.label(Stop::Assistant, "Assistant");
+        let label = self.label(ComposerStop::Assistant, "Assistant");
         let cursor = column.map(|column| (0, label.width() + 2 + column));
         let mut line = in_frame(label, Tone::Strong, &shown, is_focused, end);
         let error = pick.error.as_ref();
@@ -128,7 +129,7 @@ impl Composer {
         if is_focused && pick.is_searching() {
             lines.extend(self.found_lines(out.width));
         }
-        out.add(is_focused, Part { lines, cursor });
+        out.add(is_focused, LinePart { lines, cursor });
     }
 
     /// Returns the assistants that match what is typed.
@@ -168,12 +169,12 @@ impl Composer {
             (self.place == place, name)
         });
         let lines = choices(
-            self.label(Stop::Where, "Thread"),
+            self.label(ComposerStop::Where, "Thread"),
             LABELS,
             options,
             out.width,
         );
-        out.add(self.focus == Stop::Where, lines);
+        out.add(self.focus == ComposerStop::Where, lines);
     }
 
     fn input_lines(&self, out: &mut FormLines, cx: &Cx<'_>, height: usize, is_small: bool) {
@@ -239,7 +240,7 @@ impl Composer {
             notes: None,
         };
         match self.focus {
-            Stop::Field(focused, spot) if focused == section => (look, Some(spot)),
+            ComposerStop::Field(focused, spot) if focused == section => (look, Some(spot)),
             _ => (look, None),
         }
     }
@@ -247,13 +248,13 @@ impl Composer {
     /// Adds the JSON with line numbers, as many lines as there is room for.
     fn json_lines(&self, out: &mut FormLines, height: usize) {
         let input = &self.input.twin.text;
-        let is_focused = self.focus == Stop::Json;
+        let is_focused = self.focus == ComposerStop::Json;
         let (row, _) = input.cursor();
         let count = input.lines().len();
         let room = out.width.saturating_sub(NUMBERS + 2);
         let most = height.saturating_sub(out.lines.len() + 7).max(4);
         let top = (row + 1).saturating_sub(most);
-        let mut part = Part::default();
+        let mut part = LinePart::default();
         for n in top..count.min(top + most) {
             let (shown, column) = row_of(input, n, room, is_focused);
             let number = mark(column.is_some()).with_dim(&format!("{:>3} ", n + 1));

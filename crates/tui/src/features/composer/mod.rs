@@ -11,7 +11,7 @@ mod start;
 #[cfg(test)]
 mod tests;
 
-pub use keys::{Section, Stop};
+pub use keys::{ComposerStop, Section};
 
 use crate::session::form::FormKeys;
 use crate::session::loaded::Loaded;
@@ -54,7 +54,7 @@ pub struct Composer {
     /// The number of the composer in this session.
     pub number: u64,
     pub server: ServerRef,
-    pub focus: Stop,
+    pub focus: ComposerStop,
     pub assistant: AssistantPick,
     /// The thread that the composer was opened from.
     pub thread: Option<String>,
@@ -78,7 +78,7 @@ pub struct Composer {
     refused: Option<StartError>,
     /// Whether it was closed to start its run on a new thread.
     is_used: bool,
-    scroll: FormScroll<Stop>,
+    scroll: FormScroll<ComposerStop>,
 }
 
 impl Composing {
@@ -141,7 +141,7 @@ impl Composer {
         let mut composer = Composer {
             number,
             server,
-            focus: Stop::Json,
+            focus: ComposerStop::Json,
             assistant: AssistantPick::new(assistant.clone()),
             of_thread: assistant.filter(|_| thread.is_some()),
             thread,

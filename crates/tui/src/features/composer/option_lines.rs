@@ -1,7 +1,7 @@
 //! The lines of the options: folded to what differs from the default, or one row each.
 
 use super::Composer;
-use super::keys::{Section, Stop};
+use super::keys::{ComposerStop, Section};
 use super::lines::LABELS;
 use super::options::FIELDS;
 use crate::session::run::mode_meaning;
@@ -67,13 +67,13 @@ impl Composer {
         out.lines.extend(lines);
     }
 
-    fn option_label(&self, stop: Stop, name: &str) -> Line {
+    fn option_label(&self, stop: ComposerStop, name: &str) -> Line {
         let indent = if self.focus == stop { "" } else { "  " };
         self.label(stop, &format!("{indent}{name}"))
     }
 
     fn mode_lines(&self, out: &mut FormLines, problem: Option<String>) {
-        let is_focused = self.focus == Stop::Modes;
+        let is_focused = self.focus == ComposerStop::Modes;
         let mode = |(n, (name, on)): (usize, &(&'static str, bool))| {
             let is_here = is_focused && n == self.options.mode_at;
             let mut line = Line::new();
@@ -83,7 +83,7 @@ impl Composer {
             line
         };
         let modes = self.options.modes.iter().enumerate().map(mode).collect();
-        let label = self.option_label(Stop::Modes, "modes");
+        let label = self.option_label(ComposerStop::Modes, "modes");
         let mut lines = flow(label, LABELS, modes, out.width);
         let here = self.options.modes.get(self.options.mode_at);
         if let Some((name, _)) = here.filter(|_| is_focused) {
@@ -98,7 +98,7 @@ impl Composer {
     fn conflict_lines(&self, out: &mut FormLines) {
         let chosen = self.options.conflict;
         let options = Conflict::ALL.map(|one| (one == chosen, one.word()));
-        let label = self.option_label(Stop::Conflict, "on conflict");
+        let label = self.option_label(ComposerStop::Conflict, "on conflict");
         let mut lines = choices(label, LABELS, options, out.width);
         let tone = if chosen.cancels() {
             Tone::Waiting
@@ -106,7 +106,7 @@ impl Composer {
             Tone::Dim
         };
         lines.extend(indented(tone, LABELS, chosen.consequence(), out.width));
-        out.add(self.focus == Stop::Conflict, lines);
+        out.add(self.focus == ComposerStop::Conflict, lines);
     }
 
     /// Names the nodes at which a run can stop.

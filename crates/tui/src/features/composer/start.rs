@@ -1,7 +1,7 @@
 //! Starting the composed run: what is still wrong, and the request.
 
 use super::Composer;
-use super::keys::{Section, Stop};
+use super::keys::{ComposerStop, Section};
 use super::options::spot_of;
 use crate::session::card::sentence;
 use crate::session::form::FormKeys;
@@ -54,12 +54,12 @@ impl Composer {
     ///
     /// # Errors
     /// Every reason why it can't be sent, with the element that it is about, from top to bottom.
-    pub fn request(&self, cx: &Cx<'_>) -> Result<RunCreate, Vec<(Stop, String)>> {
-        let mut problems: Vec<(Stop, String)> = Vec::new();
+    pub fn request(&self, cx: &Cx<'_>) -> Result<RunCreate, Vec<(ComposerStop, String)>> {
+        let mut problems: Vec<(ComposerStop, String)> = Vec::new();
         let assistant = self
             .assistant
             .id()
-            .map_err(|why| problems.push((Stop::Assistant, why)))
+            .map_err(|why| problems.push((ComposerStop::Assistant, why)))
             .ok();
         problems.extend(self.input_problems(&self.state_keys(cx)));
         let options = self.checked_options();
@@ -71,7 +71,7 @@ impl Composer {
             );
         });
         if self.is_refused(cx) {
-            problems.push((Stop::Conflict, self.active_warning(cx)));
+            problems.push((ComposerStop::Conflict, self.active_warning(cx)));
         }
         match (assistant, options, self.input.value()) {
             (Some(assistant), Ok(options), Ok(input)) if problems.is_empty() => {
@@ -98,7 +98,7 @@ impl Composer {
     }
 
     /// Returns why the input can't be sent. JSON may break the schema: servers accept more than a schema says.
-    fn input_problems(&self, state: &StateKeys) -> Vec<(Stop, String)> {
+    fn input_problems(&self, state: &StateKeys) -> Vec<(ComposerStop, String)> {
         let mut found = match self.input.value() {
             Err(problems) => problems,
             Ok(_) if self.input.twin.as_text => return Vec::new(),
@@ -106,8 +106,10 @@ impl Composer {
         };
         found.retain(|(path, rule)| state.demands(path, rule));
         let stop = |path: &str| match self.input.form() {
-            Some(form) => Stop::Field(Section::Input, form.position(path).unwrap_or_default()),
-            None => Stop::Json,
+            Some(form) => {
+                ComposerStop::Field(Section::Input, form.position(path).unwrap_or_default())
+            }
+            None => ComposerStop::Json,
         };
         let text = |path: &str, rule: &str| match path {
             "" if self.input.twin.as_text => format!("The input is not valid JSON: {rule}."),
@@ -117,7 +119,7 @@ impl Composer {
                 None => sentence(&format!("{}: {rule}", text::seen(path, 60))),
             },
         };
-        let mut problems: Vec<(Stop, String)> = found
+        let mut problems: Vec<(ComposerStop, String)> = found
             .iter()
             .map(|(path, rule)| (stop(path), text(path, rule)))
             .collect();
@@ -173,11 +175,11 @@ impl Composer {
         matches!(kind, Some(FieldKind::List(_))).then(|| (list, format!("item {}", index + 1)))
     }
 
-    pub(super) fn stop_of(&self, option: RunOption) -> Stop {
+    pub(super) fn stop_of(&self, option: RunOption) -> ComposerStop {
         match option {
-            RunOption::Modes => Stop::Modes,
-            RunOption::Conflict => Stop::Conflict,
-            option => Stop::Field(Section::Options, spot_of(option)),
+            RunOption::Modes => ComposerStop::Modes,
+            RunOption::Conflict => ComposerStop::Conflict,
+            option => ComposerStop::Field(Section::Options, spot_of(option)),
         }
     }
 
@@ -233,7 +235,7 @@ impl Composer {
         Effect::StartRun(self.number, thread, Box::new(start)).into()
     }
 
-    fn show_problem(&mut self, problems: &[(Stop, String)]) -> Requests {
+    fn show_problem(&mut self, problems: &[(ComposerStop, String)]) -> Requests {
         let Some((stop, why)) = problems.first() else {
             return Requests::none();
         };

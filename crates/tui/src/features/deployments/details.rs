@@ -2,7 +2,7 @@
 
 use super::Deployments;
 use super::list::Row;
-use super::revisions::History;
+use super::revisions::RevisionHistory;
 use super::revisions_view::{adds_to_total, phase_word, phases_line};
 use super::server_pane::UNPOLLED;
 use super::shown_row::{ShownRow, made_from, phase_line, status_message};
@@ -384,7 +384,7 @@ fn threads(row: &Row) -> Option<Line> {
 }
 
 /// Returns the fields in which a revision differs from the one before it.
-fn changed(history: &History, revision: &Revision) -> Option<String> {
+fn changed(history: &RevisionHistory, revision: &Revision) -> Option<String> {
     let before = history
         .revisions
         .iter()

@@ -81,7 +81,7 @@ impl Lifetime {
 
 /// The revisions of a deployment when they were last read for the strip.
 #[derive(Debug, Clone, Default)]
-pub struct Past {
+pub struct PastDay {
     /// The newest revision's id at that time; another one makes it outdated.
     pub newest: Option<String>,
     /// Newest first.
@@ -90,9 +90,9 @@ pub struct Past {
     pub is_cut: bool,
 }
 
-impl Past {
-    pub fn new(revisions: &[Revision]) -> Past {
-        Past {
+impl PastDay {
+    pub fn new(revisions: &[Revision]) -> PastDay {
+        PastDay {
             newest: revisions.first().map(|revision| revision.id.clone()),
             revisions: revisions.iter().filter_map(Lifetime::of).collect(),
             is_cut: revisions.len() >= MAX_REVISIONS,
@@ -110,14 +110,14 @@ impl Past {
 }
 
 /// Drops all kept revisions once there are too many; the rows on the screen request theirs again.
-pub fn evict_if_full(kept: &mut HashMap<String, Past>) {
+pub fn evict_if_full(kept: &mut HashMap<String, PastDay>) {
     if kept.len() >= MAX_KEPT {
         kept.clear();
     }
 }
 
 /// Returns the last 24 hours, oldest first; the last one ends now. `newest` is the current state of the newest revision.
-pub fn hours(past: &Past, newest: Option<&Revision>, now: Timestamp) -> [Hour; HOURS] {
+pub fn hours(past: &PastDay, newest: Option<&Revision>, now: Timestamp) -> [Hour; HOURS] {
     let mut revisions = past.revisions.clone();
     if let (Some(newest), Some(first)) = (newest.and_then(Lifetime::of), revisions.first_mut())
         && newest.created_at == first.created_at
@@ -210,9 +210,9 @@ mod tests {
     }
 
     fn drawn(revisions: &[Lifetime]) -> String {
-        let past = Past {
+        let past = PastDay {
             revisions: revisions.to_vec(),
-            ..Past::default()
+            ..PastDay::default()
         };
         strip(&hours(&past, None, at(0))).text()
     }
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_not_guessed() {
-        let past = Past {
+        let past = PastDay {
             revisions: vec![one("BUILD_FAILED", 100, 98)],
             is_cut: true,
             newest: None,
@@ -269,9 +269,9 @@ mod tests {
             updated_at: Some(at(25)),
             ..Revision::default()
         };
-        let past = Past {
+        let past = PastDay {
             revisions: vec![one("BUILDING", 30, 0)],
-            ..Past::default()
+            ..PastDay::default()
         };
         let text = strip(&hours(&past, Some(&building), at(0))).text();
         assert_eq!(text, format!("{}▅", "·".repeat(23)));

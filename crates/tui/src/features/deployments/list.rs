@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// How complete a reported list is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum ListPart {
     /// A page; more pages follow.
     Page,
     /// The part that could be loaded: unlisted deployments may still exist.
@@ -354,10 +354,10 @@ impl DeploymentList {
         number: usize,
         profile: &ProfileState,
         deployments: Vec<Deployment>,
-        part: Part,
+        part: ListPart,
     ) {
         let mut known: HashMap<RowId, Row> = HashMap::new();
-        if part == Part::Complete {
+        if part == ListPart::Complete {
             let of_profile = |r: &mut Row| r.profile == number && r.deployment.is_some();
             known.extend(
                 self.rows
@@ -372,7 +372,7 @@ impl DeploymentList {
             let at = self.index.get(&id).copied();
             let old = match at {
                 // A page adds rows; only the complete list updates known ones.
-                Some(_) if part == Part::Page => continue,
+                Some(_) if part == ListPart::Page => continue,
                 Some(at) => self.rows.get(at).cloned(),
                 None => known.remove(&id),
             };
@@ -414,7 +414,7 @@ impl DeploymentList {
             }
         }
         self.stale = true;
-        if part == Part::Complete {
+        if part == ListPart::Complete {
             self.reindex();
         }
     }

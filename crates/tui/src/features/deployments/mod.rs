@@ -21,9 +21,9 @@ use crate::session::msg::RevisionRef;
 use crate::session::{Cx, Session};
 use crate::widgets::table::{Table, TableColumns};
 use jiff::Timestamp;
-use last_day::Past;
+use last_day::PastDay;
 use list::{DeploymentList, RowId};
-use revisions::History;
+use revisions::RevisionHistory;
 use runtail_api::ApiError;
 use runtail_core::model::{FailureCard, KnownRevisions, Revision, StatusTime};
 use runtail_core::text;
@@ -41,7 +41,7 @@ const MAX_MEASURED: usize = 200;
 pub struct Deployments {
     pub list: DeploymentList,
     /// The revisions of each row.
-    pub histories: HashMap<String, History>,
+    pub histories: HashMap<String, RevisionHistory>,
     /// The revisions of the selected row.
     pub revision_table: Table,
     /// The row whose revisions these are.
@@ -53,7 +53,7 @@ pub struct Deployments {
     /// The revisions marked for a comparison, at most two.
     pub compared: Vec<RevisionRef>,
     /// The revisions of the last day of each row on the screen, for the strip.
-    pub past: HashMap<String, Past>,
+    pub past: HashMap<String, PastDay>,
     /// The subjects of commits, for the rows on the screen.
     pub subjects: subjects::Subjects,
     /// The explanations of failed revisions that were selected.
@@ -70,7 +70,7 @@ impl Deployments {
     }
 
     /// Returns the revisions of the selected deployment.
-    pub fn history(&self) -> Option<&History> {
+    pub fn history(&self) -> Option<&RevisionHistory> {
         self.histories.get(self.list.table.selected()?)
     }
 

@@ -14,7 +14,7 @@ const MAX_DELAY: SignedDuration = SignedDuration::from_secs(15);
 pub const MAX_HISTORIES: usize = 200;
 
 /// Evicts the least recently loaded revisions over the limit, except those of one row.
-pub fn make_room(histories: &mut HashMap<String, History>, except: &str) {
+pub fn make_room(histories: &mut HashMap<String, RevisionHistory>, except: &str) {
     while histories.len() > MAX_HISTORIES {
         let others = histories.iter().filter(|(row, _)| *row != except);
         let Some(oldest) = others
@@ -42,7 +42,7 @@ pub struct StatusPeriod {
 
 /// The known revisions of a deployment.
 #[derive(Debug, Clone, Default)]
-pub struct History {
+pub struct RevisionHistory {
     /// Newest first.
     pub revisions: Vec<Revision>,
     /// The observed statuses of each revision, oldest first.
@@ -59,7 +59,7 @@ pub struct History {
     pub unread: Option<String>,
 }
 
-impl History {
+impl RevisionHistory {
     /// Applies the result of a poll, and when it polls again. `skew`: how far the server's clock is ahead of ours.
     pub fn apply(
         &mut self,
@@ -175,7 +175,7 @@ mod tests {
     }
 
     /// Applies a poll at a time that schedules the next one in 20 s.
-    fn apply(history: &mut History, second: i64, statuses: &[(&str, &str)]) {
+    fn apply(history: &mut RevisionHistory, second: i64, statuses: &[(&str, &str)]) {
         let items = statuses
             .iter()
             .map(|(id, status)| revision(id, status))
@@ -193,7 +193,7 @@ mod tests {
         );
     }
 
-    fn shown(history: &History, id: &str, second: i64) -> Vec<(String, u64, bool)> {
+    fn shown(history: &RevisionHistory, id: &str, second: i64) -> Vec<(String, u64, bool)> {
         history
             .phases(id, at(second))
             .into_iter()
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn the_time_in_each_status_is_what_was_observed() {
-        let mut history = History::default();
+        let mut history = RevisionHistory::default();
         apply(&mut history, 0, &[("b", "QUEUED"), ("a", "DEPLOYED")]);
         apply(&mut history, 20, &[("b", "BUILDING"), ("a", "DEPLOYED")]);
         apply(&mut history, 40, &[("b", "BUILDING"), ("a", "DEPLOYED")]);
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn unobserved_statuses_are_not_guessed() {
-        let mut history = History::default();
+        let mut history = RevisionHistory::default();
         apply(&mut history, 0, &[("b", "QUEUED")]);
         apply(&mut history, 20, &[("b", "QUEUED")]);
         // No polls for half an hour: it was built meanwhile, and another revision was created.

@@ -1,6 +1,6 @@
 //! Draws the revisions of the selected deployment, newest first, with the time spent in each status.
 
-use super::revisions::History;
+use super::revisions::RevisionHistory;
 use super::shown_row::{GONE, ShownRow, fit_commit, made_from, phase_line, status_message};
 use super::{Deployments, server_pane};
 use crate::session::Cx;
@@ -85,7 +85,7 @@ impl Deployments {
 }
 
 /// Returns the loaded revisions, else the text in place of them.
-fn listed(shown: ShownRow<'_>) -> Result<&History, (Tone, String)> {
+fn listed(shown: ShownRow<'_>) -> Result<&RevisionHistory, (Tone, String)> {
     let history = shown.history();
     let is_loaded = history.is_some_and(|history| history.loaded_at.is_some());
     if shown.row.gone {
@@ -108,7 +108,7 @@ fn listed(shown: ShownRow<'_>) -> Result<&History, (Tone, String)> {
 }
 
 /// Returns why the revisions are not being polled, the error of the last poll, or its age while something is in progress.
-fn poll_state(history: &History, now: Timestamp, halted: bool) -> Option<String> {
+fn poll_state(history: &RevisionHistory, now: Timestamp, halted: bool) -> Option<String> {
     let age = history.loaded_at.map(|at| text::age_since(at, now));
     match (&history.error, history.next_poll?) {
         _ if halted => Some("stopped, r retries".into()),
@@ -135,7 +135,7 @@ fn poll_state(history: &History, now: Timestamp, halted: bool) -> Option<String>
 /// Returns a line for each revision, with its index, and the lines about it below.
 fn lines(
     shown: ShownRow<'_>,
-    history: &History,
+    history: &RevisionHistory,
     columns: &TableColumns,
     has_details: bool,
 ) -> Vec<(Option<usize>, Line)> {
@@ -173,7 +173,7 @@ fn lines(
 
 fn draw_lines(
     shown: ShownRow<'_>,
-    history: &History,
+    history: &RevisionHistory,
     lines: &[(Option<usize>, Line)],
     rows: Area,
     canvas: &mut Canvas<'_>,
@@ -209,7 +209,7 @@ const COMMIT: usize = 1;
 const MESSAGE: usize = 2;
 
 /// Lays out the columns by the longest texts in them.
-fn columns(shown: ShownRow<'_>, history: &History, width: usize) -> TableColumns {
+fn columns(shown: ShownRow<'_>, history: &RevisionHistory, width: usize) -> TableColumns {
     let widest = |of: &dyn Fn(&Revision) -> usize| {
         let widths = history.revisions.iter().map(of);
         widths.max().unwrap_or(0)

@@ -1,9 +1,9 @@
 //! A row of the list with everything that is known of it elsewhere, for the list, the revisions and the details alike.
 
 use super::Deployments;
-use super::last_day::Past;
+use super::last_day::PastDay;
 use super::list::{Live, Row};
-use super::revisions::History;
+use super::revisions::RevisionHistory;
 use crate::session::Cx;
 use crate::session::loaded::Loaded;
 use crate::session::msg::{RevisionRef, ServerRef};
@@ -44,7 +44,7 @@ impl<'a> ShownRow<'a> {
     }
 
     /// Returns its listed revisions.
-    pub fn history(&self) -> Option<&'a History> {
+    pub fn history(&self) -> Option<&'a RevisionHistory> {
         self.d.histories.get(&self.row.id)
     }
 
@@ -191,7 +191,7 @@ impl<'a> ShownRow<'a> {
                 Line::plain("older").with_dim(&format!("{age:>4}"))
             }
             // Without a deployed revision in the whole list, none serves.
-            Live::Unknown if past.is_some_and(Past::never_deployed) => match self.has_failed() {
+            Live::Unknown if past.is_some_and(PastDay::never_deployed) => match self.has_failed() {
                 true => Line::bad("nothing"),
                 false => Line::plain("nothing"),
             },

@@ -1,8 +1,8 @@
 //! Applies the results of polls: lists, newest revisions, and the revisions of one deployment.
 
 use super::Deployments;
-use super::last_day::{Past, evict_if_full};
-use super::list::Part;
+use super::last_day::{PastDay, evict_if_full};
+use super::list::ListPart;
 use super::revisions::make_room;
 use crate::session::msg::{NextPoll, SubscriptionEvent, SubscriptionId};
 use crate::session::profile::ProfileState;
@@ -84,7 +84,7 @@ impl Deployments {
         let (result, is_truncated, skew, took, next) = match event {
             SubscriptionEvent::Page(deployments) => {
                 state.is_first_load = true;
-                self.list.apply(number, state, deployments, Part::Page);
+                self.list.apply(number, state, deployments, ListPart::Page);
                 self.share_all(session);
                 return Requests::none();
             }
@@ -104,9 +104,9 @@ impl Deployments {
         match result {
             Ok(listing) => {
                 let part = if is_truncated {
-                    Part::Incomplete
+                    ListPart::Incomplete
                 } else {
-                    Part::Complete
+                    ListPart::Complete
                 };
                 if listing.incomplete.is_none() {
                     state.limited_until = None;
@@ -162,7 +162,7 @@ impl Deployments {
     fn on_past(&mut self, profile: &str, deployment: &str, revisions: &[Revision]) {
         evict_if_full(&mut self.past);
         self.past
-            .insert(format!("{profile}/{deployment}"), Past::new(revisions));
+            .insert(format!("{profile}/{deployment}"), PastDay::new(revisions));
     }
 
     /// Applies the revisions of a deployment.

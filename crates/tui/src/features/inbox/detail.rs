@@ -2,7 +2,7 @@
 
 use crate::session::Cx;
 use crate::session::inbox::table;
-use crate::session::inbox::{Row, Target};
+use crate::session::inbox::{InboxListRow, Target};
 use crate::session::row_details::KnownDetail;
 use crate::session::row_lines::{heading, keys_line, push_fields, push_known};
 use crate::session::thread::approve_label;
@@ -12,7 +12,7 @@ use runtail_core::model::{InboxCause, InboxGroup, InboxItem, InboxThread};
 use runtail_core::text;
 
 /// Returns the title: server, graph and id.
-pub fn title(row: &Row) -> String {
+pub fn title(row: &InboxListRow) -> String {
     match &row.target {
         Target::Thread(_) => format!("{} › {}", table::place(&row.row), table::thread(&row.row)),
         Target::Revision(of, _) => format!(
@@ -25,7 +25,7 @@ pub fn title(row: &Row) -> String {
 
 /// Returns the lines for a size. The last one has the keys.
 pub fn lines(
-    row: &Row,
+    row: &InboxListRow,
     known: Option<&KnownDetail>,
     cx: &Cx<'_>,
     width: usize,
@@ -100,7 +100,7 @@ pub fn lines(
 }
 
 /// Adds the ids of the thread below the rest, if there is room.
-fn push_ids(lines: &mut Vec<Line>, row: &Row, width: usize, room: usize) {
+fn push_ids(lines: &mut Vec<Line>, row: &InboxListRow, width: usize, room: usize) {
     let InboxItem::Thread(thread) = &row.row.item else {
         return;
     };
@@ -150,7 +150,7 @@ fn about(thread: &InboxThread, age: &str, is_narrow: bool) -> String {
 }
 
 /// Returns the keys that work on the row, as far as they fit.
-fn keys(row: &Row, cx: &Cx<'_>, width: usize) -> Line {
+fn keys(row: &InboxListRow, cx: &Cx<'_>, width: usize) -> Line {
     let session = cx.session;
     let mut ids: Vec<(&str, &str)> = Vec::new();
     match &row.row.item {
@@ -183,7 +183,7 @@ fn keys(row: &Row, cx: &Cx<'_>, width: usize) -> Line {
 }
 
 /// Returns whether the row has questions that can be answered.
-pub fn can_answer(row: &Row, cx: &Cx<'_>) -> bool {
+pub fn can_answer(row: &InboxListRow, cx: &Cx<'_>) -> bool {
     let (InboxItem::Thread(thread), Target::Thread(target)) = (&row.row.item, &row.target) else {
         return false;
     };
@@ -192,7 +192,7 @@ pub fn can_answer(row: &Row, cx: &Cx<'_>) -> bool {
 }
 
 /// Returns the label of the key that ends a thread, if its server can do that.
-fn thread_ends(row: &Row, cx: &Cx<'_>) -> Option<&'static str> {
+fn thread_ends(row: &InboxListRow, cx: &Cx<'_>) -> Option<&'static str> {
     let Target::Thread(thread) = &row.target else {
         return None;
     };

@@ -3,7 +3,7 @@
 use super::{detail, view};
 use crate::input::action::{Action, Context};
 use crate::input::commands::Commands;
-use crate::session::inbox::{Listing, Row, Target};
+use crate::session::inbox::{InboxListRow, Listing, Target};
 use crate::session::msg::{Described, Effect, EffectResult, RowDetail};
 use crate::session::row_details::RowDetails;
 use crate::session::thread::AnswerFrom;
@@ -89,14 +89,14 @@ impl InboxPage {
     }
 
     /// Returns the rows that match the filter, as shown.
-    pub(super) fn shown(&self) -> Vec<&Row> {
-        let by_key: HashMap<&str, &Row> = self
+    pub(super) fn shown(&self) -> Vec<&InboxListRow> {
+        let by_key: HashMap<&str, &InboxListRow> = self
             .listing
             .rows
             .iter()
             .map(|row| (row.key.as_str(), row))
             .collect();
-        let fits = |row: &&Row| {
+        let fits = |row: &&InboxListRow| {
             let inner = &row.row;
             let of_thread = match &inner.item {
                 InboxItem::Thread(thread) => [
@@ -129,7 +129,7 @@ impl InboxPage {
     }
 
     /// Returns the selected row.
-    pub(super) fn selected(&self) -> Option<&Row> {
+    pub(super) fn selected(&self) -> Option<&InboxListRow> {
         let key = self.table.selected()?;
         self.shown().into_iter().find(|row| row.key == *key)
     }
@@ -147,7 +147,7 @@ impl InboxPage {
         }
     }
 
-    fn open(row: &Row, action: Action) -> Requests {
+    fn open(row: &InboxListRow, action: Action) -> Requests {
         match (&row.target, action) {
             (Target::Thread(thread), Action::Open | Action::Right) => {
                 Route::Thread(thread.clone()).into()

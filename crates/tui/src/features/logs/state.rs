@@ -22,7 +22,7 @@ const FIELDS: [&str; 2] = ["level", "from"];
 
 /// One of the logs in a view.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub struct LogSource {
     pub profile: Arc<str>,
     /// The label of its lines.
     pub name: String,
@@ -109,7 +109,7 @@ impl StoredLine {
 
 /// A line in a view.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct LogEntry {
     /// Its number in this view, by order of arrival.
     number: u64,
     /// The index of its log.
@@ -126,7 +126,7 @@ pub struct Entry {
 /// The sort order of entries: by time, then by arrival.
 type LineOrder = (Option<Timestamp>, u64);
 
-impl Entry {
+impl LogEntry {
     fn order(&self) -> LineOrder {
         (self.key, self.number)
     }
@@ -138,7 +138,7 @@ impl Entry {
 pub struct LogView {
     /// The number of this view in the session. Another level or time range gets another number.
     pub number: u64,
-    pub sources: Vec<Source>,
+    pub sources: Vec<LogSource>,
     states: Vec<SourceState>,
     /// Build or server.
     pub kind: LogKind,
@@ -147,7 +147,7 @@ pub struct LogView {
     /// The time range to request, in minutes.
     pub minutes: Option<i64>,
     /// The lines, sorted.
-    entries: Vec<Entry>,
+    entries: Vec<LogEntry>,
     /// The bytes of all lines.
     bytes: usize,
     limits: Limits,
@@ -168,7 +168,7 @@ pub struct LogView {
     pub let_go: u64,
 }
 
-impl Fields for Entry {
+impl Fields for LogEntry {
     fn names(&self) -> [Cow<'_, str>; 2] {
         ["".into(), "".into()]
     }
@@ -187,7 +187,7 @@ impl Fields for Entry {
 
 impl LogView {
     /// Creates an empty view.
-    pub fn new(number: u64, kind: LogKind, sources: Vec<Source>) -> LogView {
+    pub fn new(number: u64, kind: LogKind, sources: Vec<LogSource>) -> LogView {
         LogView {
             number,
             states: sources
@@ -217,7 +217,7 @@ impl LogView {
 
     /// Returns a view that reads the same logs again under a new number.
     pub fn again(&self, number: u64) -> LogView {
-        let source = |s: &Source| Source {
+        let source = |s: &LogSource| LogSource {
             loaded_at: None,
             error: None,
             ..s.clone()
@@ -270,7 +270,7 @@ impl LogView {
     }
 
     /// Converts the received lines of a log to entries.
-    fn entries_of(&mut self, source: usize, lines: Vec<LogLine>) -> Vec<Entry> {
+    fn entries_of(&mut self, source: usize, lines: Vec<LogLine>) -> Vec<LogEntry> {
         let Some(state) = self.states.get_mut(source) else {
             return Vec::new();
         };
@@ -288,7 +288,7 @@ impl LogView {
             let (name, time) = (state.name.clone(), state.last);
             // In a log without any times, a line is sorted after all earlier received ones.
             let key = time.map(|time| on_our_clock(time, state.skew)).or(end);
-            batch.push(Entry {
+            batch.push(LogEntry {
                 number: self.next_number,
                 source,
                 line,
@@ -302,14 +302,14 @@ impl LogView {
     }
 
     /// Inserts entries, nearly always at the end. Both lists are mostly sorted, so the sort takes about one pass.
-    fn merge(&mut self, batch: Vec<Entry>) {
-        let Some(first) = batch.iter().map(Entry::order).min() else {
+    fn merge(&mut self, batch: Vec<LogEntry>) {
+        let Some(first) = batch.iter().map(LogEntry::order).min() else {
             return;
         };
         let from = self.entries.partition_point(|e| e.order() < first);
         self.bytes += batch.iter().map(|e| e.line.weight()).sum::<usize>();
         self.entries.extend(batch);
-        self.entries[from..].sort_by_key(Entry::order);
+        self.entries[from..].sort_by_key(LogEntry::order);
     }
 
     /// Evicts the oldest lines over the limits.
@@ -353,12 +353,12 @@ impl LogView {
                 .map(|time| on_our_clock(time, skew))
                 .or(entry.key);
         }
-        self.entries.sort_by_key(Entry::order);
+        self.entries.sort_by_key(LogEntry::order);
         let order = |number| {
             self.entries
                 .iter()
                 .find(|e| e.number == number)
-                .map(Entry::order)
+                .map(LogEntry::order)
         };
         let anchors = anchors.map(|number| number.and_then(order));
         self.refilter(anchors);
@@ -380,7 +380,8 @@ impl LogView {
 
     /// Returns the lines under the cursor and at the top, or the last ones if no line is shown.
     fn anchors(&self) -> [Option<LineOrder>; 2] {
-        let order = |row: u64, last: Option<LineOrder>| self.entry(row).map(Entry::order).or(last);
+        let order =
+            |row: u64, last: Option<LineOrder>| self.entry(row).map(LogEntry::order).or(last);
         [
             order(self.place.cursor.key, self.last_anchors[0]),
             order(self.place.top.key, self.last_anchors[1]),
@@ -455,12 +456,12 @@ impl LogView {
     }
 
     /// Returns the line of a row.
-    pub fn entry(&self, row: u64) -> Option<&Entry> {
+    pub fn entry(&self, row: u64) -> Option<&LogEntry> {
         self.entries.get(*self.shown.get(row as usize)?)
     }
 
     /// Returns the line under the cursor.
-    pub fn under_cursor(&self) -> Option<&Entry> {
+    pub fn under_cursor(&self) -> Option<&LogEntry> {
         self.entry(self.place.cursor.key)
     }
 

@@ -1,6 +1,6 @@
 //! The actions of the log view, and the logs that it polls.
 
-use super::state::{LogView, Source};
+use super::state::{LogSource, LogView};
 use super::view;
 use crate::input::action::{Action, Context};
 use crate::input::commands::Commands;
@@ -38,7 +38,7 @@ impl LogView {
                           name,
                           deployment,
                           revision,
-                      }| Source {
+                      }| LogSource {
             profile,
             name,
             scope: LogScope {

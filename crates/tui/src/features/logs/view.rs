@@ -1,6 +1,6 @@
 //! Draws the log view: one entry per line, sorted by time, with its source if there are several.
 
-use super::state::{Entry, LogView};
+use super::state::{LogEntry, LogView};
 use super::update::HEAD;
 use crate::session::Cx;
 use crate::widgets::area::{Area, below};
@@ -147,7 +147,7 @@ fn status_line(cx: &Cx<'_>, logs: &LogView) -> Line {
 }
 
 /// Returns the time of a line, its level, the name of its log, a rule, and the message.
-fn entry_cells(cx: &Cx<'_>, logs: &LogView, entry: &Entry, dated: bool) -> [Line; 5] {
+fn entry_cells(cx: &Cx<'_>, logs: &LogView, entry: &LogEntry, dated: bool) -> [Line; 5] {
     let form = if dated { "%m-%d %H:%M:%S" } else { "%H:%M:%S" };
     let tz = || cx.session.settings.tz.clone();
     let at = entry.line.at.map(|at| at.to_zoned(tz()).strftime(form));

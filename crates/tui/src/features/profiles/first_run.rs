@@ -55,7 +55,7 @@ pub(super) struct Importable {
 
 /// The search for an agent server on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Search {
+pub enum ServerSearch {
     #[default]
     Running,
     NotFound,
@@ -68,7 +68,7 @@ pub struct FirstRun {
     /// The index of the selected choice.
     pub selected: usize,
     /// The agent server on this machine.
-    pub local: Search,
+    pub local: ServerSearch,
     /// The profiles of the official tools, if there are any.
     pub(super) importable: Option<Importable>,
     /// The region or the address being typed, and for which choice.
@@ -133,14 +133,14 @@ impl FirstRun {
                 Effect::StartDemo.into()
             }
             Choice::Local => match &self.local {
-                Search::Found(server) => {
+                ServerSearch::Found(server) => {
                     let address = server.url.clone();
                     self.define(server_profile(&address))
                 }
-                Search::Running => Requests::none(),
+                ServerSearch::Running => Requests::none(),
                 // It may have been started since.
-                Search::NotFound => {
-                    self.local = Search::Running;
+                ServerSearch::NotFound => {
+                    self.local = ServerSearch::Running;
                     Effect::FindLocalServer.into()
                 }
             },
@@ -212,7 +212,9 @@ impl Component for FirstRun {
     fn on_reply(&mut self, _session: &mut Session, reply: &EffectResult) -> Option<Requests> {
         match reply {
             EffectResult::LocalServer(found) => {
-                self.local = found.clone().map_or(Search::NotFound, Search::Found);
+                self.local = found
+                    .clone()
+                    .map_or(ServerSearch::NotFound, ServerSearch::Found);
             }
             EffectResult::ImportsFound(found) => {
                 return Some(match self.on_imports(found) {

@@ -1,6 +1,6 @@
 //! Draws the first-run screen: the choices with what is known of each, and the outcome of the last one.
 
-use super::first_run::{Choice, FirstRun, Search};
+use super::first_run::{Choice, FirstRun, ServerSearch};
 use crate::session::Cx;
 use crate::session::catalog::{Catalog, KEY_VARIABLE};
 use crate::widgets::canvas::Canvas;
@@ -103,12 +103,12 @@ fn label_of(screen: &FirstRun, catalog: &Catalog, choice: Choice) -> (String, To
             "simulated deployments and threads, no account",
         ),
         Choice::Local => match &screen.local {
-            Search::Running => plain("Open a local server", "looking for one…"),
-            Search::NotFound => plain(
+            ServerSearch::Running => plain("Open a local server", "looking for one…"),
+            ServerSearch::NotFound => plain(
                 "Open a local server",
                 "none on ports 2024, 8123, 2026 · ⏎ retry",
             ),
-            Search::Found(server) => {
+            ServerSearch::Found(server) => {
                 let address = server
                     .url
                     .trim_start_matches("http://")

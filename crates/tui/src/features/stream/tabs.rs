@@ -14,22 +14,22 @@ pub struct Streams {
     open: Vec<Viewer>,
     shown: Option<usize>,
     /// The streams that were closed since [`Streams::take_closed`] was last called.
-    closed: Vec<Closed>,
+    closed: Vec<ClosedTab>,
 }
 
 /// The data of a closed stream that its recording still needs.
 #[derive(Debug)]
-pub(crate) struct Closed {
+pub(crate) struct ClosedTab {
     pub stream: u64,
     pub event_log: EventLog,
     /// The number of duplicate events.
     pub duplicates: u64,
 }
 
-impl Closed {
-    fn new(viewer: &mut Viewer) -> Closed {
+impl ClosedTab {
+    fn new(viewer: &mut Viewer) -> ClosedTab {
         let duplicates = viewer.delivery_log().duplicates;
-        Closed {
+        ClosedTab {
             stream: viewer.id,
             duplicates,
             event_log: std::mem::take(viewer.live_log_mut()),
@@ -166,7 +166,7 @@ impl Streams {
     /// Puts a stream into the place of another one.
     pub(crate) fn put(&mut self, at: usize, viewer: Viewer) {
         let mut before = std::mem::replace(&mut self.open[at], viewer);
-        self.closed.push(Closed::new(&mut before));
+        self.closed.push(ClosedTab::new(&mut before));
     }
 
     /// Closes all streams except those to keep.
@@ -181,7 +181,7 @@ impl Streams {
     }
 
     /// Takes the streams that were closed since the last call, because recordings may still need them.
-    pub(crate) fn take_closed(&mut self) -> Vec<Closed> {
+    pub(crate) fn take_closed(&mut self) -> Vec<ClosedTab> {
         std::mem::take(&mut self.closed)
     }
 
@@ -214,7 +214,7 @@ impl Streams {
             other => other,
         };
         let mut removed = self.open.remove(at);
-        self.closed.push(Closed::new(&mut removed));
+        self.closed.push(ClosedTab::new(&mut removed));
         removed
     }
 }

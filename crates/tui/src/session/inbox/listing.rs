@@ -1,6 +1,6 @@
 //! The rows of the inbox in their order, their numbers, and which servers they are complete of.
 
-use super::{FailedDeployment, Inbox, MAX_SERVERS, Row, ServerRead, Target, thread_key};
+use super::{FailedDeployment, Inbox, InboxListRow, MAX_SERVERS, ServerRead, Target, thread_key};
 use crate::session::msg::{RevisionRef, ServerRef, ThreadRef};
 use crate::session::threads_known::short_reason;
 use runtail_core::model::{InboxGroup, InboxRow, compare_inbox};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Listing {
     /// The rows in the order of the inbox.
-    pub rows: Vec<Row>,
+    pub rows: Vec<InboxListRow>,
     /// Servers that have not answered yet.
     pub asking: Vec<String>,
     /// Servers that answered.
@@ -165,7 +165,7 @@ impl Inbox {
                 };
                 let region = region(&server.profile);
                 let key = thread_key(&target);
-                listing.rows.push(Row {
+                listing.rows.push(InboxListRow {
                     is_watched: self.watched.contains_key(&key),
                     key,
                     row: InboxRow::thread(
@@ -186,7 +186,7 @@ impl Inbox {
             .extend(self.revisions.iter().map(|(key, failed)| {
                 let region = region(&failed.profile).or_else(|| failed.region.clone());
                 let as_of = self.stale_lists.get(&failed.profile).copied();
-                Row {
+                InboxListRow {
                     as_of,
                     ..failed_row(key, failed, region.as_deref())
                 }
@@ -232,7 +232,11 @@ impl Inbox {
 }
 
 /// Returns the row of a failed revision.
-pub(super) fn failed_row(key: &str, failed: &FailedDeployment, region: Option<&str>) -> Row {
+pub(super) fn failed_row(
+    key: &str,
+    failed: &FailedDeployment,
+    region: Option<&str>,
+) -> InboxListRow {
     let of = RevisionRef {
         profile: failed.profile.clone(),
         deployment: failed.deployment.as_str().into(),
@@ -242,7 +246,7 @@ pub(super) fn failed_row(key: &str, failed: &FailedDeployment, region: Option<&s
         failed.name.as_str(),
         format!("{}/{}", failed.profile, failed.name),
     );
-    Row {
+    InboxListRow {
         key: format!("revision {key}"),
         row: InboxRow::revision(
             &failed.profile,

@@ -7,7 +7,7 @@ pub mod table;
 use listing::ServerInInbox;
 use listing::failed_row;
 pub use listing::{Counts, Listing, Tally};
-use news::{Known, PageState};
+use news::{KnownRows, PageState};
 pub use news::{News, PageStatus};
 
 use super::Session;
@@ -28,7 +28,7 @@ pub const MAX_SERVERS: usize = 200;
 
 /// A row of the inbox.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct InboxListRow {
     /// Identifies it over all servers.
     pub key: String,
     pub row: InboxRow,
@@ -41,7 +41,7 @@ pub struct Row {
     pub is_unlisted: bool,
 }
 
-impl DetailedRow for Row {
+impl DetailedRow for InboxListRow {
     fn key(&self) -> &str {
         &self.key
     }
@@ -130,7 +130,7 @@ pub struct Inbox {
     /// The failed newest revisions, by the id of their deployment's row.
     revisions: BTreeMap<String, FailedDeployment>,
     /// The waiting and failed threads that are known, so that each is notified about once.
-    known: HashMap<String, Known>,
+    known: HashMap<String, KnownRows>,
     /// The last status of each open page, by the number of its stream.
     pages: HashMap<u64, PageState>,
     /// The threads that the user wants to be notified about when they no longer need a person, by their keys.
@@ -253,10 +253,10 @@ impl Inbox {
     }
 
     /// Returns the rows of a server, the most urgent first; `None` if its last answer doesn't list every thread.
-    pub fn rows_of(&self, server: &ServerRef) -> Option<Vec<&Row>> {
+    pub fn rows_of(&self, server: &ServerRef) -> Option<Vec<&InboxListRow>> {
         let (_, read) = self.read_of(server)?;
         let is_complete = !read.is_partial() && !read.is_unlisted;
-        let is_of = |row: &&Row| matches!(&row.target, Target::Thread(thread) if is_same(&thread.server, server));
+        let is_of = |row: &&InboxListRow| matches!(&row.target, Target::Thread(thread) if is_same(&thread.server, server));
         is_complete.then(|| self.listing.rows.iter().filter(is_of).collect())
     }
 

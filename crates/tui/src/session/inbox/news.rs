@@ -1,7 +1,9 @@
 //! What is new in the inbox: each thread or revision that begins to wait, fails or is stuck, once, and only since the dashboard
 //! started.
 
-use super::{FailedDeployment, Inbox, Row, Target, Watched, failed_row, table, thread_key};
+use super::{
+    FailedDeployment, Inbox, InboxListRow, Target, Watched, failed_row, table, thread_key,
+};
 use crate::session::msg::{ServerRef, ThreadRef};
 use jiff::Timestamp;
 use runtail_api::{ApiError, ServerInbox};
@@ -54,7 +56,7 @@ impl News {
 
 /// A thread or revision that was notified about, or that needed a person before the dashboard started.
 #[derive(Debug, Clone)]
-pub(super) struct Known {
+pub(super) struct KnownRows {
     pub when: NotifyWhen,
     /// The questions that it asks.
     questions: String,
@@ -151,9 +153,8 @@ impl Inbox {
             return Vec::new();
         }
         let listing = self.listing().clone();
-        let is_its =
-            |row: &&Row| matches!(&row.target, Target::Thread(thread) if thread.server == *server);
-        let rows: Vec<&Row> = listing
+        let is_its = |row: &&InboxListRow| matches!(&row.target, Target::Thread(thread) if thread.server == *server);
+        let rows: Vec<&InboxListRow> = listing
             .rows
             .iter()
             .filter(is_its)
@@ -255,7 +256,7 @@ impl Inbox {
                 && !questions.is_empty();
             known.when == when && !asks_another
         });
-        let known = Known {
+        let known = KnownRows {
             when,
             questions,
             server: server.cloned(),

@@ -1,6 +1,6 @@
 //! The cells of the inbox's rows.
 
-use super::Row;
+use super::InboxListRow;
 use crate::session::Session;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::markdown::plain_line;
@@ -37,7 +37,7 @@ pub fn columns(width: usize, is_one_server: bool) -> TableColumns {
 const NEEDS: usize = 4;
 
 /// Returns the glyph and the words of a row's state, and their tones.
-pub fn state(row: &Row) -> (&'static str, String, (Tone, Tone)) {
+pub fn state(row: &InboxListRow) -> (&'static str, String, (Tone, Tone)) {
     let cause = match &row.row.item {
         InboxItem::Revision(_) => Some(InboxCause::Error),
         InboxItem::Thread(thread) => thread.cause,
@@ -83,7 +83,7 @@ pub fn thread(row: &InboxRow) -> String {
 }
 
 /// Returns what a row needs, in one line.
-pub fn needs(row: &Row) -> String {
+pub fn needs(row: &InboxListRow) -> String {
     match &row.row.item {
         InboxItem::Thread(thread) if !thread.questions.is_empty() => {
             plain_line(&thread.needs_in_words())
@@ -94,7 +94,7 @@ pub fn needs(row: &Row) -> String {
 }
 
 /// Returns the age of a row.
-pub fn age(row: &Row, session: &Session) -> String {
+pub fn age(row: &InboxListRow, session: &Session) -> String {
     let now = session.server_time(&row.row.profile);
     let since = row.row.since();
     since.map_or_else(|| "?".into(), |since| text::age_since(since, now))
@@ -151,18 +151,18 @@ fn common_prefix(a: &str, b: &str) -> usize {
 
 /// Returns rows as lines. `selected`: the key of the selected one. `error`: the first error of a failed revision, where it is known.
 pub fn lines<'a>(
-    rows: &[&'a Row],
+    rows: &[&'a InboxListRow],
     columns: &TableColumns,
     session: &Session,
     selected: Option<&str>,
-    error: impl Fn(&'a Row) -> Option<&'a str>,
+    error: impl Fn(&'a InboxListRow) -> Option<&'a str>,
 ) -> Vec<Line> {
     let needs = rows
         .iter()
         .map(|row| error(row).map_or_else(|| needs(row), String::from))
         .collect();
     let needs = told_apart(needs, columns.width(NEEDS));
-    let line = |(row, needs): (&&Row, &String)| {
+    let line = |(row, needs): (&&InboxListRow, &String)| {
         line(row, columns, session, selected == Some(&*row.key), needs)
     };
     rows.iter().zip(&needs).map(line).collect()
@@ -170,7 +170,7 @@ pub fn lines<'a>(
 
 /// Returns a row as a line. `needs`: what it needs, or the first error of a failed revision.
 fn line(
-    row: &Row,
+    row: &InboxListRow,
     columns: &TableColumns,
     session: &Session,
     is_selected: bool,

@@ -15,7 +15,7 @@ const MAX_FOUND: usize = 1_000_000;
 
 /// A match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundNode {
     /// The node whose key or value matches.
     pub node: u32,
     /// The matching piece of its text, from 0.
@@ -24,10 +24,10 @@ pub struct Found {
 
 /// A search with its matches.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Search {
+pub(crate) struct TreeSearch {
     pattern: Pattern,
     /// The matches so far, in document order.
-    found: Vec<Found>,
+    found: Vec<FoundNode>,
     /// The index of the current match.
     current: usize,
     /// The first node that was not searched yet.
@@ -67,7 +67,7 @@ impl Searching {
     }
 
     /// Searches about this many more bytes. Returns the matches.
-    pub fn step(&mut self, bytes: usize) -> Vec<Found> {
+    pub fn step(&mut self, bytes: usize) -> Vec<FoundNode> {
         let mut found = Vec::new();
         let mut left = bytes;
         while left > 0 && !self.is_done() {
@@ -79,7 +79,7 @@ impl Searching {
                 .is_some_and(|key| self.pattern.is_in(&plain(key)));
             if in_key || (leaf && self.is_in_value(node)) {
                 let piece = if leaf && !in_key { self.piece(node) } else { 0 };
-                found.push(Found { node, piece });
+                found.push(FoundNode { node, piece });
             }
             // Short nodes have a cost too.
             left = left.saturating_sub(
@@ -157,7 +157,7 @@ impl Tree {
 
     /// Returns the number of the current match from 1 (0 for none), and the number of matches; `None` without a search.
     pub fn search_place(&self) -> Option<(usize, usize)> {
-        let Search {
+        let TreeSearch {
             pattern,
             found,
             current,
@@ -187,10 +187,10 @@ impl Tree {
     pub fn search(&mut self, text: &str) {
         // While the pattern is typed and no match is found yet, every search starts at the same node.
         let here = self.search.jump_from.or(self.under_cursor()).unwrap_or(0);
-        self.search = Search {
+        self.search = TreeSearch {
             pattern: Pattern::new(text),
             jump_from: Some(here),
-            ..Search::default()
+            ..TreeSearch::default()
         };
         self.begin_search();
     }
@@ -198,9 +198,9 @@ impl Tree {
     /// Repeats the search in a new document without moving the cursor.
     pub(crate) fn search_again(&mut self) {
         let pattern = std::mem::take(&mut self.search.pattern);
-        self.search = Search {
+        self.search = TreeSearch {
             pattern,
-            ..Search::default()
+            ..TreeSearch::default()
         };
         self.begin_search();
     }
@@ -219,7 +219,7 @@ impl Tree {
     }
 
     /// Adds matches found up to a node.
-    pub(crate) fn add_found(&mut self, found: &[Found], upto: u32) {
+    pub(crate) fn add_found(&mut self, found: &[FoundNode], upto: u32) {
         let room = MAX_FOUND
             .saturating_sub(self.search.found.len())
             .min(found.len());
@@ -272,7 +272,7 @@ impl Tree {
 
     /// Moves the cursor to the current match, and unfolds its ancestors.
     fn go_to_match(&mut self) {
-        let Some(&Found { node, piece }) = self.search.found.get(self.search.current) else {
+        let Some(&FoundNode { node, piece }) = self.search.found.get(self.search.current) else {
             return;
         };
         self.go_to(node);

@@ -1,6 +1,6 @@
 //! The fields of the form, by the source of the deployment, and what is wrong with their values.
 
-use super::{DeploymentForm, Stop};
+use super::{DeploymentForm, DeploymentStop};
 use crate::session::Cx;
 use runtail_core::text;
 
@@ -17,7 +17,7 @@ pub enum Kind {
 
 /// A field of the form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry {
+pub struct FormEntry {
     /// Where it belongs: the source that has it, the fold that it is in, or whether the deployment is new.
     pub of: &'static str,
     /// Its path in the document.
@@ -35,8 +35,8 @@ const fn entry(
     label: &'static str,
     kind: Kind,
     placeholder: &'static str,
-) -> Entry {
-    Entry {
+) -> FormEntry {
+    FormEntry {
         of,
         path,
         label,
@@ -46,9 +46,9 @@ const fn entry(
     }
 }
 
-impl Entry {
-    const fn required(self) -> Entry {
-        Entry {
+impl FormEntry {
+    const fn required(self) -> FormEntry {
+        FormEntry {
             is_required: true,
             ..self
         }
@@ -83,7 +83,7 @@ const TYPES: Kind = Kind::Choice(&[("dev", "dev"), ("prod", "prod")]);
 const SWITCH: Kind = Kind::Choice(&[("true", "on"), ("false", "off"), ("", "")]);
 
 /// All fields, in their order.
-const FIELDS: [Entry; 24] = [
+const FIELDS: [FormEntry; 24] = [
     entry("new", PROFILE, "Profile", Kind::Profile, "").required(),
     entry("new", "name", "Name", Kind::Text, "my-agent").required(),
     entry("new", "source", "Source", SOURCES, "").required(),
@@ -164,27 +164,27 @@ const FIELDS: [Entry; 24] = [
     ),
 ];
 
-const fn resource(path: &'static str, label: &'static str) -> Entry {
+const fn resource(path: &'static str, label: &'static str) -> FormEntry {
     entry(RESOURCES, path, label, Kind::Text, "")
 }
 
 impl DeploymentForm {
     /// Returns the fields that can be changed.
-    pub fn entries(&self) -> impl Iterator<Item = Entry> {
+    pub fn entries(&self) -> impl Iterator<Item = FormEntry> {
         let source = match self.source() {
             "" => "github",
             source @ ("github" | DOCKER) => source,
             _ => "other",
         };
         let is_new = self.is_new;
-        let is_shown = move |entry: &Entry| match entry.of {
+        let is_shown = move |entry: &FormEntry| match entry.of {
             "new" => is_new,
             "update" => !is_new,
             RESOURCES => true,
             BUILD => source != DOCKER,
             of => of == source && (is_new || entry.is_changeable()),
         };
-        let needed = move |entry: Entry| Entry {
+        let needed = move |entry: FormEntry| FormEntry {
             is_required: entry.is_required && is_new,
             ..entry
         };
@@ -192,8 +192,9 @@ impl DeploymentForm {
     }
 
     /// Returns the fields of a group that can be folded, or those above the secrets.
-    pub fn entries_in(&self, fold: Option<&str>) -> impl Iterator<Item = Entry> {
-        let fold_of = |entry: &Entry| Some(entry.of).filter(|of| matches!(*of, RESOURCES | BUILD));
+    pub fn entries_in(&self, fold: Option<&str>) -> impl Iterator<Item = FormEntry> {
+        let fold_of =
+            |entry: &FormEntry| Some(entry.of).filter(|of| matches!(*of, RESOURCES | BUILD));
         self.entries().filter(move |entry| fold_of(entry) == fold)
     }
 
@@ -213,7 +214,7 @@ impl DeploymentForm {
     }
 
     /// Returns a field by its path.
-    pub fn entry(&self, path: &str) -> Option<Entry> {
+    pub fn entry(&self, path: &str) -> Option<FormEntry> {
         self.entries().find(|entry| entry.path == path)
     }
 
@@ -226,7 +227,7 @@ impl DeploymentForm {
     }
 
     /// Returns the options of a choice, each with its label. A value that is none of them is an option too.
-    pub fn options(&self, entry: Entry) -> Option<Vec<(&str, &str)>> {
+    pub fn options(&self, entry: FormEntry) -> Option<Vec<(&str, &str)>> {
         let mut options: Vec<(&str, &str)> = match entry.kind {
             Kind::Text => return None,
             Kind::Profile => self
@@ -252,11 +253,11 @@ impl DeploymentForm {
     }
 
     /// Returns what is wrong with an element.
-    pub fn problem(&self, cx: &Cx<'_>, stop: Stop) -> Option<String> {
+    pub fn problem(&self, cx: &Cx<'_>, stop: DeploymentStop) -> Option<String> {
         let entry = match stop {
-            Stop::Field(path) => self.entry(path)?,
-            Stop::Secret(row) => return self.secret_problem(row),
-            Stop::Fold(_) => return None,
+            DeploymentStop::Field(path) => self.entry(path)?,
+            DeploymentStop::Secret(row) => return self.secret_problem(row),
+            DeploymentStop::Fold(_) => return None,
         };
         let value = self.value(entry.path);
         match entry.path {
@@ -311,7 +312,7 @@ impl DeploymentForm {
     }
 
     /// Returns the note beside a field.
-    pub fn note(&self, cx: &Cx<'_>, entry: Entry) -> String {
+    pub fn note(&self, cx: &Cx<'_>, entry: FormEntry) -> String {
         let value = self.value(entry.path);
         if !self.is_new {
             let current = self.current.get(entry.path);

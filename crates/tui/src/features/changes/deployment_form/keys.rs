@@ -2,7 +2,7 @@
 
 use super::fields::{INTEGRATION, PROFILE, REPOSITORY};
 use super::lists::Choices;
-use super::{DeploymentForm, Stop};
+use super::{DeploymentForm, DeploymentStop};
 use crate::input::key::{Code, Key};
 use crate::session::Requests;
 use crate::session::form::FormKeys;
@@ -10,14 +10,14 @@ use crate::widgets::form::FieldInput;
 use runtail_core::model::SPEC_FIELDS;
 
 impl FormKeys for DeploymentForm {
-    type Stop = Stop;
+    type Stop = DeploymentStop;
 
-    fn stops(&self) -> Vec<Stop> {
-        let entries = |fold| self.entries_in(fold).map(Stop::of);
-        let secrets = (0..=self.secret_rows().len()).map(Stop::Secret);
-        let mut stops: Vec<Stop> = entries(None).chain(secrets).collect();
+    fn stops(&self) -> Vec<DeploymentStop> {
+        let entries = |fold| self.entries_in(fold).map(DeploymentStop::of);
+        let secrets = (0..=self.secret_rows().len()).map(DeploymentStop::Secret);
+        let mut stops: Vec<DeploymentStop> = entries(None).chain(secrets).collect();
         for fold in self.folds() {
-            stops.push(Stop::Fold(fold));
+            stops.push(DeploymentStop::Fold(fold));
             if self.open.contains(fold) {
                 stops.extend(entries(Some(fold)));
             }
@@ -25,13 +25,13 @@ impl FormKeys for DeploymentForm {
         stops
     }
 
-    fn focus(&mut self) -> &mut Stop {
+    fn focus(&mut self) -> &mut DeploymentStop {
         &mut self.focus
     }
 
     fn input(&mut self) -> FieldInput<'_> {
         let entry = match self.focus {
-            Stop::Field(path) => self.entry(path),
+            DeploymentStop::Field(path) => self.entry(path),
             _ if self.typed_secret.is_some() => None,
             _ => return FieldInput::Other,
         };
@@ -51,13 +51,16 @@ impl FormKeys for DeploymentForm {
 
     fn own_key(&mut self, key: Key) -> Option<Requests> {
         match (self.focus, key.code) {
-            (Stop::Secret(row), _) => self.secret_key(row, key)?,
-            (Stop::Fold(fold), Code::Enter | Code::Char(' ') | Code::Left | Code::Right) => {
+            (DeploymentStop::Secret(row), _) => self.secret_key(row, key)?,
+            (
+                DeploymentStop::Fold(fold),
+                Code::Enter | Code::Char(' ') | Code::Left | Code::Right,
+            ) => {
                 if !self.open.remove(fold) {
                     self.open.insert(fold);
                 }
             }
-            (Stop::Field(INTEGRATION), _) => {
+            (DeploymentStop::Field(INTEGRATION), _) => {
                 let next = self.integration_by_letter(key.text()?)?.to_string();
                 self.set(INTEGRATION, &next);
             }
@@ -67,7 +70,7 @@ impl FormKeys for DeploymentForm {
     }
 
     fn on_change(&mut self, before: &str) {
-        let Stop::Field(path) = self.focus else {
+        let DeploymentStop::Field(path) = self.focus else {
             return self.check_secret(before);
         };
         let options = self.entry(path).and_then(|entry| self.options(entry));
@@ -95,7 +98,7 @@ impl FormKeys for DeploymentForm {
         is_ended
     }
 
-    fn on_focus(&mut self, _before: Stop) -> Requests {
+    fn on_focus(&mut self, _before: DeploymentStop) -> Requests {
         self.load_input();
         Requests::none()
     }

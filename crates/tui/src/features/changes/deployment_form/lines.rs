@@ -1,9 +1,9 @@
 //! The lines of the form.
 
-use super::fields::{Entry, Kind, PUSH, REPOSITORY};
+use super::fields::{FormEntry, Kind, PUSH, REPOSITORY};
 use super::lists::SHOWN;
 use super::secrets::SecretState;
-use super::{DeploymentForm, Stop, profiles};
+use super::{DeploymentForm, DeploymentStop, profiles};
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
 use crate::session::card::FormCard;
@@ -11,7 +11,7 @@ use crate::session::form::FormKeys;
 use crate::session::{Cx, Requests};
 use crate::widgets::form::{FieldDraft, FormScroll};
 use crate::widgets::form_lines::{
-    FieldNotes, FormLines, FormLook, Part, fitted, framed, mark, padded, problem_lines,
+    FieldNotes, FormLines, FormLook, LinePart, fitted, framed, mark, padded, problem_lines,
 };
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::text_input::TextInput;
@@ -97,11 +97,11 @@ impl FormCard for DeploymentForm {
         out
     }
 
-    fn scroll(&self) -> &FormScroll<Stop> {
+    fn scroll(&self) -> &FormScroll<DeploymentStop> {
         &self.scroll
     }
 
-    fn scroll_mut(&mut self) -> &mut FormScroll<Stop> {
+    fn scroll_mut(&mut self) -> &mut FormScroll<DeploymentStop> {
         &mut self.scroll
     }
 
@@ -118,14 +118,14 @@ impl DeploymentForm {
     /// Names the keys of the focused element.
     fn focus_keys(&self) -> Option<&'static str> {
         match self.focus {
-            Stop::Secret(_) if self.typed_secret.is_some() => Some("⏎ done"),
-            Stop::Secret(row) if row < self.secret_rows().len() => {
+            DeploymentStop::Secret(_) if self.typed_secret.is_some() => Some("⏎ done"),
+            DeploymentStop::Secret(row) if row < self.secret_rows().len() => {
                 Some("a add   ⏎ edit   x remove")
             }
-            Stop::Secret(_) => Some("a add"),
-            Stop::Fold(fold) if self.open.contains(fold) => Some("⏎ fold"),
-            Stop::Fold(_) => Some("⏎ open"),
-            Stop::Field(path) => {
+            DeploymentStop::Secret(_) => Some("a add"),
+            DeploymentStop::Fold(fold) if self.open.contains(fold) => Some("⏎ fold"),
+            DeploymentStop::Fold(_) => Some("⏎ open"),
+            DeploymentStop::Field(path) => {
                 self.options(self.entry(path)?)?;
                 Some("← → choose")
             }
@@ -140,14 +140,14 @@ impl DeploymentForm {
         }
     }
 
-    fn label(&self, stop: Stop, name: &str) -> Line {
+    fn label(&self, stop: DeploymentStop, name: &str) -> Line {
         let is_focused = self.focus == stop;
         let tone = if is_focused { Tone::Strong } else { Tone::Dim };
         mark(is_focused).with(tone, &format!("{} ", padded(name, NAMES)))
     }
 
-    fn entry_lines(&self, out: &mut FormLines, cx: &Cx<'_>, entry: Entry) {
-        let stop = Stop::of(entry);
+    fn entry_lines(&self, out: &mut FormLines, cx: &Cx<'_>, entry: FormEntry) {
+        let stop = DeploymentStop::of(entry);
         let is_focused = self.focus == stop;
         let (value, options) = (self.value(entry.path), self.options(entry));
         let mut draft = FieldDraft::default();
@@ -190,7 +190,7 @@ impl DeploymentForm {
         out.field(&LOOK, is_focused, (&field, &draft), &notes);
         if is_focused && entry.path == REPOSITORY && !value.is_empty() {
             let others = self.matches().into_iter().filter(|one| one.value != value);
-            let named = |one: &super::lists::Listed| {
+            let named = |one: &super::lists::ListedName| {
                 Line::dim(&format!("{}{}", " ".repeat(LABELS + 2), one.label))
             };
             out.lines.extend(others.take(SHOWN).map(named));
@@ -207,7 +207,7 @@ impl DeploymentForm {
             .unwrap_or(0)
             .clamp(8, 32);
         for at in 0..=rows.len() {
-            let stop = Stop::Secret(at);
+            let stop = DeploymentStop::Secret(at);
             let is_focused = self.focus == stop;
             let mut line = self.label(stop, if at == 0 { "Secrets" } else { "" });
             let mut cursor = None;
@@ -251,12 +251,12 @@ impl DeploymentForm {
                     lines.extend(problem_lines(LABELS.min(out.width / 3), &why, out.width));
                 }
             }
-            out.add(is_focused, Part { lines, cursor });
+            out.add(is_focused, LinePart { lines, cursor });
         }
     }
 
     fn fold_lines(&self, out: &mut FormLines, cx: &Cx<'_>, fold: &'static str) {
-        let stop = Stop::Fold(fold);
+        let stop = DeploymentStop::Fold(fold);
         let is_open = self.open.contains(fold);
         let is_focused = self.focus == stop;
         let glyph = if is_open { "▾ " } else { "▸ " };

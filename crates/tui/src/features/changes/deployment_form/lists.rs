@@ -1,7 +1,7 @@
 //! The lists of the server: integrations and their repositories.
 
 use super::fields::{BRANCH, INTEGRATION, REPOSITORY};
-use super::{DeploymentForm, Stop};
+use super::{DeploymentForm, DeploymentStop};
 use crate::session::msg::{Effect, EffectResult};
 use crate::session::{Requests, Session};
 use runtail_api::{ApiError, Listing};
@@ -14,7 +14,7 @@ pub const SHOWN: usize = 5;
 
 /// A value that the server lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedName {
     /// What the document gets: an id or a URL.
     pub value: String,
     pub label: String,
@@ -30,13 +30,13 @@ pub enum Choices {
     Unknown,
     /// It is loaded, as the request with this number.
     Loading(u64),
-    Listed(Vec<Listed>),
+    Listed(Vec<ListedName>),
     /// Why it could not be loaded.
     Failed(String),
 }
 
 impl Choices {
-    pub fn all(&self) -> &[Listed] {
+    pub fn all(&self) -> &[ListedName] {
         match self {
             Choices::Listed(all) => all,
             _ => &[],
@@ -65,26 +65,26 @@ impl Choices {
     }
 }
 
-fn rows_of(listing: Listing<Value>, read: impl Fn(&Value) -> Option<Listed>) -> Choices {
+fn rows_of(listing: Listing<Value>, read: impl Fn(&Value) -> Option<ListedName>) -> Choices {
     Choices::Listed(listing.items.iter().filter_map(read).collect())
 }
 
-fn integration(row: &Value) -> Option<Listed> {
+fn integration(row: &Value) -> Option<ListedName> {
     let value = row["id"].as_str()?.to_string();
     let label = row["name"]
         .as_str()
         .map_or_else(|| value.clone(), |name| text::clean(name).into_owned());
-    Some(Listed {
+    Some(ListedName {
         value,
         label,
         branch: None,
     })
 }
 
-fn repository(row: &Value) -> Option<Listed> {
+fn repository(row: &Value) -> Option<ListedName> {
     let value = row["url"].as_str()?.trim_end_matches(".git").to_string();
     let label = value.strip_prefix("https://").unwrap_or(&value).to_string();
-    Some(Listed {
+    Some(ListedName {
         value,
         label,
         branch: row["default_branch"].as_str().map(str::to_string),
@@ -116,7 +116,7 @@ impl DeploymentForm {
             let id = self.value(INTEGRATION);
             let is_known = self.integrations.all().iter().any(|one| one.value == id);
             let is_entered = matches!(self.integrations, Choices::Failed(_))
-                && self.focus != Stop::Field(INTEGRATION);
+                && self.focus != DeploymentStop::Field(INTEGRATION);
             if self.repositories == Choices::Unknown && !id.is_empty() && (is_known || is_entered) {
                 let of = Collection::Repositories(GithubApp::Deployments, id.to_string());
                 self.repositories = browse(of);
@@ -175,7 +175,7 @@ impl DeploymentForm {
     }
 
     /// Returns the repositories that contain what is typed.
-    pub fn matches(&self) -> Vec<&Listed> {
+    pub fn matches(&self) -> Vec<&ListedName> {
         let typed = self.value(REPOSITORY).to_lowercase();
         let typed = typed.strip_prefix("https://").unwrap_or(&typed);
         self.repositories
@@ -220,7 +220,7 @@ impl DeploymentForm {
     /// Returns what completes the focused field, and its path.
     pub(super) fn completion(&self) -> Option<(&'static str, String)> {
         let (path, value) = match self.focus {
-            Stop::Field(REPOSITORY) => {
+            DeploymentStop::Field(REPOSITORY) => {
                 let url = self.value(REPOSITORY);
                 let is_listed = self.repositories.all().iter().any(|one| one.value == url);
                 let first = *self.matches().first()?;
@@ -229,7 +229,7 @@ impl DeploymentForm {
                     Some(&*first.value).filter(|_| !is_listed && !url.is_empty()),
                 )
             }
-            Stop::Field(BRANCH) => {
+            DeploymentStop::Field(BRANCH) => {
                 let typed = self.value(BRANCH);
                 let fits = |branch: &&str| branch.starts_with(typed) && *branch != typed;
                 (BRANCH, self.default_branch().filter(fits))

@@ -12,7 +12,7 @@ use crate::session::subject::Subject;
 use crate::session::{Cx, Session};
 use crate::widgets::form::FormScroll;
 use crate::widgets::text_input::TextInput;
-use fields::{Entry, PROFILE};
+use fields::{FormEntry, PROFILE};
 use lists::Choices;
 use runtail_core::model::SpecForm;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// An element that can have the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stop {
+pub enum DeploymentStop {
     /// A field, by its path in the document; the profile has none, and its own name.
     Field(&'static str),
     /// A row of the secrets; the one after the last adds a secret.
@@ -44,14 +44,14 @@ pub struct DeploymentForm {
     current: SpecForm,
     /// Fields that don't belong to the chosen source, until it is chosen again.
     parked: BTreeMap<&'static str, String>,
-    pub focus: Stop,
+    pub focus: DeploymentStop,
     /// The text of the focused field, and the option of a focused choice.
     input: TextInput,
     choice: Option<usize>,
     /// The row of the secret being typed, and why the text is invalid.
     pub(super) typed_secret: Option<(usize, Option<String>)>,
     /// The fields that show their problems, because they were left.
-    pub(super) left: BTreeSet<Stop>,
+    pub(super) left: BTreeSet<DeploymentStop>,
     /// The groups that are unfolded.
     open: BTreeSet<&'static str>,
     integrations: Choices,
@@ -60,16 +60,16 @@ pub struct DeploymentForm {
     references: BTreeMap<String, Option<String>>,
     /// The problem of the document.
     pub(super) problem: Option<String>,
-    scroll: FormScroll<Stop>,
+    scroll: FormScroll<DeploymentStop>,
     /// The profiles on which a deployment can be created.
     profiles: Vec<Arc<str>>,
     /// Whether a field or the profile changed since the document was written.
     pub(super) is_changed: bool,
 }
 
-impl Stop {
-    fn of(entry: Entry) -> Stop {
-        Stop::Field(entry.path)
+impl DeploymentStop {
+    fn of(entry: FormEntry) -> DeploymentStop {
+        DeploymentStop::Field(entry.path)
     }
 }
 
@@ -93,7 +93,7 @@ impl DeploymentForm {
             values: SpecForm::default(),
             current: current.unwrap_or_default(),
             parked: BTreeMap::new(),
-            focus: Stop::Field(focus),
+            focus: DeploymentStop::Field(focus),
             input: TextInput::line(""),
             choice: None,
             typed_secret: None,
@@ -134,32 +134,35 @@ impl DeploymentForm {
     /// Loads the text of the focused field.
     fn load_input(&mut self) {
         let text = match self.focus {
-            Stop::Field(path) => self.shown_value(path),
+            DeploymentStop::Field(path) => self.shown_value(path),
             _ => "",
         };
         self.input = TextInput::line(text);
     }
 
     /// Returns the first problem in the order of the fields.
-    pub fn first_problem(&self, cx: &Cx<'_>) -> Option<(Stop, String)> {
+    pub fn first_problem(&self, cx: &Cx<'_>) -> Option<(DeploymentStop, String)> {
         // Fields in a closed fold are checked too.
-        let mut stops = self.stops().into_iter().chain(self.entries().map(Stop::of));
+        let mut stops = self
+            .stops()
+            .into_iter()
+            .chain(self.entries().map(DeploymentStop::of));
         stops.find_map(|stop| Some((stop, self.problem(cx, stop)?)))
     }
 
     /// Names the required fields that are empty.
     pub fn missing(&self) -> Vec<String> {
         let is_missing =
-            |entry: &Entry| entry.is_required && self.value(entry.path).trim().is_empty();
+            |entry: &FormEntry| entry.is_required && self.value(entry.path).trim().is_empty();
         let missing = self.entries().filter(is_missing);
         missing.map(|entry| entry.label.to_lowercase()).collect()
     }
 
     /// Goes to a field that has a problem, and shows all problems.
-    pub fn go_to_problem(&mut self, stop: Stop) {
+    pub fn go_to_problem(&mut self, stop: DeploymentStop) {
         self.left.extend(self.stops());
         let entry = match stop {
-            Stop::Field(path) => self.entry(path),
+            DeploymentStop::Field(path) => self.entry(path),
             _ => None,
         };
         let fold = self

@@ -1,6 +1,6 @@
 //! The secrets of the form: each has a name and a reference, never a value.
 
-use super::{DeploymentForm, Stop};
+use super::{DeploymentForm, DeploymentStop};
 use crate::input::key::{Code, Key};
 use crate::widgets::text_input::TextInput;
 use runtail_core::config::{SecretRef, looks_like_key};
@@ -131,7 +131,7 @@ impl DeploymentForm {
     }
 
     fn begin_secret(&mut self, row: usize, text: &str) {
-        self.focus = Stop::Secret(row);
+        self.focus = DeploymentStop::Secret(row);
         self.typed_secret = Some((row, None));
         self.input = TextInput::line(text);
     }
@@ -164,7 +164,7 @@ impl DeploymentForm {
                     None => self.values.secrets.push((name.clone(), reference)),
                 }
                 let at = self.secret_rows().iter().position(|(one, _)| *one == name);
-                self.focus = Stop::Secret(at.unwrap_or(row));
+                self.focus = DeploymentStop::Secret(at.unwrap_or(row));
                 self.is_changed = true;
                 true
             }

@@ -6,8 +6,8 @@ use serde_json::json;
 
 const HEIGHT: usize = 3;
 
-fn source(name: &str) -> Source {
-    Source {
+fn source(name: &str) -> LogSource {
+    LogSource {
         profile: "p".into(),
         name: name.into(),
         scope: LogScope {
@@ -260,7 +260,7 @@ proptest! {
                 pause(&mut view, up);
                 paused = (!view.place.follow).then_some(view.next_number);
             }
-            let was = view.under_cursor().map(Entry::order);
+            let was = view.under_cursor().map(LogEntry::order);
             match step {
                 Step::Take(source, lines) => {
                     sent += lines.len();
@@ -273,7 +273,7 @@ proptest! {
                 Step::Skew(source, skew) => view.set_skew(source, SignedDuration::from_secs(skew)),
             }
             view.clamp(HEIGHT);
-            let shown: Vec<&Entry> = (0..view.rows().end).filter_map(|row| view.entry(row)).collect();
+            let shown: Vec<&LogEntry> = (0..view.rows().end).filter_map(|row| view.entry(row)).collect();
             if let (Some(seen), Some((key, number))) = (paused, was) {
                 // A new clock offset moves the line itself.
                 let key = view.entries.iter().find(|e| e.number == number).map_or(key, |e| e.key);
@@ -302,7 +302,7 @@ proptest! {
         }
         let mut expected = view.entries.clone();
         expected.sort_by_key(|e| (e.line.at, e.number));
-        let numbers = |entries: &[Entry]| entries.iter().map(|e| e.number).collect::<Vec<_>>();
+        let numbers = |entries: &[LogEntry]| entries.iter().map(|e| e.number).collect::<Vec<_>>();
         prop_assert_eq!(numbers(&view.entries), numbers(&expected));
         prop_assert_eq!(view.entries.len(), lines.len());
     }

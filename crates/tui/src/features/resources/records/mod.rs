@@ -16,7 +16,7 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::table::{MAX_COLUMN, Table};
 use jiff::Timestamp;
-use rows::{Row, RowOf};
+use rows::{RecordRow, RowOf};
 use runtail_api::{ApiError, Kind};
 use runtail_core::model::Collection;
 use runtail_core::text::{self, clean};
@@ -144,7 +144,7 @@ impl RecordPage {
     }
 
     /// Returns the selected row.
-    fn selected(&self, now: Timestamp) -> Option<Row<'_>> {
+    fn selected(&self, now: Timestamp) -> Option<RecordRow<'_>> {
         let id = self.table.selected()?;
         self.shown(now).into_iter().find(|row| row.id == *id)
     }

@@ -15,7 +15,7 @@ const INDENT: usize = 2;
 
 /// A shown row.
 #[derive(Debug, Clone)]
-pub struct Row<'r> {
+pub struct RecordRow<'r> {
     /// Identifies it on the page.
     pub id: String,
     /// Its cells, sanitized.
@@ -39,7 +39,7 @@ pub enum RowOf<'r> {
     Note,
 }
 
-impl Row<'_> {
+impl RecordRow<'_> {
     /// Returns the text for the clipboard.
     pub fn copied(&self) -> Option<String> {
         match &self.is {
@@ -81,9 +81,9 @@ impl RecordPage {
     }
 
     /// Returns the rows that match the filter, at the server's time.
-    pub fn shown(&self, now: Timestamp) -> Vec<Row<'_>> {
+    pub fn shown(&self, now: Timestamp) -> Vec<RecordRow<'_>> {
         let rows = self.rows.value.iter().flatten();
-        let mut shown: Vec<Row<'_>> = match &self.source {
+        let mut shown: Vec<RecordRow<'_>> = match &self.source {
             RecordSource::Collection { of, .. } => {
                 return rows.filter_map(|row| self.record(of, row, now)).collect();
             }
@@ -98,12 +98,12 @@ impl RecordPage {
     }
 
     /// Returns the row of a record. One without an id can't be selected and isn't shown.
-    fn record<'r>(&self, of: &Collection, row: &'r Value, now: Timestamp) -> Option<Row<'r>> {
+    fn record<'r>(&self, of: &Collection, row: &'r Value, now: Timestamp) -> Option<RecordRow<'r>> {
         let columns = of.resource().columns;
         let is_shown = self
             .table
             .fits(columns.iter().map(|column| column.words(row)));
-        Some(Row {
+        Some(RecordRow {
             id: of.id_of(row).filter(|_| is_shown)?,
             cells: columns
                 .iter()
@@ -113,7 +113,7 @@ impl RecordPage {
         })
     }
 
-    fn version<'r>(&self, row: &'r Value, now: Timestamp) -> Row<'r> {
+    fn version<'r>(&self, row: &'r Value, now: Timestamp) -> RecordRow<'r> {
         let is_marked = self.marked.is_some() && row["version"].as_i64() == self.marked;
         // The assistant may have another context than its current version: the server restores less than it lists.
         let differs = row["differs"]
@@ -140,7 +140,7 @@ impl RecordPage {
             text(&row["context"]),
             text(&row["config"]),
         ];
-        Row {
+        RecordRow {
             id: row["version"].to_string(),
             cells,
             is: RowOf::Version(row),
@@ -148,7 +148,7 @@ impl RecordPage {
     }
 
     /// Returns the tree of the store: each namespace, and below an open one those in it and its items.
-    fn tree(&self, prefix: &[String], now: Timestamp) -> Vec<Row<'_>> {
+    fn tree(&self, prefix: &[String], now: Timestamp) -> Vec<RecordRow<'_>> {
         let listed = self.rows.value.iter().flatten().filter_map(labels);
         // A server may list no namespaces although they have items.
         let all: BTreeSet<Vec<String>> = listed
@@ -170,7 +170,7 @@ impl RecordPage {
             let glyph = if is_open { "▾" } else { "▸" };
             let indent = " ".repeat((node.len() - 1) * INDENT);
             let label = clean(node.last().map_or("", String::as_str)).into_owned();
-            rows.push(Row {
+            rows.push(RecordRow {
                 id: format!("n {}", node.join(".")),
                 cells: vec![
                     format!("{indent}{glyph} {label}"),
@@ -186,11 +186,11 @@ impl RecordPage {
         rows
     }
 
-    fn items_of<'r>(&'r self, namespace: &[String], now: Timestamp, rows: &mut Vec<Row<'r>>) {
+    fn items_of<'r>(&'r self, namespace: &[String], now: Timestamp, rows: &mut Vec<RecordRow<'r>>) {
         let indent = " ".repeat(namespace.len() * INDENT);
         let mut note = |text: String| {
             let cells = vec![format!("{indent}  {text}"), String::new(), String::new()];
-            rows.push(Row {
+            rows.push(RecordRow {
                 id: format!("e {}", namespace.join(".")),
                 cells,
                 is: RowOf::Note,
@@ -212,7 +212,7 @@ impl RecordPage {
             |row: &&Value| labels_of(&row["namespace"]).is_some_and(|labels| labels == namespace);
         for row in loaded.value.iter().flatten().filter(own) {
             let key = row["key"].as_str().unwrap_or_default();
-            rows.push(Row {
+            rows.push(RecordRow {
                 id: format!("i {} {key}", namespace.join(".")),
                 cells: vec![
                     format!("{indent}  {}", clean(key)),
@@ -243,7 +243,7 @@ fn ago(at: Timestamp, now: Timestamp) -> String {
     }
 }
 
-fn cron(row: &Value, now: Timestamp) -> Row<'_> {
+fn cron(row: &Value, now: Timestamp) -> RecordRow<'_> {
     let is_paused = row["enabled"] == false;
     let id = |value: &Value| value.as_str().map(short_id).unwrap_or_default();
     let cells = vec![
@@ -261,7 +261,7 @@ fn cron(row: &Value, now: Timestamp) -> Row<'_> {
         id(&row["thread_id"]),
         id(&row["cron_id"]),
     ];
-    Row {
+    RecordRow {
         id: row["cron_id"].as_str().unwrap_or_default().to_string(),
         cells,
         is: RowOf::Cron(row),

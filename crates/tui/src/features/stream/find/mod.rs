@@ -8,7 +8,7 @@ use crate::widgets::scroll::Place;
 use runtail_stream::Seq;
 use std::collections::BTreeSet;
 
-pub use crate::widgets::pattern::{Pattern, ScanResult, Source, light, unescaped};
+pub use crate::widgets::pattern::{Pattern, PatternSource, ScanResult, light, unescaped};
 pub use filter::{FIELDS, StreamFilter, searchable_texts};
 pub use match_index::MatchIndex;
 
@@ -64,7 +64,7 @@ pub enum Landmark {
 
 /// The progress of the search in the focused view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundEntry {
     /// Number of matches so far.
     pub count: u64,
     /// The rank of the match under the cursor, counted from 1.

@@ -18,18 +18,18 @@ use std::sync::Arc;
 
 /// What is loaded, and what is being loaded.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Loading {
+pub(super) struct GraphLoading {
     /// The request in progress.
     pub number: Option<u64>,
     /// The assistant of the graph, and how often the user had refreshed.
     wanted: Option<(String, u64)>,
     pub has_graph: bool,
-    pub failure: Option<Failure>,
+    pub failure: Option<GraphFailure>,
 }
 
 /// Why there is no graph of the server.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Failure {
+pub(super) enum GraphFailure {
     /// The server has no graphs, or none of this assistant.
     NotOffered,
     /// The graph has no nodes.
@@ -38,11 +38,11 @@ pub(super) enum Failure {
     Request(String),
 }
 
-impl Loading {
+impl GraphLoading {
     /// Begins to load the graph of an assistant.
     pub fn begin(&mut self, assistant: &str, number: u64) {
         let wanted = Some((assistant.to_string(), number));
-        *self = Loading {
+        *self = GraphLoading {
             number: Some(number),
             wanted,
             has_graph: self.has_graph,
@@ -69,7 +69,7 @@ impl GraphView {
             SubscriptionEvent::Graph(result) => self.on_graph(result.clone()),
             SubscriptionEvent::Panicked(why) => {
                 self.loading.number = None;
-                self.loading.failure = Some(Failure::Request(why.to_string()));
+                self.loading.failure = Some(GraphFailure::Request(why.to_string()));
             }
             _ => {}
         }
@@ -78,17 +78,19 @@ impl GraphView {
     pub(super) fn on_graph(&mut self, result: Result<Arc<Graph>, ApiError>) {
         self.loading.number = None;
         match result {
-            Ok(graph) if graph.is_empty() => self.loading.failure = Some(Failure::Empty),
+            Ok(graph) if graph.is_empty() => self.loading.failure = Some(GraphFailure::Empty),
             Ok(graph) => {
                 self.loading.has_graph = true;
                 self.set_whole(graph, false);
             }
-            Err(error) if error.may_lack_call() => self.loading.failure = Some(Failure::NotOffered),
+            Err(error) if error.may_lack_call() => {
+                self.loading.failure = Some(GraphFailure::NotOffered)
+            }
             Err(error) => {
                 let cause = error
                     .status()
                     .map_or_else(|| error.cause(), |status| status.to_string());
-                self.loading.failure = Some(Failure::Request(cause));
+                self.loading.failure = Some(GraphFailure::Request(cause));
             }
         }
     }
@@ -117,10 +119,10 @@ impl StreamState {
         if loading.wanted.as_ref() == Some(&wanted) || !is_needed {
             return;
         }
-        *loading = Loading {
+        *loading = GraphLoading {
             wanted: Some(wanted),
             has_graph: loading.has_graph && !is_first,
-            ..Loading::default()
+            ..GraphLoading::default()
         };
         match known.filter(|_| is_first) {
             Some(graph) => viewer.views.graph.on_graph(Ok(graph)),

@@ -21,13 +21,13 @@ use crate::widgets::pattern::Pattern;
 use breakpoints::RunBreakpoints;
 use colors::NodeColors;
 use jiff::Timestamp;
-use load::Loading;
+use load::GraphLoading;
 use picture::Picture;
 use runtail_core::graph::{Graph, Node, group_of, is_in};
 use runtail_core::model::ThreadStatus;
 use runtail_stream::Seq;
 use runtail_stream::projection::{ActivityCache, Timeline};
-use search::Search;
+use search::GraphSearch;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ const MAX_RAILS: usize = 40;
 /// The Graph view of a thread.
 #[derive(Debug, Clone, Default)]
 pub struct GraphView {
-    loading: Loading,
+    loading: GraphLoading,
     activity: ActivityCache,
     stops: Stops,
     /// The graph as the server describes it, or as observed.
@@ -61,7 +61,7 @@ pub struct GraphView {
     breakpoints: Breakpoints,
     /// Where the shown run stops, by its record.
     run_breakpoints: Option<RunBreakpoints>,
-    search: Search,
+    search: GraphSearch,
     /// Whether it shows the graph alone, without a thread.
     is_still: bool,
     area: Area,

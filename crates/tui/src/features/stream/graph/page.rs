@@ -1,6 +1,6 @@
 //! The graph of an assistant without a thread, as a page: the same rails, without what ran.
 
-use super::load::Failure;
+use super::load::GraphFailure;
 use super::view::{Words, draw_graph};
 use super::{GraphView, ShownThread, Stops};
 use crate::features::stream::StreamState;
@@ -85,14 +85,14 @@ impl GraphPage {
         }
         Some(match &self.graph.loading.failure {
             None => (Tone::Dim, "Loading the graph…".into()),
-            Some(Failure::Request(cause)) => (
+            Some(GraphFailure::Request(cause)) => (
                 Tone::Bad,
                 format!(
                     "Couldn't load the graph of {}: {cause}.\n\nPress r to retry.",
                     self.name
                 ),
             ),
-            Some(Failure::NotOffered) => (
+            Some(GraphFailure::NotOffered) => (
                 Tone::Plain,
                 format!(
                     "This server doesn't describe the graph of {}: it has no such call, or no such assistant.\n\n\
@@ -100,7 +100,7 @@ impl GraphPage {
                     self.name
                 ),
             ),
-            Some(Failure::Empty) => (
+            Some(GraphFailure::Empty) => (
                 Tone::Plain,
                 format!("The graph of {} has no nodes.", self.name),
             ),

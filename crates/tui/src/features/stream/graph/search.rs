@@ -7,7 +7,7 @@ use runtail_core::graph::{Graph, group_of};
 
 /// The search and what it finds.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Search {
+pub(super) struct GraphSearch {
     pattern: Pattern,
     /// The found nodes of the whole graph, in the order of the drawing.
     hits: Vec<usize>,
@@ -15,7 +15,7 @@ pub(super) struct Search {
     before: Option<(Option<String>, bool)>,
 }
 
-impl Search {
+impl GraphSearch {
     fn find(&mut self, whole: &Graph, picture: &Picture) {
         self.hits.clear();
         if self.pattern.is_empty() {

@@ -1,6 +1,6 @@
 //! Draws the Graph view.
 
-use super::load::Failure;
+use super::load::GraphFailure;
 use super::{GraphView, MIN_HEIGHT};
 use crate::features::stream::viewer::Viewer;
 use crate::widgets::area::Area;
@@ -103,15 +103,17 @@ impl GraphView {
             return Some((Tone::Dim, "Loading the graph…".into()));
         }
         match self.loading.failure.as_ref()? {
-            Failure::Request(cause) if self.loading.has_graph => {
+            GraphFailure::Request(cause) if self.loading.has_graph => {
                 Some((Tone::Bad, format!("Couldn't reload the graph: {cause}.")))
             }
-            Failure::Request(cause) => Some((
+            GraphFailure::Request(cause) => Some((
                 Tone::Bad,
                 format!("Couldn't load the graph: {cause}. Showing observed steps."),
             )),
-            Failure::NotOffered | Failure::Empty if self.is_paused || self.is_still => None,
-            Failure::NotOffered | Failure::Empty => Some((
+            GraphFailure::NotOffered | GraphFailure::Empty if self.is_paused || self.is_still => {
+                None
+            }
+            GraphFailure::NotOffered | GraphFailure::Empty => Some((
                 Tone::Dim,
                 "This server doesn't describe its graph. Showing observed steps.".into(),
             )),
@@ -128,11 +130,11 @@ impl GraphView {
         }
         let yet = if viewer.is_over() { "" } else { " yet" };
         Some(match &self.loading.failure {
-            Some(Failure::Request(cause)) => (
+            Some(GraphFailure::Request(cause)) => (
                 Tone::Bad,
                 format!("Couldn't load the graph: {cause}. No steps{yet}. Press r to retry."),
             ),
-            Some(Failure::NotOffered | Failure::Empty) => (
+            Some(GraphFailure::NotOffered | GraphFailure::Empty) => (
                 Tone::Dim,
                 format!("This server doesn't describe its graph, and there are no steps{yet}."),
             ),

@@ -2,8 +2,8 @@
 
 use super::{Slot, Viewer};
 use crate::features::stream::find::{
-    Find, Found, Landmark, MatchIndex, Pattern, SavedPosition, ScanResult, Seek, Source,
-    StreamFilter, Typing, light, searchable_texts, unescaped,
+    Find, FoundEntry, Landmark, MatchIndex, Pattern, PatternSource, SavedPosition, ScanResult,
+    Seek, StreamFilter, Typing, light, searchable_texts, unescaped,
 };
 use crate::features::stream::views::View;
 use crate::features::stream::views::stream_view::EntryKind;
@@ -123,7 +123,7 @@ impl Viewer {
     }
 
     /// Returns the search progress in the focused view; `None` without a search.
-    pub fn found(&self) -> Option<Found> {
+    pub fn found(&self) -> Option<FoundEntry> {
         let view = self.view();
         if let Some(found) = view.of().found(self) {
             return Some(found);
@@ -131,7 +131,7 @@ impl Viewer {
         let index = self.slot(view).hits.as_ref()?;
         let key = self.place(view).cursor.key;
         let at = (!self.follows() && index.is_match(key)).then(|| index.rank(key) + 1);
-        Some(Found {
+        Some(FoundEntry {
             count: index.count(),
             at,
             progress: (!index.is_complete()).then(|| index.progress()),
@@ -259,7 +259,7 @@ impl Viewer {
             return (ScanResult::Nothing, 0);
         }
         let pattern = &self.find.pattern;
-        let plain = |text| Source {
+        let plain = |text| PatternSource {
             text,
             is_json: false,
         };
@@ -269,7 +269,7 @@ impl Viewer {
         // Loading an event is slow, so do it only where its text is searched.
         let shows_event = view.kind() == EntryKind::Events;
         if let Some(event) = shows_event.then(|| self.event_of(view, key)).flatten() {
-            let mut sources = vec![Source {
+            let mut sources = vec![PatternSource {
                 text: event.data.text(),
                 is_json: event.data.json().is_some(),
             }];

@@ -5,7 +5,7 @@ use super::keys::At;
 use super::sentence;
 use crate::widgets::form::{FieldDraft, is_at};
 use crate::widgets::form_lines::{
-    FieldNotes, FormLines, FormLook, Part, fitted, flow, mark, option, problem_lines, text_box,
+    FieldNotes, FormLines, FormLook, LinePart, fitted, flow, mark, option, problem_lines, text_box,
 };
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::text_input::TextInput;
@@ -36,7 +36,7 @@ impl Question<'_> {
         mark(self.focus == Some(at))
     }
 
-    fn add(&self, out: &mut FormLines, at: At, part: impl Into<Part>) {
+    fn add(&self, out: &mut FormLines, at: At, part: impl Into<LinePart>) {
         out.add(self.focus == Some(at), part);
     }
 

@@ -57,7 +57,7 @@ pub struct AnswerCard {
     held: Option<Timestamp>,
     /// Whether sending was tried; from then on all problems are shown.
     was_tried: bool,
-    watch: watch::Watch,
+    watch: watch::AnswerWatch,
 }
 
 /// The stage of a card.
@@ -99,7 +99,7 @@ impl AnswerCard {
             shows_request: true,
             held: None,
             was_tried: false,
-            watch: watch::Watch::default(),
+            watch: watch::AnswerWatch::default(),
         }
     }
 
@@ -144,7 +144,7 @@ impl AnswerCard {
     fn ask(&mut self, questions: Vec<Question>) {
         self.drafts = questions.iter().map(QuestionDraft::of).collect();
         self.questions = questions;
-        self.watch = watch::Watch::default();
+        self.watch = watch::AnswerWatch::default();
         self.stage = AnswerStage::Editing;
         self.focus = self.first_stop();
     }

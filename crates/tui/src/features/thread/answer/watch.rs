@@ -7,7 +7,7 @@ use runtail_core::model::{Question, ThreadStatus};
 
 /// What is known of the thread since the card shows its questions.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Watch {
+pub(super) struct AnswerWatch {
     /// Whether the thread's page has shown each question as open.
     seen: Vec<bool>,
     /// Whether the inbox has listed the thread.

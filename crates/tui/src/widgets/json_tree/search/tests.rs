@@ -137,7 +137,7 @@ fn a_large_document_is_searched_in_the_background() {
     tree.take(
         1,
         &crate::widgets::jobs::JobProgress::Found {
-            found: vec![Found { node: 1, piece: 0 }],
+            found: vec![FoundNode { node: 1, piece: 0 }],
             upto: 2,
         },
     );

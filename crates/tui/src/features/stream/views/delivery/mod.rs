@@ -22,7 +22,7 @@ use crate::widgets::line::Line;
 use crate::widgets::scroll::{Flat, LinePos, Move};
 use jiff::Timestamp;
 use runtail_stream::Seq;
-use summary::{Row, Summary};
+use summary::{DeliveryRow, Summary};
 
 /// Number of events below which the summary is always computed again; otherwise once a second.
 const FEW_EVENTS: u64 = 2_000;
@@ -161,7 +161,7 @@ fn text(viewer: &Viewer) -> String {
     summary(viewer, viewer.now, viewer.is_open(), usize::MAX).text()
 }
 
-fn row(viewer: &Viewer, key: u64) -> Option<&Row> {
+fn row(viewer: &Viewer, key: u64) -> Option<&DeliveryRow> {
     viewer.views.delivery.rows.get(usize::try_from(key).ok()?)
 }
 

@@ -1,6 +1,6 @@
 //! The time of each node in the Delivery view, as a table.
 
-use super::summary::{MIN_WIDE, NAME, Row, Summary, line, section};
+use super::summary::{DeliveryRow, MIN_WIDE, NAME, Summary, line, section};
 use crate::features::stream::views::timeline::bar::short_count;
 use crate::features::stream::views::{UNKNOWN, pad};
 use crate::widgets::line::{Line, Tone};
@@ -16,7 +16,7 @@ const MAX_NODES: usize = 50;
 
 impl Summary<'_> {
     /// Returns the visits, the time, the share and the tokens of each node of the newest run, and their sums.
-    pub(super) fn by_node(&self) -> Vec<Row> {
+    pub(super) fn by_node(&self) -> Vec<DeliveryRow> {
         let Some(run) = self.projections.metrics.runs().last() else {
             return Vec::new();
         };
@@ -43,7 +43,7 @@ impl Summary<'_> {
         let mut rows = vec![line(section(&title, self.width)), line(table.head())];
         let omitted = nodes.len().saturating_sub(MAX_NODES);
         for (depth, node) in nested(&nodes).into_iter().take(MAX_NODES) {
-            rows.push(Row {
+            rows.push(DeliveryRow {
                 line: table.row(depth, node),
                 seq: Some(node.seq),
             });
@@ -60,7 +60,7 @@ impl Summary<'_> {
         }
         if nodes.len() > 1 {
             let total = table.total(Tone::Strong, "all nodes", Some(sum), run.work.usage);
-            rows.push(Row {
+            rows.push(DeliveryRow {
                 line: total,
                 seq: nodes.iter().map(|node| node.seq).max(),
             });

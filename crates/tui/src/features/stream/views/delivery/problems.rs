@@ -1,6 +1,6 @@
 //! The problems of the Delivery view: gaps, and how many events are damaged or missing.
 
-use super::summary::{MAX_REASON, Row, Summary, line};
+use super::summary::{DeliveryRow, MAX_REASON, Summary, line};
 use crate::widgets::line::{Line, Tone, wrap};
 use runtail_core::text;
 use runtail_stream::Seq;
@@ -10,7 +10,7 @@ const MAX_GAPS: usize = 5;
 
 impl Summary<'_> {
     /// Returns the problems.
-    pub(super) fn problems(&self) -> Vec<Row> {
+    pub(super) fn problems(&self) -> Vec<DeliveryRow> {
         let mut rows = self.gaps();
         rows.extend(self.affected_events().into_iter().map(line));
         if let Some(first) = rows.iter_mut().find(|row| row.seq.is_some()) {
@@ -20,7 +20,7 @@ impl Summary<'_> {
     }
 
     /// Returns the gaps, newest first.
-    fn gaps(&self) -> Vec<Row> {
+    fn gaps(&self) -> Vec<DeliveryRow> {
         let mut rows = Vec::new();
         let gaps = self.delivery().possible_gaps();
         let width = self.width.saturating_sub(2).clamp(20, 4_000);
@@ -45,7 +45,7 @@ impl Summary<'_> {
                     Some(rest) => Line::dim("? ").with_strong("gap").with_dim(rest),
                     None => Line::dim("  ").with_dim(part),
                 };
-                rows.push(Row { line, seq });
+                rows.push(DeliveryRow { line, seq });
             }
         }
         if !gaps.is_empty() && !self.is_recording {

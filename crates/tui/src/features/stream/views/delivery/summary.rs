@@ -37,7 +37,7 @@ type RowsShown = (i64, usize, u64);
 
 /// A line of the view, and the event that it opens.
 #[derive(Debug, Clone, Default)]
-pub struct Row {
+pub struct DeliveryRow {
     pub line: Line,
     /// The newest event of its type, or the first one of its run.
     pub seq: Option<Seq>,
@@ -47,7 +47,7 @@ pub struct Row {
 #[derive(Debug, Default)]
 pub struct DeliveryState {
     pub prices: Prices,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<DeliveryRow>,
     /// Number of rows with problems, which come first.
     pub(super) problems: usize,
     pub(super) version: Option<RowsShown>,
@@ -72,7 +72,7 @@ pub struct Summary<'a> {
 
 impl Summary<'_> {
     /// Returns all rows, and how many of them are problems.
-    pub fn rows(&self) -> (Vec<Row>, usize) {
+    pub fn rows(&self) -> (Vec<DeliveryRow>, usize) {
         let mut rows = self.problems();
         let problems = rows.len();
         let before = self.delivery().before_opening.iter();
@@ -171,7 +171,7 @@ impl Summary<'_> {
     }
 
     /// Returns the sentence that says what was verified, and since when.
-    fn verified(&self) -> Row {
+    fn verified(&self) -> DeliveryRow {
         let delivery = self.delivery();
         let (received, is_checked) = (delivery.received, delivery.has_ids());
         let mut text = format!("{} received", text::counted(received, "event"));
@@ -482,8 +482,8 @@ impl Summary<'_> {
 }
 
 /// Returns a row without an event.
-pub(super) fn line(line: Line) -> Row {
-    Row { line, seq: None }
+pub(super) fn line(line: Line) -> DeliveryRow {
+    DeliveryRow { line, seq: None }
 }
 
 fn pad_name(name: &str) -> String {

@@ -6,7 +6,7 @@ pub mod rules;
 
 use super::stream_view::{EVENTS, EntryKind, StreamView, ViewFacts, ViewLayout, ViewRows};
 use super::{View, clock, place_of};
-use crate::features::stream::find::{Landmark, MatchIndex, Source, searchable_texts};
+use crate::features::stream::find::{Landmark, MatchIndex, PatternSource, searchable_texts};
 use crate::features::stream::formats::{Format, Part};
 use crate::features::stream::viewer::Viewer;
 use crate::session::msg::Chunk;
@@ -119,7 +119,7 @@ impl StreamView for MessagesTab {
         viewer: &'a Viewer,
         key: u64,
         filtered: Option<&MatchIndex>,
-    ) -> Option<Vec<Source<'a>>> {
+    ) -> Option<Vec<PatternSource<'a>>> {
         let messages = &viewer.projections.messages;
         let message = messages.at(key)?;
         let call_message = messages.asked(message).and(message.call_message);
@@ -130,7 +130,7 @@ impl StreamView for MessagesTab {
         let answers = message.tool_calls.iter();
         let answers = answers.filter_map(|call| messages.answer(call));
         let all = std::iter::once(message).chain(answers);
-        let plain = |text| Source {
+        let plain = |text| PatternSource {
             text,
             is_json: false,
         };

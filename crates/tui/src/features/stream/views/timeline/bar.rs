@@ -2,7 +2,7 @@
 
 use super::axis::{Scale, between};
 use super::head::{Grid, Needed, SELF, STEP_WIDTH, TOKENS, TOOK};
-use super::picture::{BarTimes, Picture};
+use super::picture::{BarTimes, TimelinePicture};
 use super::rows::Branch;
 use crate::features::stream::views::{UNKNOWN, first_token, pad};
 use crate::widgets::line::{Line, Tone};
@@ -47,7 +47,7 @@ pub fn step(timeline: &Timeline, bar: &Bar) -> String {
 }
 
 /// Returns the line of a bar: its step, its branch in the tree, its cells, its times and a note.
-pub fn bar(row: BarRow<'_>, picture: &Picture, grid: &Grid) -> Line {
+pub fn bar(row: BarRow<'_>, picture: &TimelinePicture, grid: &Grid) -> Line {
     // Of a long path, the step in its own graph is the most useful.
     let step = match row
         .step
@@ -100,7 +100,7 @@ pub fn bar(row: BarRow<'_>, picture: &Picture, grid: &Grid) -> Line {
 }
 
 /// Returns the tokens of a model call: `31→48`.
-fn tokens(picture: &Picture, bar: &Bar) -> String {
+fn tokens(picture: &TimelinePicture, bar: &Bar) -> String {
     let usage = picture
         .call(bar)
         .and_then(|call| call.usage)
@@ -121,7 +121,7 @@ pub fn short_count(count: u64) -> String {
 }
 
 /// Returns the reason to look at a bar.
-fn note(row: BarRow<'_>, times: Option<&BarTimes>, picture: &Picture) -> (Tone, String) {
+fn note(row: BarRow<'_>, times: Option<&BarTimes>, picture: &TimelinePicture) -> (Tone, String) {
     let bar = row.bar;
     let detail = bar
         .detail
@@ -171,7 +171,7 @@ fn note(row: BarRow<'_>, times: Option<&BarTimes>, picture: &Picture) -> (Tone, 
 }
 
 /// Returns how long a question waited and who answered it, else what was asked.
-fn asked(row: BarRow<'_>, question: Option<String>, picture: &Picture) -> String {
+fn asked(row: BarRow<'_>, question: Option<String>, picture: &TimelinePicture) -> String {
     if let Some(answer) = picture.answer(row.bar) {
         return match &answer.by {
             Some(by) => format!("{}, {}", span(answer.after), text::clean(by)),
@@ -194,7 +194,7 @@ fn asked(row: BarRow<'_>, question: Option<String>, picture: &Picture) -> String
 }
 
 /// Returns the columns that the name and the note of a bar need.
-pub fn needed(row: BarRow<'_>, picture: &Picture) -> Needed {
+pub fn needed(row: BarRow<'_>, picture: &TimelinePicture) -> Needed {
     let (kind, name) = name_of(row.bar, picture);
     let name = 2 * levels(row.branch) + kind.len() + text::width(&text::seen(&name, MAX_NAME));
     let (_, note) = note(row, picture.bar(row.branch.key), picture);
@@ -210,7 +210,7 @@ fn levels(branch: &Branch) -> usize {
 }
 
 /// Returns the name of a bar, and the word before it.
-fn name_of<'a>(bar: &'a Bar, picture: &Picture) -> (&'static str, Cow<'a, str>) {
+fn name_of<'a>(bar: &'a Bar, picture: &TimelinePicture) -> (&'static str, Cow<'a, str>) {
     match bar.kind {
         BarKind::Node | BarKind::Tool => ("", picture.name(bar)),
         BarKind::Model if &*bar.name == "model" => ("", "model".into()),
@@ -218,7 +218,7 @@ fn name_of<'a>(bar: &'a Bar, picture: &Picture) -> (&'static str, Cow<'a, str>) 
     }
 }
 
-fn name(line: &mut Line, branch: &Branch, bar: &Bar, picture: &Picture, grid: &Grid) {
+fn name(line: &mut Line, branch: &Branch, bar: &Bar, picture: &TimelinePicture, grid: &Grid) {
     let from = line.width();
     let levels = levels(branch);
     let drawn = levels.min(grid.name / 4);

@@ -1,7 +1,7 @@
 //! Where the time of a run went: its critical path, and the time of each node as bars and as an icicle.
 
 use super::head::Grid;
-use super::picture::{NamedTime, Picture};
+use super::picture::{NamedTime, TimelinePicture};
 use crate::features::stream::views::{UNKNOWN, pad};
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::strip;
@@ -20,7 +20,7 @@ const MIN_LABEL: usize = 4;
 
 /// Returns the critical path: its nodes, as far as they fit, and the time in which none ran, with shares that add up to the run's
 /// time.
-pub fn critical_text(picture: &Picture, room: usize) -> String {
+pub fn critical_text(picture: &TimelinePicture, room: usize) -> String {
     let Some(ran) = picture.axis.as_ref().map(|axis| axis.ran) else {
         return String::new();
     };
@@ -111,7 +111,7 @@ fn percent(part: Duration, whole: Duration) -> String {
 }
 
 /// Returns the lines below the bars: the time of each node, and if there is room, also of what ran in them.
-pub fn foot(picture: &Picture, grid: &Grid, room: usize) -> Vec<Line> {
+pub fn foot(picture: &TimelinePicture, grid: &Grid, room: usize) -> Vec<Line> {
     if picture.nodes.is_empty() || room == 0 {
         return Vec::new();
     }
@@ -168,7 +168,7 @@ fn by_node(nodes: &[NamedTime], width: usize) -> Line {
 }
 
 /// Returns the run's time as an icicle: the run, its nodes, and what ran in them, all on one scale.
-fn icicle(picture: &Picture, width: usize) -> Vec<Line> {
+fn icicle(picture: &TimelinePicture, width: usize) -> Vec<Line> {
     let sum: Duration = picture.nodes.iter().map(|node| node.time).sum();
     let width = width.saturating_sub(1);
     let label = format!("│ all nodes {}", span(sum));

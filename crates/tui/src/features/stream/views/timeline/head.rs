@@ -2,7 +2,7 @@
 
 use super::axis::{Axis, Scale, between, parallel};
 use super::foot::critical_text;
-use super::picture::Picture;
+use super::picture::TimelinePicture;
 use crate::features::stream::views::runs::{RunSummary, describe};
 use crate::features::stream::views::{UNKNOWN, pad};
 use crate::widgets::line::{Line, Tone};
@@ -215,7 +215,7 @@ pub fn no_bars(projections: &Projections) -> Line {
 
 /// What the head shows besides the picture.
 #[derive(Debug, Clone, Copy)]
-pub struct Shown {
+pub struct ShownHead {
     /// Which of the runs, from 1, and how many there are.
     pub nth: (usize, usize),
     pub evicted: u64,
@@ -226,9 +226,9 @@ pub struct Shown {
 
 /// Returns the lines above the bars: the run unless it is the only one, its overview, and the axis.
 pub fn head(
-    picture: &Picture,
+    picture: &TimelinePicture,
     projections: &Projections,
-    shown: Shown,
+    shown: ShownHead,
     grid: &Grid,
     height: usize,
 ) -> Vec<Line> {
@@ -328,7 +328,7 @@ fn not_started(projections: &Projections) -> String {
 }
 
 /// Returns the whole run in one row, its height being the calls in parallel, and its critical path.
-fn overview(picture: &Picture, axis: &Axis, attempt: &Attempt, grid: &Grid) -> Line {
+fn overview(picture: &TimelinePicture, axis: &Axis, attempt: &Attempt, grid: &Grid) -> Line {
     let room = grid.overview();
     let counts = parallel(picture.leaves.iter().copied(), axis.length, room);
     let most = counts.iter().copied().max().unwrap_or(0);
@@ -385,7 +385,7 @@ fn about(axis: &Axis, (attempt, is_waiting): (&Attempt, bool), grid: &Grid) -> L
 }
 
 /// Returns the names of the columns, with the ticks of the axis.
-fn columns(picture: &Picture, grid: &Grid) -> Line {
+fn columns(picture: &TimelinePicture, grid: &Grid) -> Line {
     let mut line = Line::dim("STEP  NODE · CALL");
     if let Some(axis) = picture.axis.as_ref().filter(|_| grid.axis > 0) {
         for (column, label) in Scale::of(axis.length).ticks(grid.axis) {

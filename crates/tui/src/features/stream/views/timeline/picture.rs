@@ -17,11 +17,11 @@ use std::time::Duration;
 const MAX_NAMES: usize = 64;
 
 /// Attempts that are shown as one run: retries, and a run that answered another.
-pub type Group = Vec<u64>;
+pub type BarGroup = Vec<u64>;
 
 /// Returns the groups of attempts, oldest first.
-pub fn groups(timeline: &Timeline) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
+pub fn groups(timeline: &Timeline) -> Vec<BarGroup> {
+    let mut groups: Vec<BarGroup> = Vec::new();
     let mut last: Option<&Attempt> = None;
     for (number, attempt) in timeline
         .attempts()
@@ -106,8 +106,8 @@ pub struct NamedTime {
 
 /// The picture of a run.
 #[derive(Debug, Clone, Default)]
-pub struct Picture {
-    pub attempts: Group,
+pub struct TimelinePicture {
+    pub attempts: BarGroup,
     /// `None` without known times.
     pub axis: Option<Axis>,
     bars: HashMap<u64, BarTimes>,
@@ -133,7 +133,7 @@ pub struct Picture {
     pub is_over: bool,
 }
 
-impl Picture {
+impl TimelinePicture {
     /// Returns the name of a node or tool, with a number if several of that name ran at once.
     pub fn name<'a>(&self, bar: &'a Bar) -> Cow<'a, str> {
         match bar.id().and_then(|id| self.siblings.get(id)) {
@@ -143,7 +143,7 @@ impl Picture {
     }
 
     /// Computes the picture of a group of attempts. Running work lasts until `now`.
-    pub fn of(projections: &Projections, attempts: &Group, now: Timestamp) -> Picture {
+    pub fn of(projections: &Projections, attempts: &BarGroup, now: Timestamp) -> TimelinePicture {
         let timeline = &projections.timeline;
         let of_group: Vec<&Attempt> = attempts
             .iter()
@@ -155,14 +155,14 @@ impl Picture {
         // Without its end, a run that is over lasted at least until its last event.
         let now = if is_over { Timestamp::MIN } else { now };
         let axis = axis(&of_group, now, is_over);
-        let mut picture = Picture {
+        let mut picture = TimelinePicture {
             attempts: attempts.clone(),
             is_running: last.is_some() && !is_over,
             is_over,
             calls: model_calls(projections, &of_group),
             siblings: siblings(projections, attempts),
             axis,
-            ..Picture::default()
+            ..TimelinePicture::default()
         };
         let mut tree = BarTree::default();
         for attempt in &of_group {
@@ -242,7 +242,7 @@ fn axis(attempts: &[&Attempt], now: Timestamp, is_over: bool) -> Option<Axis> {
 }
 
 /// Returns the numbers of the nodes of one name that ran at once.
-fn siblings(projections: &Projections, attempts: &Group) -> HashMap<Box<str>, usize> {
+fn siblings(projections: &Projections, attempts: &BarGroup) -> HashMap<Box<str>, usize> {
     let nodes = projections
         .timeline
         .bars()

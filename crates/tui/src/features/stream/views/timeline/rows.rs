@@ -4,8 +4,8 @@
 use super::bar::{self as bars, BarRow};
 use super::foot::foot;
 use super::head as lines;
-use super::head::{Grid, Needed, Shown};
-use super::picture::{Group, Picture, groups};
+use super::head::{Grid, Needed, ShownHead};
+use super::picture::{BarGroup, TimelinePicture, groups};
 use crate::features::stream::find::next_where;
 use crate::widgets::line::Line;
 use crate::widgets::scroll::Place;
@@ -21,7 +21,7 @@ const MIN_FOOT: usize = 12;
 
 /// A row of the timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Row {
+pub enum TimelineRow {
     /// The next attempt of the run.
     Attempt(u64),
     /// The run has no bars.
@@ -44,11 +44,11 @@ pub struct Branch {
     pub hidden: u32,
 }
 
-impl Row {
+impl TimelineRow {
     /// Returns whether two rows of different versions of the tree show the same item.
-    fn shows_same_item(&self, other: &Row) -> bool {
+    fn shows_same_item(&self, other: &TimelineRow) -> bool {
         match (self, other) {
-            (Row::Bar(a), Row::Bar(b)) => a.key == b.key,
+            (TimelineRow::Bar(a), TimelineRow::Bar(b)) => a.key == b.key,
             _ => self == other,
         }
     }
@@ -76,14 +76,14 @@ type Measured = (Option<(TreeVersion, i64)>, Option<(TreeVersion, usize)>);
 /// The rows of a timeline, and how they are shown.
 #[derive(Debug, Default)]
 pub struct TimelineRows {
-    rows: Vec<Row>,
+    rows: Vec<TimelineRow>,
     folded: HashSet<u64>,
-    groups: Vec<Group>,
+    groups: Vec<BarGroup>,
     /// The first attempt of the shown group, unless it is the newest, and the cursor that it was chosen for.
     chosen: Option<(u64, Option<Seq>)>,
     /// The index of the shown group.
     at: usize,
-    picture: Picture,
+    picture: TimelinePicture,
     /// The version and the second of the picture.
     pictured: Option<(TreeVersion, i64)>,
     /// The version and the group of the rows.
@@ -107,7 +107,7 @@ impl TimelineRows {
 
     /// Returns whether a row is a bar, not a heading.
     pub fn is_bar(&self, key: u64) -> bool {
-        matches!(self.row(key), Some(Row::Bar(_)))
+        matches!(self.row(key), Some(TimelineRow::Bar(_)))
     }
 
     /// Drops the rows when another tree is shown. Folded bars stay folded.
@@ -145,7 +145,7 @@ impl TimelineRows {
     /// Chooses the group of the cursor, or the newest one.
     fn choose(&mut self, timeline: &Timeline, anchor: Option<Seq>) {
         let last = self.groups.len().saturating_sub(1);
-        let first_of = |group: &Group| group.first().copied();
+        let first_of = |group: &BarGroup| group.first().copied();
         let Some(seq) = anchor else {
             (self.at, self.chosen) = (last, None);
             return;
@@ -179,7 +179,7 @@ impl TimelineRows {
 
     fn compute_picture(&mut self, projections: &Projections, version: TreeVersion) {
         let Some(group) = self.groups.get(self.at) else {
-            self.picture = Picture::default();
+            self.picture = TimelinePicture::default();
             return;
         };
         let second = self.now.as_second();
@@ -195,7 +195,7 @@ impl TimelineRows {
             false => of == version && !self.picture.is_running,
         });
         if !is_same || !is_current {
-            self.picture = Picture::of(projections, group, self.now);
+            self.picture = TimelinePicture::of(projections, group, self.now);
             self.pictured = Some((version, second));
         }
     }
@@ -224,10 +224,10 @@ impl TimelineRows {
                 continue;
             };
             if nth > 0 && attempt.number > 1 {
-                self.rows.push(Row::Attempt(*number));
+                self.rows.push(TimelineRow::Attempt(*number));
             }
             if attempt.children.is_empty() && nth == 0 && group.len() == 1 {
-                self.rows.push(Row::NoBars(*number));
+                self.rows.push(TimelineRow::NoBars(*number));
             }
             self.branches(timeline, attempt);
         }
@@ -285,7 +285,7 @@ impl TimelineRows {
             let folded = !inside.is_empty() && self.folded.contains(&key);
             let hidden = if folded { size(timeline, &inside) } else { 0 };
             let depth = u16::try_from(depth).unwrap_or(u16::MAX);
-            self.rows.push(Row::Bar(Branch {
+            self.rows.push(TimelineRow::Bar(Branch {
                 key,
                 depth,
                 more,
@@ -306,7 +306,7 @@ impl TimelineRows {
         }
         let grid = Grid::new(frame.width, self.needed);
         let nth = (self.at + 1, self.groups.len());
-        let shown = Shown {
+        let shown = ShownHead {
             nth,
             evicted: projections.timeline.evicted_attempts(),
             has_badge: frame.has_badge,
@@ -330,8 +330,8 @@ impl TimelineRows {
             .iter()
             .take(MANY_BARS)
             .filter_map(|row| match row {
-                Row::Bar(branch) => Some(branch),
-                Row::Attempt(_) | Row::NoBars(_) => None,
+                TimelineRow::Bar(branch) => Some(branch),
+                TimelineRow::Attempt(_) | TimelineRow::NoBars(_) => None,
             });
         let needed = |branch: &Branch| {
             Some(bars::needed(
@@ -362,23 +362,23 @@ impl TimelineRows {
         })
     }
 
-    fn row(&self, key: u64) -> Option<&Row> {
+    fn row(&self, key: u64) -> Option<&TimelineRow> {
         self.rows.get(usize::try_from(key).ok()?)
     }
 
     /// Returns the index of the row that shows the same item. For a hidden bar, this is the bar that it is folded into.
-    fn find(&self, timeline: &Timeline, row: Row) -> Option<u64> {
-        let place = |row: &Row| {
+    fn find(&self, timeline: &Timeline, row: TimelineRow) -> Option<u64> {
+        let place = |row: &TimelineRow| {
             self.rows
                 .iter()
                 .rposition(|other| other.shows_same_item(row))
                 .map(|at| at as u64)
         };
-        let Row::Bar(mut branch) = row else {
+        let TimelineRow::Bar(mut branch) = row else {
             return place(&row);
         };
         loop {
-            if let Some(at) = place(&Row::Bar(branch)) {
+            if let Some(at) = place(&TimelineRow::Bar(branch)) {
                 return Some(at);
             }
             branch.key = timeline.bar(branch.key)?.parent?;
@@ -388,8 +388,10 @@ impl TimelineRows {
     /// Returns the event of a row.
     pub fn seq_at(&self, timeline: &Timeline, key: u64) -> Option<Seq> {
         match self.row(key)? {
-            Row::Bar(branch) => Some(timeline.bar(branch.key)?.first_seq),
-            Row::Attempt(n) | Row::NoBars(n) => Some(timeline.attempt(*n)?.first_seq),
+            TimelineRow::Bar(branch) => Some(timeline.bar(branch.key)?.first_seq),
+            TimelineRow::Attempt(n) | TimelineRow::NoBars(n) => {
+                Some(timeline.attempt(*n)?.first_seq)
+            }
         }
     }
 
@@ -402,7 +404,7 @@ impl TimelineRows {
             forked: false,
             hidden: 0,
         };
-        let row = timeline.at_seq(seq).map(branch).map(Row::Bar);
+        let row = timeline.at_seq(seq).map(branch).map(TimelineRow::Bar);
         row.and_then(|row| self.find(timeline, row)).unwrap_or(0)
     }
 
@@ -410,9 +412,9 @@ impl TimelineRows {
     pub fn line(&self, projections: &Projections, key: u64, width: usize) -> Option<Line> {
         let timeline = &projections.timeline;
         Some(match self.row(key)? {
-            Row::Attempt(n) => lines::attempt_row(timeline.attempt(*n)?),
-            Row::NoBars(_) => lines::no_bars(projections),
-            Row::Bar(branch) => {
+            TimelineRow::Attempt(n) => lines::attempt_row(timeline.attempt(*n)?),
+            TimelineRow::NoBars(_) => lines::no_bars(projections),
+            TimelineRow::Bar(branch) => {
                 let row = self.bar_row(timeline, branch)?;
                 let step = bars::step(timeline, row.bar);
                 let grid = Grid::new(width, self.needed);
@@ -423,7 +425,7 @@ impl TimelineRows {
 
     /// Folds the bar of a row. If it has nothing to fold, returns the row of its parent instead.
     pub fn fold(&mut self, timeline: &Timeline, key: u64) -> Option<u64> {
-        let Row::Bar(branch) = *self.row(key)? else {
+        let TimelineRow::Bar(branch) = *self.row(key)? else {
             return None;
         };
         let bar = timeline.bar(branch.key)?;
@@ -431,7 +433,7 @@ impl TimelineRows {
             self.shown = None;
             return None;
         }
-        let parent = Row::Bar(Branch {
+        let parent = TimelineRow::Bar(Branch {
             key: bar.parent?,
             ..branch
         });
@@ -440,7 +442,7 @@ impl TimelineRows {
 
     /// Unfolds the bar of a row.
     pub fn unfold(&mut self, key: u64) {
-        if let Some(Row::Bar(branch)) = self.row(key).copied()
+        if let Some(TimelineRow::Bar(branch)) = self.row(key).copied()
             && self.folded.remove(&branch.key)
         {
             self.shown = None;
@@ -450,12 +452,12 @@ impl TimelineRows {
     /// Returns the event of the next or previous failed bar of the shown run, else of the next or previous run, which
     /// it shows. Returns `None` if there is none.
     pub fn next_interest(&mut self, timeline: &Timeline, key: u64, forward: bool) -> Option<Seq> {
-        let is_failed = |row: &Row| match row {
-            Row::Bar(branch) => timeline
+        let is_failed = |row: &TimelineRow| match row {
+            TimelineRow::Bar(branch) => timeline
                 .bar(branch.key)
                 .is_some_and(|bar| bar.state == BarState::Failed),
-            Row::Attempt(_) => true,
-            Row::NoBars(_) => false,
+            TimelineRow::Attempt(_) => true,
+            TimelineRow::NoBars(_) => false,
         };
         let key = usize::try_from(key).ok()?;
         let rows = &self.rows;

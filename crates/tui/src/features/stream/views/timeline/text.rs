@@ -3,7 +3,7 @@
 use super::bar::{short_count, step};
 use super::foot::critical_text;
 use super::head::heading;
-use super::picture::{Group, Picture};
+use super::picture::{BarGroup, TimelinePicture};
 use crate::features::stream::views::{UNKNOWN, first_token};
 use jiff::Timestamp;
 use runtail_core::text;
@@ -15,9 +15,9 @@ use std::fmt::Write;
 const MAX_PATH: usize = 400;
 
 /// Returns the text of a run: its outcome, its critical path, the time of each node, and each bar with its times.
-pub fn text(projections: &Projections, group: &Group, now: Timestamp) -> String {
+pub fn text(projections: &Projections, group: &BarGroup, now: Timestamp) -> String {
     let timeline = &projections.timeline;
-    let picture = Picture::of(projections, group, now);
+    let picture = TimelinePicture::of(projections, group, now);
     let mut out = String::new();
     for number in group {
         let Some(attempt) = timeline.attempt(*number) else {
@@ -96,7 +96,7 @@ pub fn text(projections: &Projections, group: &Group, now: Timestamp) -> String 
 }
 
 /// Returns what else there is to say about a bar.
-fn notes(key: u64, bar: &Bar, picture: &Picture) -> Vec<String> {
+fn notes(key: u64, bar: &Bar, picture: &TimelinePicture) -> Vec<String> {
     let (times, call) = (picture.bar(key), picture.call(bar));
     let mut notes = Vec::new();
     notes.extend(
