@@ -45,10 +45,22 @@ pub fn badge(status: &ThreadStatus, now: Timestamp) -> Line {
     if *status != ThreadStatus::Loading {
         line.push(glyph, &format!("{} ", role.glyph()));
     }
-    let with_age = |word: &str, at: Option<Timestamp>, age: &dyn Fn(Timestamp) -> String| match at {
-        Some(at) => format!("{word} {}", age(at)),
+    let (text, more) = status_words(status, now);
+    line.push(word, &text);
+    for part in more {
+        line.push_plain(&format!(" · {part}"));
+    }
+    line
+}
+
+/// Returns what a status says, and what else is known.
+fn status_words(status: &ThreadStatus, now: Timestamp) -> (String, Vec<String>) {
+    let timed = |word: &str, span: Option<String>| match span {
+        Some(span) => format!("{word} {span}"),
         None => word.to_string(),
     };
+    let age = |at: &Option<Timestamp>| at.map(|at| text::age_since(at, now));
+    let ago = |at: &Option<Timestamp>| age(at).map(|age| format!("{age} ago"));
     let (mut text, mut more): (String, Vec<String>) = (status.word().to_string(), Vec::new());
     match status {
         ThreadStatus::Loading | ThreadStatus::Deleted => {}
@@ -65,7 +77,7 @@ pub fn badge(status: &ThreadStatus, now: Timestamp) -> Line {
         ThreadStatus::Queued {
             since: at, waiting, ..
         } => {
-            text = with_age("queued", *at, &|at| since(now, at));
+            text = timed("queued", at.map(|at| since(now, at)));
             more.extend((*waiting > 1).then(|| format!("{waiting} runs waiting")));
         }
         ThreadStatus::Running {
@@ -75,7 +87,7 @@ pub fn badge(status: &ThreadStatus, now: Timestamp) -> Line {
             queued,
             ..
         } => {
-            text = with_age("running", *at, &|at| since(now, at));
+            text = timed("running", at.map(|at| since(now, at)));
             more.extend(name_list(nodes));
             more.extend(step.map(|step| format!("step {step}")));
             more.extend((*queued > 0).then(|| format!("{queued} queued")));
@@ -84,7 +96,7 @@ pub fn badge(status: &ThreadStatus, now: Timestamp) -> Line {
             since: at,
             questions,
         } => {
-            text = with_age("waiting for you", *at, &|at| text::age_since(at, now));
+            text = timed("waiting for you", age(at));
             match questions.as_slice() {
                 [question] => more.extend(question.node.clone()),
                 several => more.push(format!("{} questions", several.len())),
@@ -101,31 +113,23 @@ pub fn badge(status: &ThreadStatus, now: Timestamp) -> Line {
             } else {
                 format!("paused before {place}")
             };
-            text = with_age(&stop, *at, &|at| text::age_since(at, now));
+            text = timed(&stop, age(at));
         }
         ThreadStatus::Stopped { since: at, next } => {
-            text = with_age("interrupted, cause unknown", *at, &|at| {
-                text::age_since(at, now)
-            });
+            text = timed("interrupted, cause unknown", age(at));
             more.extend(name_list(next).map(|names| format!("next {names}")));
         }
         ThreadStatus::Cancelled { at, .. } => {
-            text = with_age("cancelled", *at, &|at| {
-                format!("{} ago", text::age_since(at, now))
-            })
+            text = timed("cancelled", ago(at));
         }
         ThreadStatus::Edited { at, next } => {
-            text = with_age("state edited", *at, &|at| {
-                format!("{} ago", text::age_since(at, now))
-            });
+            text = timed("state edited", ago(at));
             if !next.is_empty() {
                 text.push_str(", not continued");
             }
         }
         ThreadStatus::Failed { at, nodes, .. } => {
-            text = with_age(status.word(), *at, &|at| {
-                format!("{} ago", text::age_since(at, now))
-            });
+            text = timed(status.word(), ago(at));
             more.extend(name_list(nodes));
         }
         ThreadStatus::Idle { ended, began } => {
@@ -143,17 +147,10 @@ pub fn badge(status: &ThreadStatus, now: Timestamp) -> Line {
             }
         }
         ThreadStatus::BusyWithoutRun { since: at } => {
-            text = format!(
-                "{}, no active run",
-                with_age("busy", *at, &|at| text::age_since(at, now))
-            );
+            text = format!("{}, no active run", timed("busy", age(at)));
         }
     }
-    line.push(word, &text);
-    for part in more {
-        line.push_plain(&format!(" · {part}"));
-    }
-    line
+    (text, more)
 }
 
 /// Returns up to two names, and the number of the others.

@@ -455,23 +455,13 @@ fn commit(page: &ComparePage, cx: &Cx<'_>, which: usize) -> Option<String> {
     made_from.clone()
 }
 
-/// Draws what both sides wrote at the cursor, or how the final states differ.
-fn details(page: &ComparePage, layout: &CompareLayout, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
-    let area = layout.detail;
+/// Draws the frame of the details: of two halves, or of one without the width of the other.
+fn detail_frame(canvas: &mut Canvas<'_>, area: Area, half: u16, rest: Option<u16>) {
     let style = canvas.theme.style(Tone::Dim);
-    let half = if page.shows_state {
-        area.w.saturating_sub(2)
-    } else {
-        (area.w / 2).saturating_sub(1)
-    };
-    let rest = area.w.saturating_sub(3 + half);
-    let border = |[start, joint, end]: [&str; 3]| match page.shows_state {
-        true => format!("{start}{}{end}", "─".repeat(half.into())),
-        false => format!(
-            "{start}{}{joint}{}{end}",
-            "─".repeat(half.into()),
-            "─".repeat(rest.into())
-        ),
+    let rule = |width: u16| "─".repeat(width.into());
+    let border = |[start, joint, end]: [&str; 3]| match rest {
+        None => format!("{start}{}{end}", rule(half)),
+        Some(rest) => format!("{start}{}{joint}{}{end}", rule(half), rule(rest)),
     };
     let bottom = (area.y + area.h).saturating_sub(1);
     canvas.text(0, area.y, area.w, &border(["╭", "┬", "╮"]), style);
@@ -481,6 +471,18 @@ fn details(page: &ComparePage, layout: &CompareLayout, cx: &Cx<'_>, canvas: &mut
             canvas.text(x, y, 1, "│", style);
         }
     }
+}
+
+/// Draws what both sides wrote at the cursor, or how the final states differ.
+fn details(page: &ComparePage, layout: &CompareLayout, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+    let area = layout.detail;
+    let half = if page.shows_state {
+        area.w.saturating_sub(2)
+    } else {
+        (area.w / 2).saturating_sub(1)
+    };
+    let rest = area.w.saturating_sub(3 + half);
+    detail_frame(canvas, area, half, (!page.shows_state).then_some(rest));
     let side = if page.shows_state { "A → B" } else { "A" };
     title(
         canvas,

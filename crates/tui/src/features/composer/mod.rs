@@ -174,6 +174,10 @@ impl Composer {
         }
         self.known = draft.known;
         self.known.retain(|_, known| known.facts.is_some());
+        // What the closed composer was still waiting for is requested again.
+        for known in self.known.values_mut() {
+            known.is_requested = known.inputs.is_some();
+        }
         (self.input, self.options, self.shows_options) =
             (draft.input, draft.options, draft.shows_options);
         if draft.is_used {

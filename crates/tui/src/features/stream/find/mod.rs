@@ -64,7 +64,7 @@ pub enum Landmark {
 
 /// The progress of the search in the focused view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FoundEntry {
+pub struct FoundPlace {
     /// Number of matches so far.
     pub count: u64,
     /// The rank of the match under the cursor, counted from 1.

@@ -2,7 +2,7 @@
 
 use super::GraphView;
 use super::view::{Words, draw_graph};
-use crate::features::stream::find::{FoundEntry, next_where};
+use crate::features::stream::find::{FoundPlace, next_where};
 use crate::features::stream::formats::{Format, Part};
 use crate::features::stream::viewer::Viewer;
 use crate::features::stream::views::stream_view::{
@@ -217,9 +217,9 @@ impl StreamView for GraphTab {
         viewer.views.graph.search_near(&viewer.find.pattern);
     }
 
-    fn found(&self, viewer: &Viewer) -> Option<FoundEntry> {
+    fn found(&self, viewer: &Viewer) -> Option<FoundPlace> {
         let (count, at) = viewer.views.graph.found();
-        Some(FoundEntry {
+        Some(FoundPlace {
             count: count as u64,
             at: at.map(|at| at as u64),
             progress: None,

@@ -2,7 +2,7 @@
 
 use super::{Slot, Viewer};
 use crate::features::stream::find::{
-    Find, FoundEntry, Landmark, MatchIndex, Pattern, PatternSource, SavedPosition, ScanResult,
+    Find, FoundPlace, Landmark, MatchIndex, Pattern, PatternSource, SavedPosition, ScanResult,
     Seek, StreamFilter, Typing, light, searchable_texts, unescaped,
 };
 use crate::features::stream::views::View;
@@ -123,7 +123,7 @@ impl Viewer {
     }
 
     /// Returns the search progress in the focused view; `None` without a search.
-    pub fn found(&self) -> Option<FoundEntry> {
+    pub fn found(&self) -> Option<FoundPlace> {
         let view = self.view();
         if let Some(found) = view.of().found(self) {
             return Some(found);
@@ -131,7 +131,7 @@ impl Viewer {
         let index = self.slot(view).hits.as_ref()?;
         let key = self.place(view).cursor.key;
         let at = (!self.follows() && index.is_match(key)).then(|| index.rank(key) + 1);
-        Some(FoundEntry {
+        Some(FoundPlace {
             count: index.count(),
             at,
             progress: (!index.is_complete()).then(|| index.progress()),

@@ -4,7 +4,7 @@
 use super::View;
 use super::messages::blocks::Shown;
 use crate::features::stream::commands::for_thread;
-use crate::features::stream::find::{FoundEntry, Landmark, MatchIndex, PatternSource};
+use crate::features::stream::find::{FoundPlace, Landmark, MatchIndex, PatternSource};
 use crate::features::stream::formats::{Format, Part};
 use crate::features::stream::viewer::Viewer;
 use crate::input::action::Action;
@@ -303,7 +303,7 @@ pub trait StreamView: Sync {
     }
 
     /// Returns the progress of a search that the viewer doesn't index.
-    fn found(&self, _viewer: &Viewer) -> Option<FoundEntry> {
+    fn found(&self, _viewer: &Viewer) -> Option<FoundPlace> {
         None
     }
 
