@@ -15,7 +15,7 @@ use runtail_testkit::dash::Shown;
 use runtail_tui::input::action::Context;
 use runtail_tui::input::key::{Code, Key};
 use runtail_tui::runtime::{Dashboard, Options};
-use runtail_tui::session::catalog::Origin;
+use runtail_tui::session::catalog::ProfileOrigin;
 use runtail_tui::session::msg::{Effect, Msg};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -87,10 +87,10 @@ impl World {
         let profiles = config.choose(&[]).expect("all profiles");
         let watched = ActionChecks::new(is_read_only, &profiles);
         let mut options = Options::new(&config, profiles, TimeZone::UTC);
-        options.origin = Origin {
+        options.origin = ProfileOrigin {
             file: Some(file.clone()),
             read_only: is_read_only,
-            ..Origin::default()
+            ..ProfileOrigin::default()
         };
         options.watch = Some(Watch::new(file.clone()));
         let (dashboard, first) = Dashboard::new(options, (120, 30)).expect("a dashboard");

@@ -10,7 +10,7 @@ use runtail_testkit::table;
 use runtail_tui::input::key::parse_keys;
 use runtail_tui::input::keymap::BINDINGS;
 use runtail_tui::runtime::{Dashboard, Options};
-use runtail_tui::session::catalog::Origin;
+use runtail_tui::session::catalog::ProfileOrigin;
 use runtail_tui::session::msg::{Effect, Msg};
 use std::fmt::Write;
 use std::path::Path;
@@ -248,9 +248,9 @@ impl Desk {
         let names: Vec<String> = profiles.split(' ').map(str::to_string).collect();
         let chosen = config.choose(&names).expect("profiles");
         let mut options = Options::new(&config, chosen, TimeZone::UTC);
-        options.origin = Origin {
+        options.origin = ProfileOrigin {
             file: Some(file.into()),
-            ..Origin::default()
+            ..ProfileOrigin::default()
         };
         let (dashboard, first) = Dashboard::new(options, SIZE).expect("a dashboard");
         let mut desk = Desk {
@@ -267,6 +267,7 @@ impl Desk {
 
     fn perform(&mut self, effects: Vec<Effect>) {
         for effect in effects {
+            let (to, effect) = effect.addressed();
             match effect {
                 Effect::EditOutside(text) => {
                     let (old, new) = &self.edit;
@@ -284,7 +285,7 @@ impl Desk {
                 | Effect::Copy(_)
                 | Effect::Alert(..)
                 | Effect::OpenLink(_) => {}
-                effect => self.dashboard.perform(effect),
+                effect => self.dashboard.perform(effect.to(to)),
             }
         }
     }

@@ -348,6 +348,16 @@ fn earlier_inputs_come_from_the_servers_records() {
 }
 
 #[test]
+fn earlier_inputs_that_a_closed_composer_waited_for_are_requested_again() {
+    let mut dash = composer((140, 40), Some(schema()));
+    dash.keys("mine<Esc>");
+    let effects = dash.keys("n");
+    dash.shows("│ mine ");
+    let asks = |effect: &Effect| matches!(effect, Effect::FetchInputs(_, of, _) if of == AGENT);
+    assert!(effects.iter().any(asks), "{effects:?}");
+}
+
+#[test]
 fn without_a_schema_the_last_input_is_offered_as_json() {
     let mut dash = composer((140, 40), None);
     let server = dash.server();

@@ -6,7 +6,7 @@ use runtail_core::config::{Config, Draft, Profile};
 use runtail_testkit::dash::{Dash, Dialog, demo_like, listed};
 use runtail_tui::app::Pane;
 use runtail_tui::session::ComponentId;
-use runtail_tui::session::catalog::Origin;
+use runtail_tui::session::catalog::ProfileOrigin;
 use runtail_tui::session::msg::{
     Described, Effect, EffectResult, Epoch, Msg, ServerRef, SubscriptionEvent, SubscriptionId,
     SubscriptionKind,
@@ -395,10 +395,10 @@ fn read_only_applies_before_the_new_definition_is_reachable() {
 #[test]
 fn reload_respects_the_command_lines_profiles_and_read_only() {
     let config = Config::parse(TWO, None).unwrap();
-    let origin = Origin {
+    let origin = ProfileOrigin {
         names: vec!["us".into()],
         read_only: true,
-        ..Origin::default()
+        ..ProfileOrigin::default()
     };
     let mut dash = Dash::of_profiles(&config.profiles[..1], (140, 40));
     dash.configured(&config, origin);

@@ -26,7 +26,7 @@ use runtail_tui::app::draw::FrozenFrame;
 use runtail_tui::app::{App, Settings, subscriptions, update};
 use runtail_tui::input::key::{Key, parse_keys};
 use runtail_tui::session::ComponentId;
-use runtail_tui::session::catalog::Origin;
+use runtail_tui::session::catalog::ProfileOrigin;
 use runtail_tui::session::msg::{
     Effect, EffectResult, Msg, NextPoll, Proposal, ServerRef, SubscriptionEvent, SubscriptionId,
     ThreadsRead,
@@ -100,9 +100,9 @@ impl Dash {
         };
         let profiles = config.choose(&[]).unwrap();
         let mut dash = Dash::of(App::new(&profiles, settings, size, start()).0);
-        let origin = Origin {
+        let origin = ProfileOrigin {
             file: Some("config.toml".into()),
-            ..Origin::default()
+            ..ProfileOrigin::default()
         };
         dash.configured(&config, origin);
         dash

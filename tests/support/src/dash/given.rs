@@ -5,7 +5,7 @@ use runtail_core::config::{Config, EventLogLimits, Profile};
 use runtail_stream::Seq;
 use runtail_tui::app::{App, Overlay, Pane, Settings};
 use runtail_tui::input::keymap::Keymap;
-use runtail_tui::session::catalog::Origin;
+use runtail_tui::session::catalog::ProfileOrigin;
 use runtail_tui::session::msg::{Described, Effect, Epoch, ServerRef, StreamTarget};
 use runtail_tui::session::profile::ProfileState;
 use runtail_tui::session::saved_tabs::{SavedTabs, TabsFile};
@@ -27,7 +27,7 @@ impl Dash {
     }
 
     /// Sets the configuration, and what was chosen on the command line.
-    pub fn configured(&mut self, config: &Config, origin: Origin) {
+    pub fn configured(&mut self, config: &Config, origin: ProfileOrigin) {
         let effects = self.app.configured(config, origin);
         self.note_asked(effects);
     }
@@ -217,7 +217,9 @@ impl Dash {
     }
 
     /// Returns the revisions of the deployment that was read first.
-    pub fn first_history(&mut self) -> &mut runtail_tui::features::deployments::revisions::History {
+    pub fn first_history(
+        &mut self,
+    ) -> &mut runtail_tui::features::deployments::revisions::RevisionHistory {
         let histories = &mut self.app.deployments.histories;
         histories.values_mut().next().expect("a history")
     }
