@@ -8,7 +8,7 @@ use runtail_core::config::Watch;
 use runtail_sim::Sim;
 use runtail_tui::runtime;
 use runtail_tui::runtime::{Demo, Ended, Environment, Options};
-use runtail_tui::session::catalog::{KEY_VARIABLE, Origin};
+use runtail_tui::session::catalog::{KEY_VARIABLE, ProfileOrigin};
 use runtail_tui::session::saved_tabs::{Scope, TabsFile};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -63,7 +63,7 @@ pub async fn run(globals: &Globals, replay: Option<PathBuf>) -> Result<Exit, Fai
         ..
     } = *globals;
     let has_key = std::env::var_os(KEY_VARIABLE).is_some_and(|key| !key.is_empty());
-    options.origin = Origin {
+    options.origin = ProfileOrigin {
         file,
         names: globals.profiles.clone(),
         read_only,

@@ -7,7 +7,7 @@ use runtail_stream::projection::{
     time_of_nodes,
 };
 use runtail_stream::{Item, Loaded, Record, Seq, SnapshotPart, ThreadSnapshot};
-use runtail_tui::features::stream::views::timeline::picture::{Picture, groups};
+use runtail_tui::features::stream::views::timeline::picture::{TimelinePicture, groups};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -123,7 +123,7 @@ fn delivery_and_timeline_have_the_same_time_by_node() {
         let projections = project(events(name));
         let run = projections.metrics.runs().last().unwrap();
         let sums = node_sums(run, &projections.timeline, Timestamp::MIN);
-        let picture = Picture::of(
+        let picture = TimelinePicture::of(
             &projections,
             groups(&projections.timeline).last().unwrap(),
             Timestamp::MIN,

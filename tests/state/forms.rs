@@ -6,7 +6,7 @@ use runtail_core::model::{Collection, Consent, DeploymentSpec, GithubApp, Intent
 use runtail_testkit::dash::{Dash, listing, plane_plan};
 use runtail_testkit::made;
 use runtail_testkit::says::Says;
-use runtail_tui::features::changes::deployment_form::Stop;
+use runtail_tui::features::changes::deployment_form::DeploymentStop;
 use runtail_tui::session::effect::DeploymentDocument;
 use runtail_tui::session::first_run::LocalServer;
 use runtail_tui::session::msg::{Described, Effect, EffectResult, Msg};
@@ -15,7 +15,7 @@ use serde_json::json;
 const TWO: &str = "[profiles.us]\nregion = \"us\"\napi_key_env = \"K\"\n[profiles.eu]\nregion = \"eu\"\napi_key_env = \"K\"\n";
 const INTEGRATION: &str = "33333333-3333-4333-8333-333333333333";
 
-fn focus(dash: &Dash) -> Stop {
+fn focus(dash: &Dash) -> DeploymentStop {
     dash.editor().twin.form.as_ref().unwrap().focus
 }
 
@@ -83,7 +83,10 @@ fn filled(size: (u16, u16)) -> Dash {
         &mut dash,
         "a<Right><Tab>refund-agent<Tab><Tab><Tab>refu<Tab><Tab><Tab>",
     );
-    assert_eq!(focus(&dash), Stop::Field("source_revision_config.repo_ref"));
+    assert_eq!(
+        focus(&dash),
+        DeploymentStop::Field("source_revision_config.repo_ref")
+    );
     dash
 }
 
@@ -96,7 +99,7 @@ fn new_deployment_starts_empty_and_asks_for_the_profile() {
             .iter()
             .any(|effect| matches!(effect, Effect::Browse(..)))
     );
-    assert_eq!(focus(&dash), Stop::Field("profile"));
+    assert_eq!(focus(&dash), DeploymentStop::Field("profile"));
     dash.shows(["New deployment", "( ) us", "( ) eu"]);
     dash.lacks(["support-bot", "✗"]);
     // The example of a field makes way for the text, and is in the note then.
