@@ -74,8 +74,8 @@ impl Component for ComparePage {
                 (false, false) => &[
                     "compare.next",
                     "compare.collapse",
-                    "compare.side",
                     "compare.open",
+                    "compare.side",
                 ],
             })
     }
