@@ -4,7 +4,8 @@ use crate::commands::config::Import as Options;
 use crate::consent;
 use crate::prelude::*;
 use runtail_core::config::import::{Import, Imported, Places, Skipped, short};
-use runtail_core::config::{ConfigError, DiffLine, Draft};
+use runtail_core::config::{DiffLine, Draft};
+use runtail_tui::runtime::blocking;
 
 pub async fn run(file: PathBuf, options: Options) -> Result<(), Failure> {
     let (target, names) = (file.clone(), options.names.clone());
@@ -65,19 +66,6 @@ pub async fn run(file: PathBuf, options: Options) -> Result<(), Failure> {
     } else {
         print(&options, &found, "added")
     }
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, ConfigError> + Send + 'static,
-) -> Result<T, ConfigError> {
-    let broken = |_| {
-        Err(ConfigError::new(
-            "the configuration file could not be read or written",
-        ))
-    };
-    tokio::task::spawn_blocking(work)
-        .await
-        .unwrap_or_else(broken)
 }
 
 /// Returns the lines that change in the file.

@@ -46,7 +46,7 @@ pub struct LoaderFactory(pub Box<dyn Fn(String) -> SnapshotLoader + Send + Sync>
 
 impl std::fmt::Debug for LoaderFactory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("LoaderFor")
+        f.write_str("LoaderFactory")
     }
 }
 

@@ -16,7 +16,7 @@ impl App {
         let shown = shown(key, self.session.settings.ascii);
         let elsewhere = self.session.keymap.elsewhere(key);
         let text = match elsewhere.filter(|row| row.context != context) {
-            // Which form or preview is meant is not known.
+            // It is unknown which form or preview the user means.
             Some(row) if row.action.sends() => {
                 format!("{shown} sends what a preview or a form shows; none is open.")
             }

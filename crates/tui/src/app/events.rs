@@ -19,7 +19,7 @@ use runtail_core::text::bytes;
 use std::sync::Arc;
 
 impl App {
-    /// Passes an event of a subscription to what declared it, and what follows from it to the other features.
+    /// Passes an event of a subscription to the component that declared it, and applies its consequences for other features.
     pub(super) fn on_event(
         &mut self,
         owner: ComponentId,
@@ -80,7 +80,7 @@ impl App {
         self.apply_of(owner, requests.unwrap_or_default())
     }
 
-    /// Applies what follows from new items of a stream.
+    /// Applies the consequences of new items of a stream.
     fn after_items(&mut self, id: u64) -> Vec<Effect> {
         let effects = self.inbox_after_page(id);
         self.check_restored(id);

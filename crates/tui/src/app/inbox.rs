@@ -118,8 +118,8 @@ impl App {
         }
     }
 
-    /// Updates the inbox after an event of the lists. `deployment`: of which the event is, if its subscription is about several.
-    /// `is_watched`: whether the user watched the revision, who is notified by another way then.
+    /// Updates the inbox after an event of the lists. `deployment`: the one that the event is about, if its subscription covers several.
+    /// `is_watched`: whether the user watches the revision and is notified of it anyway.
     pub(super) fn inbox_after_list(
         &mut self,
         key: &SubscriptionId,

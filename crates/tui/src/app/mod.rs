@@ -249,7 +249,7 @@ impl App {
         to_stream(self.stream.cut_recordings(self.session.now))
     }
 
-    /// Writes what was received since the last call. Returns the effects that do.
+    /// Returns the effects that write what recordings received since the last call.
     fn write_recordings(&mut self) -> Vec<Effect> {
         to_stream(self.stream.write_recordings(self.session.now))
     }

@@ -45,7 +45,7 @@ impl App {
         after_failure(&mut self.session, error)
     }
 
-    /// Loads the topmost page again that lists what was changed.
+    /// Reloads the topmost page that lists the changed records.
     pub(super) fn reread_page(&mut self) -> Vec<Effect> {
         let session = &self.session;
         let pages = self.overlays.iter_mut().rev();
@@ -56,7 +56,7 @@ impl App {
         }
     }
 
-    /// Applies what a sent change has made, also if its preview was closed.
+    /// Applies the result of a sent change, even if its preview was closed.
     pub(super) fn on_applied(&mut self, sender: ComponentId, made: Applied) -> Vec<Effect> {
         if let Some(at) = self.overlays.iter().position(|open| open.id() == sender) {
             self.overlays.remove(at);

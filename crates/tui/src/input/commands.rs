@@ -1,5 +1,5 @@
 //! The commands of a component: what its keys do now, and which of them the footer shows. A component declares them once
-//! (`Component::commands`); the footer, the help, the palette and the dispatch of keys derive from them.
+//! (`Component::commands`); the footer, the help and the palette derive from them.
 
 use super::action::{Action, Context};
 use super::bindings::{BINDINGS, Binding, binding};

@@ -58,7 +58,10 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
 }
 
 /// Reads or writes the configuration file on a thread for blocking work.
-async fn blocking<T: Send + 'static>(
+///
+/// # Errors
+/// Those of the work, or that its thread failed.
+pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ConfigError> + Send + 'static,
 ) -> Result<T, ConfigError> {
     let broken = |_| {

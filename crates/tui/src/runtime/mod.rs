@@ -48,6 +48,7 @@ mod thread_pages;
 pub use dashboard::Dashboard;
 pub use first_run::{Demo, find_local_server};
 pub use link::open_link;
+pub use local::blocking;
 pub use options::{Ended, Options};
 pub use services::Services;
 pub use signals::Endings;

@@ -97,7 +97,7 @@ pub struct Settings {
     pub warnings: Vec<String>,
 }
 
-/// A notice: a message to the user, shown in the footer and kept for the messages page.
+/// A notice: a message to the user, shown in the footer and kept for the page of notices.
 #[derive(Debug, Clone)]
 pub struct Notification {
     /// When it was first shown.

@@ -35,9 +35,9 @@ pub enum Request {
     Stream(StreamCommand),
     /// Mark a thread's active run, or this one, as being cancelled wherever it is shown.
     NoteCancelling(ThreadRef, Option<String>),
-    /// Say that there is nothing to do on a thread for this intent, or where its thread is ended instead.
+    /// Explain why this intent can't be carried out on its thread, or where the thread is ended.
     NothingToDo(ServerRef, Box<ThreadIntent>, String),
-    /// Load the topmost list of what can be changed again.
+    /// Reload the topmost list of records.
     Reread,
     /// Return from the stream to the lists behind it, and select this thread there.
     LeaveStream(Option<String>),

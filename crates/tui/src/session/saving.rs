@@ -22,7 +22,7 @@ impl Saving {
         Effect::File(number, step).into()
     }
 
-    /// Reports that the file was written, or why not. `what`: what it has.
+    /// Reports that the file was written, or why not. `what`: its contents.
     pub fn on_reply(&mut self, what: &str, reply: &EffectResult) -> Option<Requests> {
         let EffectResult::FileStepped(number, result) = reply else {
             return None;

@@ -11,7 +11,7 @@ pub struct Twin<F> {
     pub as_text: bool,
     /// Why the document can't be shown as the form.
     pub why_text: Option<String>,
-    /// The document that the form was written as: unchanged, it is the same form again.
+    /// The document as it was written from the form. If it is unchanged, it turns back into the same form.
     pub written: Option<String>,
 }
 
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     fn read(form: &mut usize, text: &str) -> Result<(), String> {
-        *form = text.parse().map_err(|_| "it is no number".to_string())?;
+        *form = text.parse().map_err(|_| "it is not a number".to_string())?;
         Ok(())
     }
 
@@ -87,9 +87,9 @@ mod tests {
         twin.show_text("8".into());
         twin.text.set_text("nine");
         let why = twin.show_form(read).unwrap_err();
-        assert_eq!(why, "Couldn't switch to the form: it is no number.");
+        assert_eq!(why, "Couldn't switch to the form: it is not a number.");
         assert!(twin.shown().is_none() && twin.form == 7);
-        // The document that the form was written as is not read.
+        // An unchanged document is not read, because the form is still the same.
         twin.text.set_text("8");
         twin.show_form(read).unwrap();
         assert!(twin.shown() == Some(&7) && twin.why_text.is_none());

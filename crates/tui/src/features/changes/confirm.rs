@@ -476,7 +476,7 @@ pub fn confirm_area(area: Area) -> Area {
     }
 }
 
-/// Has what a failed change was about loaded again, if it is gone or has changed.
+/// Reloads the target of a failed change if it is gone or has changed.
 pub fn after_failure(session: &mut Session, error: &ApiError) -> Requests {
     if !matches!(error.kind, Kind::NotFound | Kind::Stale) {
         return Requests::none();

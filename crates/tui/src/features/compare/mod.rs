@@ -3,6 +3,7 @@
 
 mod aligned;
 mod detail;
+mod detail_view;
 mod keys;
 mod page;
 mod rows;

@@ -20,7 +20,7 @@ fn is_built(revision: &Revision) -> bool {
 }
 
 impl LogView {
-    /// Notes the newest records of the revisions whose builds these are.
+    /// Updates the records of the revisions whose build logs are shown.
     pub fn know_builds<'r>(&mut self, known: impl Fn(&RevisionRef) -> Option<&'r Revision>) {
         for source in &mut self.sources {
             let revision = source.scope.revision.as_deref();

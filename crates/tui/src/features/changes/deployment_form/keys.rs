@@ -156,7 +156,7 @@ impl DeploymentForm {
         Some(&others.find(|one| begins(&one.label))?.value)
     }
 
-    /// Puts fields that only another source has aside until it is chosen again.
+    /// Sets aside the fields that only another source has until that source is chosen again.
     fn park_fields(&mut self) {
         for path in SPEC_FIELDS.iter().copied() {
             let value = self.values.get(path).to_string();

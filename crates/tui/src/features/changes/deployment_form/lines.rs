@@ -270,7 +270,7 @@ impl DeploymentForm {
                 .entries_in(Some(fold))
                 .for_each(|entry| self.entry_lines(out, cx, entry));
         }
-        // A closed group names what is given in it.
+        // A folded group names its given fields.
         let given = self.entries_in(Some(fold)).filter_map(|entry| {
             let values = [self.value(entry.path), self.current.get(entry.path)];
             let value = values.into_iter().find(|value| !value.is_empty())?;

@@ -4,6 +4,7 @@ mod checkpoint;
 mod cursor;
 mod display_options;
 mod export;
+mod facts;
 mod find;
 pub mod head;
 mod rates;
