@@ -37,51 +37,69 @@ fn rows(dash: &Dash, text: &str, group: Group) -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_action_is_listed_once_with_its_key() {
+fn typing_finds_every_action_once_with_its_key() {
     let dash = demo_thread((140, 40));
-    let all = dash.offers("");
-    for row in BINDINGS
-        .iter()
-        .filter(|row| !row.is_movement() && row.context != Context::Command)
-    {
-        let found: Vec<_> = all.iter().filter(|offer| offer.line == row.id).collect();
-        let is_command = COMMANDS.iter().any(|command| {
-            all.iter()
-                .any(|o| o.line == command.name && o.shown == row.name())
-        });
-        let is_typing = matches!(
-            row.action,
+    let is_typing = |action| {
+        matches!(
+            action,
             Action::Command | Action::NextField | Action::PrevField
-        );
-        assert!(
-            found.len() == 1 || found.is_empty() && (is_command || is_typing),
-            "{}: {}",
-            row.id,
-            found.len()
-        );
-        if let [offer] = found.as_slice() {
-            assert_eq!(
-                offer.key.is_empty(),
-                row.keys().next().is_none(),
-                "{}",
-                row.id
-            );
+        )
+    };
+    let rows = BINDINGS.iter().filter(|row| {
+        !row.is_movement() && row.context != Context::Command && !is_typing(row.action)
+    });
+    for row in rows {
+        let found = dash.offers(row.name());
+        let named: Vec<_> = found.iter().filter(|o| o.shown == row.name()).collect();
+        assert_eq!(named.len(), 1, "{}: {named:?}", row.name());
+        if named[0].line == row.id {
+            assert_eq!(named[0].key.is_empty(), row.keys().next().is_none());
         }
     }
     for command in COMMANDS {
-        assert_eq!(
-            all.iter()
-                .filter(|offer| offer.line == command.name)
-                .count(),
-            1,
-            "{}",
-            command.name
-        );
+        let found = completions(&dash, command.name);
+        let named = found.iter().filter(|line| *line == command.name);
+        assert_eq!(named.count(), 1, "{}: {found:?}", command.name);
     }
-    // What works here first, then what works elsewhere.
-    let at = |group: Group| all.iter().position(|offer| offer.group == group).unwrap();
-    assert!(at(Group::Here) < at(Group::Elsewhere));
-    assert_eq!(all[at(Group::Here)].line, "stream.open");
+}
+
+#[test]
+fn the_list_before_typing_is_short_and_begins_with_what_works_here() {
+    let mut dash = demo();
+    for keys in ["", "<Tab>", "i", "<Esc>p", "<Esc>n"] {
+        dash.keys(keys);
+        is_short(&dash);
+    }
+    let dash = demo_thread((140, 40));
+    is_short(&dash);
+    assert_eq!(rows(&dash, "", Group::Here)[0].1, "stream.open");
+    // Each place of the application has rows.
+    let elsewhere = rows(&dash, "", Group::Elsewhere);
+    for place in ["revisions.", "inbox.", "logs."] {
+        let is_of = |(_, line): &(String, String)| line.starts_with(place);
+        assert!(elsewhere.iter().any(is_of), "{place}: {elsewhere:?}");
+    }
+}
+
+fn is_short(dash: &Dash) {
+    let all = dash.offers("");
+    assert!(all.len() <= 120, "{}", all.len());
+    assert!(all.is_sorted_by_key(|offer| offer.group), "{all:?}");
+    let names: BTreeSet<_> = all.iter().map(|offer| &offer.shown).collect();
+    assert_eq!(names.len(), all.len(), "one row an action");
+}
+
+#[test]
+fn what_works_elsewhere_is_not_run_before_it_is_chosen() {
+    let mut dash = demo();
+    dash.keys(":speed");
+    dash.lacks("▌ Change the playback speed");
+    dash.keys("<Enter>");
+    dash.shows("> speed");
+    dash.keys("<Down>");
+    dash.shows("▌ Change the playback speed");
+    dash.keys("<Enter>");
+    dash.says("Change the playback speed (S) works only in a thread.");
 }
 
 #[test]
@@ -202,8 +220,8 @@ fn the_counter_counts_each_match_once() {
         all.iter().all(|offer| !offer.line.contains(' ')),
         "only actions match"
     );
-    let count = dash.offers("").len();
-    screen.has(&format!("{} of {count} · {elsewhere} elsewhere", all.len()));
+    screen.has(&format!("{} of ", all.len()));
+    screen.has(&format!(" · {elsewhere} elsewhere"));
 }
 
 #[test]
@@ -269,6 +287,35 @@ fn actions_are_found_by_words_of_other_tools() {
         names.contains(&"Run again from here".to_string()),
         "{names:?}"
     );
+}
+
+#[test]
+fn actions_are_found_by_what_people_say() {
+    let mut dash = demo_thread((140, 40));
+    let first = |dash: &Dash, text: &str| completions(dash, text).first().cloned();
+    for (said, wanted) in [
+        ("why failed", "stream.explain"),
+        ("stop", "stream.cancel"),
+        ("kill", "stream.cancel"),
+        ("resume", "stream.answer"),
+        ("reply", "stream.answer"),
+        ("grep", "stream.search"),
+        ("download", "stream.export"),
+        ("exit", "app.quit"),
+    ] {
+        assert_eq!(first(&dash, said).as_deref(), Some(wanted), "{said}");
+    }
+    dash.keys("<Esc><Esc>");
+    for (said, wanted) in [
+        ("logs", "Follow the server log"),
+        ("revert", "Roll back to the last good one"),
+        ("why failed", "Explain the newest revision"),
+        ("restart", "Redeploy the newest revision"),
+    ] {
+        let names: Vec<String> = dash.offers(said).into_iter().map(|row| row.shown).collect();
+        let is_near = names.iter().take(3).any(|name| name == wanted);
+        assert!(is_near, "{said}: {names:?}");
+    }
 }
 
 #[test]
@@ -362,7 +409,10 @@ fn every_action_of_another_screen_says_where_it_works() {
         assert!(silent.is_empty(), "{keys}: {silent:?}");
     }
     let note = |dash: &Dash, line: &str| {
-        let found = dash.offers("").into_iter().find(|offer| offer.line == line);
+        let found = dash
+            .offers(line)
+            .into_iter()
+            .find(|offer| offer.line == line);
         found.map(|offer| offer.note).unwrap_or_default()
     };
     assert!(
@@ -374,7 +424,7 @@ fn every_action_of_another_screen_says_where_it_works() {
         note(&dash, "server.compare")
             .ends_with("works on: a thread, run or assistant, with 1 or more marked")
     );
-    assert!(note(&dash, "stream.edit_state").ends_with("works in: History"));
+    assert!(note(&dash, "stream.edit_state").contains("works in: History"));
     assert!(
         note(&dash, "export").ends_with("works on: a thread"),
         "no thread is shown"
@@ -383,18 +433,9 @@ fn every_action_of_another_screen_says_where_it_works() {
     // In a view, what other views have is elsewhere.
     dash.open_thread();
     dash.keys("1");
-    let elsewhere = scopes(&dash);
-    assert!(
-        elsewhere
-            .iter()
-            .any(|(line, note)| line == "stream.edit_state" && note.ends_with("works in: History"))
-    );
+    assert!(note(&dash, "stream.edit_state").contains("works in: History"));
     dash.keys("0");
-    assert!(
-        scopes(&dash)
-            .iter()
-            .all(|(line, _)| line != "stream.edit_state")
-    );
+    assert!(!note(&dash, "stream.edit_state").contains("works "));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::app::overlay::SCREENS;
 use crate::input::action::{Action, Context};
 use crate::input::keymap::{BINDINGS, Binding};
 use runtail_core::config::{nearest, nearest_few};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of actions listed as recently used.
 const MAX_RECENT: usize = 5;
@@ -19,6 +20,8 @@ const MAX_OBJECTS: usize = 20;
 const MAX_SUGGESTIONS: usize = 3;
 /// Maximum completions.
 pub const MAX_OFFERS: usize = 400;
+/// Maximum rows before anything is typed.
+const MAX_OVERVIEW: usize = 120;
 
 /// Splits a line into its command and argument; `None` if no command has exactly this name.
 pub(super) fn split(line: &str) -> Option<(&'static Command, &str)> {
@@ -110,9 +113,20 @@ pub fn offers(app: &App, text: &str) -> Vec<Completion> {
     all
 }
 
-/// Returns the number of actions and commands that the palette lists.
+/// Returns the number of actions and commands that the palette can list: one for each name.
 pub(super) fn count(app: &App) -> usize {
-    candidates(app).len()
+    let mut all = candidates(app)
+        .into_iter()
+        .map(Candidate::into_offer)
+        .collect();
+    keep_one_of_each_name(&mut all);
+    all.len()
+}
+
+/// Keeps the first row of each name: actions of several screens with the same name do the same.
+fn keep_one_of_each_name(offers: &mut Vec<Completion>) {
+    let mut names = BTreeSet::new();
+    offers.retain(|offer| offer.line.contains(' ') || names.insert(offer.shown.clone()));
 }
 
 /// Returns all actions and commands.
@@ -159,7 +173,7 @@ fn candidates(app: &App) -> Vec<Candidate> {
 }
 
 /// Returns whether the palette lists an action: not what only moves or types, and not the palette itself.
-fn is_listed(row: &Binding) -> bool {
+pub(super) fn is_listed(row: &Binding) -> bool {
     !row.is_movement()
         && !matches!(
             row.action,
@@ -168,7 +182,7 @@ fn is_listed(row: &Binding) -> bool {
         && row.context != Context::Command
 }
 
-/// Returns the actions that were used last, then all others.
+/// Returns the actions that were used last, those of this screen, then the first ones of each other place.
 fn overview(app: &App) -> Vec<Completion> {
     let all = candidates(app);
     let recent = app.session.prefs.said.iter().rev().filter_map(|line| {
@@ -190,7 +204,26 @@ fn overview(app: &App) -> Vec<Completion> {
     let recent: Vec<Completion> = recent.take(MAX_RECENT).collect();
     let mut others: Vec<Completion> = all.into_iter().map(Candidate::into_offer).collect();
     others.sort_by_key(|offer| offer.group);
+    keep_one_of_each_name(&mut others);
+    let room = MAX_OVERVIEW - recent.len();
+    keep_first_of_each_place(&mut others, room);
     recent.into_iter().chain(others).collect()
+}
+
+/// Keeps as many rows as there is room for: those of this screen, and equally many of each other place. The first rows of a
+/// place are those that are used most.
+fn keep_first_of_each_place(offers: &mut Vec<Completion>, room: usize) {
+    let mut kept = room + 1;
+    while offers.len() > room && kept > 1 {
+        kept -= 1;
+        let mut of_place = BTreeMap::new();
+        offers.retain(|offer| {
+            let count: &mut usize = of_place.entry(offer.place).or_default();
+            *count += 1;
+            offer.group != Group::Elsewhere || *count <= kept
+        });
+    }
+    offers.truncate(room);
 }
 
 /// Returns what matches a text: what works here, best first, then what works elsewhere.
@@ -206,7 +239,9 @@ fn search(app: &App, word: &str) -> Vec<Completion> {
         found.retain(|(score, _)| *score > WEAK);
     }
     found.sort_by_key(|(score, offer)| (offer.group, std::cmp::Reverse(*score)));
-    found.into_iter().map(|(_, offer)| offer).collect()
+    let mut found = found.into_iter().map(|(_, offer)| offer).collect();
+    keep_one_of_each_name(&mut found);
+    found
 }
 
 /// Returns the completions of a command's argument.

@@ -50,6 +50,8 @@ pub struct Palette {
     place: &'static str,
     /// The number of actions and commands.
     count: usize,
+    /// Whether the user moved to the selected row.
+    is_chosen: bool,
     /// Whether a key was pressed. Before that, the theme of the first row is not shown.
     is_used: bool,
 }
@@ -66,6 +68,7 @@ impl Palette {
             no_offer: String::new(),
             place: "",
             count: 0,
+            is_chosen: false,
             is_used: false,
         }
     }
@@ -73,6 +76,24 @@ impl Palette {
     /// Returns the index of the selected completion.
     pub fn at(&self) -> usize {
         self.table.cursor()
+    }
+
+    /// Returns whether Enter runs the selected row. What works elsewhere must be chosen or typed in full.
+    fn runs_selected(&self) -> bool {
+        let is_meant = |offer: &Completion| {
+            let typed = self.text();
+            offer.group != Group::Elsewhere
+                || [&offer.line, &offer.shown].contains(&&typed.trim().to_string())
+        };
+        self.is_chosen || self.offers.get(self.at()).is_some_and(is_meant)
+    }
+
+    /// Moves the selection. The first step chooses the first row, if it isn't chosen yet.
+    fn choose(&mut self, lines: isize) {
+        if self.runs_selected() {
+            self.table.step(lines);
+        }
+        self.is_chosen = true;
     }
 
     /// Returns the line as it was typed.
@@ -88,6 +109,7 @@ impl Palette {
     /// Resets the selection and the history position after the text changed.
     fn reset_selection(&mut self) {
         self.table.deselect();
+        self.is_chosen = false;
         self.recalled = None;
     }
 
@@ -145,7 +167,8 @@ impl Palette {
     /// Returns the line that Enter runs: that of the selected row, or the typed text if it is complete without a row.
     fn line_to_run(&self) -> Option<String> {
         let typed = self.text().trim().to_string();
-        let selected = self.offers.get(self.at()).map(|offer| offer.line.clone());
+        let selected = self.offers.get(self.at()).filter(|_| self.runs_selected());
+        let selected = selected.map(|offer| offer.line.clone());
         // Otherwise the list already says that nothing matches.
         selected.or_else(|| parse_target::read(&typed).map(|_| typed))
     }
@@ -224,8 +247,8 @@ impl Component for Palette {
                 self.recall(&cx.session.prefs.said, true)
             }
             Code::Down if self.recalled.is_some() => self.recall(&cx.session.prefs.said, false),
-            Code::Up | Code::BackTab => self.table.step(-1),
-            Code::Down => self.table.step(1),
+            Code::Up | Code::BackTab => self.choose(-1),
+            Code::Down => self.choose(1),
             Code::Tab => {
                 // If the completion is already there, insert the next one.
                 let completed = |at: usize| self.offers.get(at).map(Completion::completed);
@@ -247,14 +270,14 @@ impl Component for Palette {
     }
 
     fn step(&mut self, _cx: &Cx<'_>, lines: isize, _whole_window: bool) {
-        self.table.step(lines);
+        self.choose(lines);
     }
 
     /// A click chooses a row, and a click on the chosen one runs it.
     fn click(&mut self, cx: &Cx<'_>, _x: u16, y: u16) -> Requests {
         let clicked = view::offer_at(self, cx, cx.area.y + y);
         match clicked {
-            Some(at) if at == self.at() => {
+            Some(at) if at == self.at() && self.runs_selected() => {
                 return self
                     .line_to_run()
                     .map(Request::Line)
@@ -262,7 +285,7 @@ impl Component for Palette {
                     .unwrap_or_default();
             }
             Some(at) => {
-                self.is_used = true;
+                (self.is_used, self.is_chosen) = (true, true);
                 self.table.select(at);
             }
             None => {}

@@ -1,12 +1,14 @@
 //! A row of the palette.
 
 use super::commands::{ArgumentKind, Command, EVERYWHERE};
+use super::completions::is_listed;
 use super::matching::{LineFit, Texts, WEAK, fit};
 use super::parse_target::Address;
 use crate::app::App;
-use crate::input::action::Context;
+use crate::input::action::{Action, Context};
 use crate::input::commands::Commands;
 use crate::input::keymap::{BINDINGS, Binding};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// What a row is listed under.
@@ -33,6 +35,8 @@ pub struct Completion {
     /// Whether an argument may follow.
     pub takes_argument: bool,
     pub group: Group,
+    /// The screen whose action it is; empty for a command.
+    pub(super) place: &'static str,
     /// The matched parts of the shown text.
     pub(super) matched: Vec<Range<usize>>,
     /// The matched parts of the description.
@@ -52,6 +56,7 @@ impl Completion {
             key,
             takes_argument: false,
             group,
+            place: "",
             matched,
             matched_note,
             is_action: false,
@@ -84,7 +89,6 @@ impl Completion {
 pub(super) struct Candidate {
     offer: Completion,
     aliases: [&'static str; 3],
-    place: &'static str,
     /// The length of the description without the words on where it works, which say nothing about it.
     said: usize,
 }
@@ -99,7 +103,7 @@ impl Candidate {
         let scope = if works_here && row.context != Context::Global {
             String::new()
         } else {
-            distinct_scope(row)
+            scope_of_name(row)
         };
         let note = with_scope(&sentence, &scope);
         let group = if works_here {
@@ -113,10 +117,10 @@ impl Candidate {
             .unwrap_or_else(|| row.name());
         let mut offer = Completion::of(row.id.to_string(), name.to_string(), note, group);
         (offer.key, offer.is_action) = (app.session.hint_key(row.id).unwrap_or_default(), true);
+        offer.place = row.context.title();
         Candidate {
             offer,
             aliases: ["", row.id, words(row)],
-            place: row.context.title(),
             said: sentence.len(),
         }
     }
@@ -155,7 +159,6 @@ impl Candidate {
         Candidate {
             offer,
             aliases: [command.name, id, more],
-            place: "",
             said,
         }
     }
@@ -167,7 +170,6 @@ impl Candidate {
         Candidate {
             offer,
             aliases: [name, "", ""],
-            place: "",
             said: help.len(),
         }
     }
@@ -181,7 +183,7 @@ impl Candidate {
             note,
             aliases: self.aliases,
             key: &offer.key,
-            place: self.place,
+            place: offer.place,
         };
         let fit = fit(typed, &texts)?;
         // A weak match stays weak wherever it works.
@@ -206,24 +208,46 @@ impl Candidate {
     }
 }
 
-/// Returns words by which an action is searched, besides those of its name and its sentence.
+/// Returns words by which an action is searched, besides those of its name and its sentence: what people say, and what other
+/// tools call it.
 fn words(row: &Binding) -> &'static str {
-    match row.id {
-        "stream.again" | "stream.edit_state" | "stream.history" => "fork branch",
-        "deployments.interrupt" | "revisions.interrupt" | "card.interrupt" => "cancel stop",
+    match row.id.split_once('.').map_or(row.id, |(_, id)| id) {
+        "again" | "edit_state" | "history" if row.context == Context::Stream => {
+            "fork branch rerun restart redo rewind"
+        }
+        "again" | "retry" => "rerun restart redo resume",
+        "redeploy" => "restart deploy again",
+        "rollback" if row.action == Action::Rollback => "revert undo previous rollback",
+        "interrupt" => "cancel stop abort kill",
+        "cancel" | "end" => "stop abort kill interrupt",
+        "explain" => "why failed stuck waiting error reason cause",
+        "answer" => "respond reply resume continue",
+        "approve" => "accept confirm allow yes",
+        "logs" | "server" => "output stdout server logs",
+        "filter" | "search" => "find grep search filter",
+        "browser" => "studio langsmith link url console",
+        "compare" => "diff difference",
+        "graph" => "diagram nodes edges",
+        "export" | "save" => "export download write file",
+        "split" => "side beside two",
+        "modes" => "stream modes debug",
+        "profiles" => "region account workspace key switch",
+        "inbox" => "waiting approvals failures",
+        "watch" => "follow alert bell notify",
+        "quit" | "quit_now" => "exit leave",
         _ => "",
     }
 }
 
-/// Returns where an action works: by its object, or by its screen where another action has the same name and object.
-fn distinct_scope(row: &Binding) -> String {
-    let scope = row.scope();
-    let mut same = BINDINGS
+/// Returns where an action works: by its object, or by all screens that have an action of this name.
+fn scope_of_name(row: &'static Binding) -> String {
+    let same = BINDINGS
         .iter()
-        .filter(|other| other.id != row.id && other.name() == row.name());
-    match same.any(|other| other.scope() == scope) {
-        true => format!("works in: {}", row.place()),
-        false => scope,
+        .filter(|other| other.name() == row.name() && is_listed(other));
+    let places: BTreeSet<String> = same.map(Binding::place).collect();
+    match places.len() {
+        0 | 1 => row.scope(),
+        _ => format!("works in: {}", Vec::from_iter(places).join(", ")),
     }
 }
 

@@ -83,7 +83,7 @@ pub(super) fn palette(palette: &Palette, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         match row {
             PaletteRow::Head(title) => canvas.line(list.x + MARK - 1, y, width, &Line::dim(title)),
             PaletteRow::Offer(at, offer) => {
-                let is_selected = *at == palette.at();
+                let is_selected = *at == palette.at() && palette.runs_selected();
                 canvas.line_for_right(
                     list.x + MARK - 1,
                     y,
@@ -192,7 +192,19 @@ fn counter(palette: &Palette) -> String {
         return String::new();
     }
     if palette.text().trim().is_empty() {
-        return format!("{} actions", palette.count);
+        let shown = palette
+            .offers
+            .iter()
+            .filter(|offer| offer.group != Group::Recent);
+        return match shown.count() {
+            shown if shown < palette.count => {
+                format!(
+                    "{shown} of {} actions · type to find the others",
+                    palette.count
+                )
+            }
+            _ => format!("{} actions", palette.count),
+        };
     }
     let elsewhere = match actions
         .clone()
@@ -227,10 +239,10 @@ fn keys(width: usize, cx: &Cx<'_>) -> String {
 /// Returns a row: the name, what it does, and its key at the right.
 fn offer_line(offer: &Completion, names: usize, width: usize, is_selected: bool) -> Line {
     let (name, shown) = (
-        if is_selected {
-            Tone::Strong
-        } else {
-            Tone::Plain
+        match (is_selected, offer.group) {
+            (true, _) => Tone::Strong,
+            (false, Group::Elsewhere) => Tone::Dim,
+            (false, _) => Tone::Plain,
         },
         text::fit(&offer.shown, names),
     );
