@@ -1,6 +1,6 @@
 //! Draws the screen from the state.
 
-use super::layout::{PaneArea, Regions};
+use super::layout::{PaneArea, Regions, body};
 use super::{App, Overlay, Pane, bars};
 use crate::session::{Component, Cx, SMALLEST};
 use crate::widgets::area::Area;
@@ -102,8 +102,16 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
                 Some((Overlay::Command(palette), below)) => (Some(palette), below),
                 _ => (None, app.overlays.as_slice()),
             };
-            match below.last() {
-                Some(overlay) => cursor = overlay.view(&app.overlay_cx(true), &mut canvas),
+            match below.split_last() {
+                Some((sheet, covered)) if app.session.sheet_rows > 0 => {
+                    match covered.iter().rfind(|below| !below.is_sheet()) {
+                        Some(page) => drop(page.view(&app.page_below_cx(), &mut canvas)),
+                        None => panes(app, &regions, &mut canvas),
+                    }
+                    canvas.fade(body(app.session.page_size()));
+                    cursor = sheet.view(&app.overlay_cx(true), &mut canvas);
+                }
+                Some((page, _)) => cursor = page.view(&app.overlay_cx(true), &mut canvas),
                 None => panes(app, &regions, &mut canvas),
             }
             if let Some(palette) = command {
