@@ -2,6 +2,7 @@
 
 use super::layout::{PaneArea, Regions, body};
 use super::{App, Overlay, Pane, bars};
+use crate::session::page::frame_of;
 use crate::session::{Component, Cx, SMALLEST};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
@@ -109,7 +110,9 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
                         None => panes(app, &regions, &mut canvas),
                     }
                     canvas.fade(body(app.session.page_size()));
-                    cursor = sheet.view(&app.overlay_cx(true), &mut canvas);
+                    let cx = app.overlay_cx(true);
+                    canvas.clear(frame_of(cx.area));
+                    cursor = sheet.view(&cx, &mut canvas);
                 }
                 Some((page, _)) => cursor = page.view(&app.overlay_cx(true), &mut canvas),
                 None => panes(app, &regions, &mut canvas),

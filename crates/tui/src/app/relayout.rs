@@ -43,10 +43,15 @@ impl App {
         match top.is_sheet() {
             true => {
                 let all = self.cx_of_overlay(self.session.overlay_area(), is_seen);
-                top.relayout(&all);
-                let area = self.session.sheet_area(top.sheet_lines(&all));
-                top.relayout(&self.cx_of_overlay(area, is_seen));
-                self.session.sheet_rows = area.h + 2;
+                let area = |top: &Overlay| self.session.sheet_area(top.sheet_lines(&all));
+                let mut given = area(&top);
+                top.relayout(&self.cx_of_overlay(given, is_seen));
+                // A layout may add lines, such as what is wrong with a field.
+                if area(&top) != given {
+                    given = area(&top);
+                    top.relayout(&self.cx_of_overlay(given, is_seen));
+                }
+                self.session.sheet_rows = given.h + 2;
                 self.with_overlay_below(|page, cx| page.relayout(cx));
             }
             false => top.relayout(&self.overlay_cx(is_seen)),

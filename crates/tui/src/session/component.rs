@@ -153,7 +153,7 @@ pub trait Component {
         false
     }
 
-    /// Returns the lines that a sheet needs, after its layout.
+    /// Returns the lines that a sheet needs.
     fn sheet_lines(&self, cx: &Cx<'_>) -> usize {
         cx.area.h.into()
     }

@@ -195,8 +195,8 @@ impl<P: Page> Component for Paged<P> {
         self.page.is_sheet()
     }
 
-    fn sheet_lines(&self, _cx: &Cx<'_>) -> usize {
-        self.lines.len()
+    fn sheet_lines(&self, cx: &Cx<'_>) -> usize {
+        self.page.lines(cx, self.area(cx).w.into()).len()
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
