@@ -53,6 +53,7 @@ mod security;
 mod server_health;
 mod serverless;
 mod servers;
+mod sheets;
 mod source;
 mod thread_actions;
 mod thread_preview;

@@ -360,7 +360,7 @@ fn the_answer_card_shows_what_is_approved_in_full() {
     // The size of a value is limited.
     records.state["tasks"][0]["interrupts"][0]["value"] = question(lines(400));
     let mut dash = page((140, 40), &records);
-    dash.keys("a<PageDown><PageDown><PageDown>");
+    dash.keys("a<PageDown><PageDown><PageDown><PageDown>");
     dash.shows("cut here; :state on the thread's page shows the rest");
 }
 

@@ -81,7 +81,7 @@ impl App {
     /// Returns the number of lines that Page Up and Page Down scroll in the component with the focus.
     fn page(&mut self) -> isize {
         let height = match (self.overlays.is_empty(), self.pane_context()) {
-            (false, _) => self.session.overlay_area().h,
+            (false, _) => self.overlay_cx(true).area.h,
             (true, Context::Stream) => {
                 let height = self.viewer().map_or(0, Viewer::height);
                 return (height as isize - 1).max(1);

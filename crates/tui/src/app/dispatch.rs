@@ -118,6 +118,9 @@ impl App {
             self.explain_unseen_selection();
             return Vec::new();
         }
+        if self.scroll_page_above_sheet(context, key) {
+            return Vec::new();
+        }
         match self.with_top(|top, cx| top.key(cx, key)).flatten() {
             Some(requests) => self.apply(requests),
             None => match self.session.keymap.action(context, key) {
@@ -130,6 +133,26 @@ impl App {
                 }
             },
         }
+    }
+
+    /// Turns a page of what is above a sheet, if the sheet itself has no more lines. Returns whether it did.
+    fn scroll_page_above_sheet(&mut self, context: Context, key: Key) -> bool {
+        let direction = match self.session.keymap.action(context, key) {
+            Some(Action::PageUp) if key.text().is_none() => -1,
+            Some(Action::PageDown) if key.text().is_none() => 1,
+            _ => return false,
+        };
+        let sheet = self.overlays.last().filter(|top| top.is_sheet());
+        let cx = self.overlay_cx(true);
+        if sheet.is_none_or(|sheet| sheet.sheet_lines(&cx) > cx.area.h.into()) {
+            return false;
+        }
+        let page = (isize::from(self.session.overlay_area().h as i16) - 1).max(1) * direction;
+        let scrolled = self.with_overlay_below(|below, cx| below.step(cx, page, true));
+        if scrolled.is_none() {
+            self.with_pane(self.pane_context(), |pane, cx| pane.step(cx, page, true));
+        }
+        true
     }
 
     /// Handles pasted text.

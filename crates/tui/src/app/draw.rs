@@ -1,7 +1,8 @@
 //! Draws the screen from the state.
 
-use super::layout::{PaneArea, Regions};
+use super::layout::{PaneArea, Regions, body};
 use super::{App, Overlay, Pane, bars};
+use crate::session::page::frame_of;
 use crate::session::{Component, Cx, SMALLEST};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
@@ -102,8 +103,18 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
                 Some((Overlay::Command(palette), below)) => (Some(palette), below),
                 _ => (None, app.overlays.as_slice()),
             };
-            match below.last() {
-                Some(overlay) => cursor = overlay.view(&app.overlay_cx(true), &mut canvas),
+            match below.split_last() {
+                Some((sheet, covered)) if app.session.sheet_rows > 0 => {
+                    match covered.iter().rfind(|below| !below.is_sheet()) {
+                        Some(page) => drop(page.view(&app.page_below_cx(), &mut canvas)),
+                        None => panes(app, &regions, &mut canvas),
+                    }
+                    canvas.fade(body(app.session.page_size()));
+                    let cx = app.overlay_cx(true);
+                    canvas.clear(frame_of(cx.area));
+                    cursor = sheet.view(&cx, &mut canvas);
+                }
+                Some((page, _)) => cursor = page.view(&app.overlay_cx(true), &mut canvas),
                 None => panes(app, &regions, &mut canvas),
             }
             if let Some(palette) = command {

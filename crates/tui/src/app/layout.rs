@@ -69,15 +69,17 @@ pub fn layout(size: (u16, u16), app: &App) -> Regions {
         },
         ..Regions::default()
     };
-    // A notice that doesn't fit into the footer is above it, and must not hide a row or the frame of a pane.
+    // A notice that doesn't fit into the footer is above it, and must not hide a row or the frame of a pane. Nor must a sheet.
     let notice = u16::from(super::bars::has_notice_above(app));
     let body = Area {
-        h: body.h.saturating_sub(notice),
+        h: body.h.saturating_sub(notice + app.session.sheet_rows),
         ..body
     };
     match app.focus {
         Pane::Stream => regions.page = Some(body),
-        _ if w < WIDE.0 || h < WIDE.1 || app.zoom => single(app, body, &mut regions),
+        _ if w < WIDE.0 || h.saturating_sub(app.session.sheet_rows) < WIDE.1 || app.zoom => {
+            single(app, body, &mut regions)
+        }
         _ => panes(app, body, &mut regions),
     }
     regions

@@ -48,7 +48,7 @@ pub(super) fn click(app: &mut App, x: u16, y: u16) -> Vec<Effect> {
         return app.click_tab(x);
     }
     if !app.overlays.is_empty() {
-        let area = app.session.overlay_area();
+        let area = app.overlay_cx(true).area;
         let Some(y) = y.checked_sub(area.y) else {
             return Vec::new();
         };

@@ -14,16 +14,45 @@ impl App {
         layout(self.session.size, self)
     }
 
-    /// Returns the context of the top overlay.
+    /// Returns the context of the top overlay. A sheet has the lower rows of the screen.
     pub(super) fn overlay_cx(&self, is_seen: bool) -> Cx<'_> {
+        let area = match self.session.sheet_rows.checked_sub(2) {
+            Some(lines) => self.session.sheet_area(lines.into()),
+            None => self.session.overlay_area(),
+        };
+        self.cx_of_overlay(area, is_seen)
+    }
+
+    /// Returns the context of an overlay that has an area.
+    pub(super) fn cx_of_overlay(&self, area: Area, is_seen: bool) -> Cx<'_> {
         Cx {
             session: &self.session,
-            area: self.session.overlay_area(),
+            area,
             is_focused: true,
             is_shown: true,
             is_frozen: self.frozen,
             is_seen,
         }
+    }
+
+    /// Returns the context of an overlay that a sheet leaves the upper part of the screen.
+    pub(super) fn page_below_cx(&self) -> Cx<'_> {
+        Cx {
+            is_focused: false,
+            ..self.cx_of_overlay(self.session.overlay_area(), true)
+        }
+    }
+
+    /// Calls the page that is readable above a sheet, if it is an overlay.
+    pub(super) fn with_overlay_below<R>(
+        &mut self,
+        call: impl FnOnce(&mut Overlay, &Cx<'_>) -> R,
+    ) -> Option<R> {
+        let at = self.overlays.iter().rposition(|open| !open.is_sheet())?;
+        let mut page = self.overlays.remove(at);
+        let result = call(&mut page, &self.page_below_cx());
+        self.overlays.insert(at, page);
+        Some(result)
     }
 
     /// Returns the area of a pane, and whether the pane is visible. A hidden pane gets the area of a page.

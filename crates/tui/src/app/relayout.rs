@@ -8,6 +8,7 @@ impl App {
     pub fn relayout(&mut self) {
         self.share();
         self.session.has_notice_row = bars::has_notice_above(self);
+        self.lay_out_overlays();
         // The areas depend on the number of rows.
         self.deployments.list.refresh(self.session.now);
         let revisions = self.pane_cx(Pane::Revisions).area;
@@ -22,9 +23,40 @@ impl App {
             self.with_pane(Context::Stream, |stream, cx| stream.relayout(cx));
         }
         self.sync_awake();
-        self.with_top(|top, cx| top.relayout(cx));
         self.number_jobs();
         self.forget_covered_overlay();
+    }
+
+    /// Lays out the top overlay. If it is a sheet, it gets the rows that it needs, and what is below it the others.
+    fn lay_out_overlays(&mut self) {
+        // The command line is drawn over what is shown.
+        if let Some(Overlay::Command(_)) = self.overlays.last() {
+            return self
+                .with_top(|top, cx| top.relayout(cx))
+                .unwrap_or_default();
+        }
+        self.session.sheet_rows = 0;
+        let is_seen = self.is_overlay_seen();
+        let Some(mut top) = self.overlays.pop() else {
+            return;
+        };
+        match top.is_sheet() {
+            true => {
+                let all = self.cx_of_overlay(self.session.overlay_area(), is_seen);
+                let area = |top: &Overlay| self.session.sheet_area(top.sheet_lines(&all));
+                let mut given = area(&top);
+                top.relayout(&self.cx_of_overlay(given, is_seen));
+                // A layout may add lines, such as what is wrong with a field.
+                if area(&top) != given {
+                    given = area(&top);
+                    top.relayout(&self.cx_of_overlay(given, is_seen));
+                }
+                self.session.sheet_rows = given.h + 2;
+                self.with_overlay_below(|page, cx| page.relayout(cx));
+            }
+            false => top.relayout(&self.overlay_cx(is_seen)),
+        }
+        self.overlays.push(top);
     }
 
     /// Shares the facts that features read of each other, as far as these change without an event of their own.

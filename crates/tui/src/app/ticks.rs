@@ -52,11 +52,11 @@ impl App {
                 .last()
                 .and_then(|top| top.next_tick(&self.overlay_cx(false))),
         );
-        // Header and footer stay visible around an overlay.
+        // Header and footer stay visible around an overlay, and the page above a sheet.
         if self
             .overlays
             .iter()
-            .all(|overlay| matches!(overlay, Overlay::Command(_)))
+            .all(|overlay| overlay.is_sheet() || matches!(overlay, Overlay::Command(_)))
         {
             also(shown.filter(|viewer| viewer.is_open()).map(|_| SECOND));
             also(

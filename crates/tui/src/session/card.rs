@@ -2,6 +2,7 @@
 
 use super::form::FormKeys;
 use super::msg::EffectResult;
+use super::page::frame_of;
 use super::{Component, Cx, Requests, Session};
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
@@ -19,10 +20,12 @@ pub fn sentence(rule: &str) -> String {
     format!("{text}{period}")
 }
 
-/// A form that covers the panes. It takes all keys.
+/// A form that takes all keys.
 pub trait FormCard: FormKeys {
     /// The context of its keys.
     const CONTEXT: Context;
+    /// Whether it covers the page. Any other is a sheet over its lower part.
+    const COVERS_PAGE: bool = false;
 
     /// Returns the profile of its server.
     fn of_profile(&self) -> &str;
@@ -83,11 +86,18 @@ impl<F: FormCard> Component for F {
         self.take_reply(session, reply)
     }
 
+    fn is_sheet(&self) -> bool {
+        !F::COVERS_PAGE
+    }
+
+    fn sheet_lines(&self, cx: &Cx<'_>) -> usize {
+        self.drawn(cx).lines.len()
+    }
+
     fn relayout(&mut self, cx: &Cx<'_>) {
         self.refresh(cx);
         let (drawn, focus) = (self.drawn(cx), *self.focus());
-        let height = cx.session.overlay_area().h;
-        self.scroll_mut().clamp(&drawn, focus, height.into());
+        self.scroll_mut().clamp(&drawn, focus, cx.area.h.into());
     }
 
     fn profile(&self) -> Option<&str> {
@@ -95,18 +105,15 @@ impl<F: FormCard> Component for F {
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
-        let (w, h) = cx.session.page_size();
-        let inner = cx.session.overlay_area();
+        let inner = cx.area;
         let label = profile_label(cx, self.of_profile());
         let label = label.map_or_else(Line::new, |label| Line::strong(&label));
         let (drawn, top) = (self.drawn(cx), self.scroll().top);
         let below = drawn.lines.len().saturating_sub(top + usize::from(inner.h));
         let visible = drawn.lines.iter().skip(top).take(inner.h.into());
         let frame = Area {
-            x: 0,
-            y: 1,
-            w,
-            h: (visible.len() as u16 + 2).min(h.saturating_sub(2)),
+            h: visible.len() as u16 + 2,
+            ..frame_of(inner)
         };
         let hidden = hidden(cx, top, below, self.scroll().has_pages);
         let keys = said_in_edge(&keys_in_edge(cx, &self.keys(), &hidden));

@@ -148,6 +148,16 @@ pub trait Component {
     /// Called when the prompt closes; `keep` is false if the text was discarded.
     fn end_typing(&mut self, _keep: bool) {}
 
+    /// Returns whether it stands as a sheet over the lower part of the page, which stays readable above it.
+    fn is_sheet(&self) -> bool {
+        false
+    }
+
+    /// Returns the lines that a sheet needs.
+    fn sheet_lines(&self, cx: &Cx<'_>) -> usize {
+        cx.area.h.into()
+    }
+
     /// Adjusts the scroll position to the contents and the screen size.
     fn relayout(&mut self, _cx: &Cx<'_>) {}
 

@@ -68,6 +68,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub const GUTTER: u16 = 3;
 /// Lines above the rows of an overlay's table: the column headings.
 const TABLE_HEAD: u16 = 1;
+/// Minimum rows between header and footer for a page above a sheet that has to be scrolled.
+const TALL: u16 = 30;
 /// Minimum terminal size. In a smaller terminal the dashboard only shows a message.
 pub const SMALLEST: (u16, u16) = (60, 12);
 /// A key that repeats within this time is being held.
@@ -125,6 +127,8 @@ pub struct Session {
     pub size: (u16, u16),
     /// Whether the row above the footer belongs to a notice that has no room in the footer.
     pub has_notice_row: bool,
+    /// The rows of the sheet over the lower part of the page, with its frame.
+    pub sheet_rows: u16,
     /// The profiles in use, in their order.
     pub profiles: Vec<ProfileState>,
     /// The agent servers of serverless deployments.
@@ -185,6 +189,7 @@ impl Session {
             now,
             size,
             has_notice_row: false,
+            sheet_rows: 0,
             profiles,
             serverless: BTreeSet::new(),
             catalog: Catalog::default(),
@@ -474,12 +479,10 @@ impl Session {
         self.size.0 >= SMALLEST.0 && self.size.1 >= SMALLEST.1
     }
 
-    /// Returns the size of the terminal as overlays lay themselves out in it: without the row of a notice.
+    /// Returns the size of the terminal as pages lay themselves out in it: without the row of a notice, and without a sheet.
     pub fn page_size(&self) -> (u16, u16) {
-        (
-            self.size.0,
-            self.size.1.saturating_sub(self.has_notice_row.into()),
-        )
+        let taken = u16::from(self.has_notice_row) + self.sheet_rows;
+        (self.size.0, self.size.1.saturating_sub(taken))
     }
 
     /// Returns the area of an overlay's text, inside its frame.
@@ -490,6 +493,23 @@ impl Session {
             y: 2,
             w: w.saturating_sub(4),
             h: h.saturating_sub(4),
+        }
+    }
+
+    /// Returns the area of a sheet's text, which needs that many lines, at the bottom of the screen. A sheet that has to be scrolled
+    /// leaves the page a fifth of a tall screen.
+    pub fn sheet_area(&self, lines: usize) -> Area {
+        let (w, h) = self.size;
+        let body = h.saturating_sub(2 + u16::from(self.has_notice_row));
+        let all = body.saturating_sub(2);
+        let fitting = u16::try_from(lines).ok().filter(|lines| *lines <= all);
+        let kept = if body < TALL { 0 } else { body / 5 };
+        let lines = fitting.unwrap_or(all.saturating_sub(kept));
+        Area {
+            x: 2,
+            y: body.saturating_sub(lines).max(2),
+            w: w.saturating_sub(4),
+            h: lines,
         }
     }
 

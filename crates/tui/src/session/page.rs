@@ -39,6 +39,11 @@ pub trait Page {
         false
     }
 
+    /// See [`Component::is_sheet`].
+    fn is_sheet(&self) -> bool {
+        false
+    }
+
     /// Returns the columns of its frame, which is centered; `None` for the whole width.
     fn columns(&self) -> Option<u16> {
         None
@@ -186,6 +191,14 @@ impl<P: Page> Component for Paged<P> {
         }
     }
 
+    fn is_sheet(&self) -> bool {
+        self.page.is_sheet()
+    }
+
+    fn sheet_lines(&self, cx: &Cx<'_>) -> usize {
+        self.page.lines(cx, self.area(cx).w.into()).len()
+    }
+
     fn relayout(&mut self, cx: &Cx<'_>) {
         self.lines = self.page.lines(cx, self.area(cx).w.into());
         let rows = self.rows();
@@ -223,20 +236,20 @@ impl<P: Page> Component for Paged<P> {
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
         let (title, about) = self.page.title(cx);
-        let (w, h) = cx.session.page_size();
         let margin = self.margin(cx);
         let lines = &self.lines;
+        let all = frame_of(cx.area);
         // A centered page is a card: it ends after its last line.
         let rows = if margin > 0 {
-            lines.len().min(h.into()) as u16 + 2
+            lines.len().min(all.h.into()) as u16 + 2
         } else {
-            h
+            all.h
         };
         let frame = Area {
             x: margin,
-            y: 1,
-            w: w.saturating_sub(2 * margin),
-            h: rows.min(h.saturating_sub(2)),
+            w: all.w.saturating_sub(2 * margin),
+            h: rows.min(all.h),
+            ..all
         };
         canvas.pane_frame(frame, &title_line(title, &Line::plain(&about)), true);
         draw_lines(canvas, self.area(cx), &self.place, lines);
@@ -246,17 +259,17 @@ impl<P: Page> Component for Paged<P> {
 
 /// Draws the frame of an overlay: its title, and what it is about.
 pub fn overlay_frame(cx: &Cx<'_>, canvas: &mut Canvas<'_>, title: &str, about: &Line) {
-    let (w, h) = cx.session.page_size();
-    canvas.pane_frame(
-        Area {
-            x: 0,
-            y: 1,
-            w,
-            h: h.saturating_sub(2),
-        },
-        &title_line(title, about),
-        true,
-    );
+    canvas.pane_frame(frame_of(cx.area), &title_line(title, about), true);
+}
+
+/// Returns the frame around the text of an overlay.
+pub fn frame_of(text: Area) -> Area {
+    Area {
+        x: text.x.saturating_sub(2),
+        y: text.y.saturating_sub(1),
+        w: text.w + 4,
+        h: text.h + 2,
+    }
 }
 
 /// Returns the title of a frame, with what it is about.

@@ -177,10 +177,13 @@ impl Canvas<'_> {
     pub(crate) fn fade(&mut self, area: Area) {
         let style = self.theme.style(Tone::Dim);
         for y in area.y..(area.y + area.h).min(self.buffer.area.height) {
-            for x in area.x..(area.x + area.w).min(self.buffer.area.width) {
+            let (mut x, end) = (area.x, (area.x + area.w).min(self.buffer.area.width));
+            while x < end {
                 let cell = &mut self.buffer[(x, y)];
                 (cell.fg, cell.modifier) = (Color::Reset, Modifier::empty());
                 cell.set_style(style);
+                // The second cell of a wide symbol has no style of its own.
+                x += text::width(cell.symbol()).max(1) as u16;
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The help screen, the table of all keys, and the messages of the session.
 
-mod about;
+mod subject;
 mod page;
 
 pub use page::HelpPage;

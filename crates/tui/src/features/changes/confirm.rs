@@ -442,16 +442,6 @@ impl Confirm {
         }
     }
 
-    /// Returns the area of the dialog. Where text is typed, a row stays free below it, which a notice may take.
-    pub(super) fn area(&self, cx: &Cx<'_>) -> Area {
-        Area {
-            h: cx.area.h.saturating_sub(u16::from(
-                self.several.is_none() && self.wants_name().is_some(),
-            )),
-            ..cx.area
-        }
-    }
-
     /// Returns the lines of the preview or of the result.
     pub(super) fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
         match &self.several {
@@ -460,19 +450,34 @@ impl Confirm {
         }
     }
 
-    fn rows(&self, cx: &Cx<'_>, area: Area) -> Flat {
-        Flat {
-            first: 0,
-            end: self.lines(cx, area.w.saturating_sub(2) as usize).len() as u64,
+    /// Returns the number of rows below the preview: for the text to type, or for what the request waits for.
+    fn prompt_rows(&self) -> usize {
+        let waits = self.is_active() && !self.is_of_several();
+        if waits || self.wants_name().is_some() {
+            2
+        } else {
+            0
         }
     }
-}
 
-/// Returns the area of the preview; the prompt is below it.
-pub fn confirm_area(area: Area) -> Area {
-    Area {
-        h: area.h.saturating_sub(2),
-        ..area
+    /// Returns the lines of the preview and their area. Below it is the prompt, or the number of lines that don't fit.
+    pub(super) fn laid_out(&self, cx: &Cx<'_>) -> (Vec<Line>, Area) {
+        let lines = self.lines(cx, cx.area.w.saturating_sub(2).into());
+        let prompt = self.prompt_rows();
+        let is_cut = lines.len() + prompt > cx.area.h.into();
+        let below = prompt.max(is_cut.into()) as u16;
+        let area = Area {
+            h: cx.area.h.saturating_sub(below),
+            ..cx.area
+        };
+        (lines, area)
+    }
+
+    /// Returns the rows of the preview, and how many of them are visible.
+    fn rows(&self, cx: &Cx<'_>) -> (Flat, usize) {
+        let (lines, area) = self.laid_out(cx);
+        let end = lines.len() as u64;
+        (Flat { first: 0, end }, area.h.into())
     }
 }
 
@@ -553,17 +558,15 @@ impl Component for Confirm {
     }
 
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
-        let area = confirm_area(self.area(cx));
-        let rows = self.rows(cx, area);
-        self.place.page(&rows, area.h.into(), lines);
+        let (rows, height) = self.rows(cx);
+        self.place.page(&rows, height, lines);
     }
 
     fn jump_to_edge(&mut self, cx: &Cx<'_>, start: bool) {
-        let area = confirm_area(self.area(cx));
-        let rows = self.rows(cx, area);
+        let (rows, height) = self.rows(cx);
         match start {
-            true => self.place.to_start(&rows, area.h.into()),
-            false => self.place.to_end(&rows, area.h.into(), false),
+            true => self.place.to_start(&rows, height),
+            false => self.place.to_end(&rows, height, false),
         }
     }
 
@@ -599,10 +602,17 @@ impl Component for Confirm {
             .framed(&self.framed(cx))
     }
 
+    fn is_sheet(&self) -> bool {
+        true
+    }
+
+    fn sheet_lines(&self, cx: &Cx<'_>) -> usize {
+        self.laid_out(cx).0.len() + self.prompt_rows()
+    }
+
     fn relayout(&mut self, cx: &Cx<'_>) {
-        let area = confirm_area(self.area(cx));
-        let rows = self.rows(cx, area);
-        self.place.clamp(&rows, area.h.into());
+        let (rows, height) = self.rows(cx);
+        self.place.clamp(&rows, height);
     }
 
     fn on_drawn(&mut self) -> bool {

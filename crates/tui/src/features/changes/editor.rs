@@ -484,6 +484,15 @@ impl Component for Editor {
         self.check();
     }
 
+    fn is_sheet(&self) -> bool {
+        matches!(self.twin.shown(), Some(Some(_)))
+    }
+
+    fn sheet_lines(&self, cx: &Cx<'_>) -> usize {
+        let form = self.twin.shown().and_then(Option::as_ref);
+        form.map_or(0, |form| form.sheet_lines(cx))
+    }
+
     fn commands(&self, cx: &Cx<'_>) -> Commands {
         let form = self.twin.shown().and_then(Option::as_ref);
         let framed = form.map(|form| keys_in_edge(cx, &form.keys(), "↓ 99 more"));

@@ -1,12 +1,12 @@
 //! Draws the editor, the confirmation dialog and the journal.
 
-use super::confirm::{Confirm, confirm_area};
+use super::confirm::Confirm;
 use super::editor::Editor;
 use super::journal::{JournalView, outcome};
 use crate::session::Cx;
 use crate::session::card::profile_label;
 use crate::session::card::said_in_edge;
-use crate::session::page::{draw_lines, overlay_frame, title_line};
+use crate::session::page::{draw_lines, frame_of, overlay_frame, title_line};
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, marked};
@@ -77,11 +77,9 @@ pub(super) fn confirm(
     cx: &Cx<'_>,
     canvas: &mut Canvas<'_>,
 ) -> Option<(u16, u16)> {
-    let area = confirm.area(cx);
-    let room = confirm_area(area);
-    let lines = confirm.lines(cx, room.w.saturating_sub(2) as usize);
+    let (lines, room) = confirm.laid_out(cx);
     match &confirm.several {
-        None => frame_of_one(confirm, cx, canvas, lines.len()),
+        None => frame_of_one(confirm, cx, canvas),
         Some(all) => {
             let title = text::capitalized(all.action.word());
             let subject = confirm.threads_subject(cx, all);
@@ -89,20 +87,20 @@ pub(super) fn confirm(
         }
     }
     // The prompt follows the preview.
-    let y = draw_preview(canvas, area, &confirm.place, &lines);
+    let y = draw_preview(canvas, room, &confirm.place, &lines);
     if let Some(wanted) = confirm.wants_name() {
         let (typed, fits) = (&confirm.typed, confirm.may_be_sent());
-        return Some(typed_prompt(canvas, (area, y), (&wanted, typed), fits));
+        return Some(typed_prompt(canvas, (room, y), (&wanted, typed), fits));
     }
     if confirm.is_active() && !confirm.is_of_several() {
         let line = Line::moving("◐ ").with_plain("Sent, waiting for the response…");
-        canvas.line(area.x, y, area.w, &line);
+        canvas.line(room.x, y, room.w, &line);
     }
     None
 }
 
-/// Draws the frame of the preview of one change, as high as its lines, with its keys in the lower edge.
-fn frame_of_one(confirm: &Confirm, cx: &Cx<'_>, canvas: &mut Canvas<'_>, lines: usize) {
+/// Draws the frame of the preview of one change, with its keys in the lower edge.
+fn frame_of_one(confirm: &Confirm, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let title = confirm.title();
     // The title is the verb; the rest is the subject.
     let phrases = [
@@ -121,20 +119,7 @@ fn frame_of_one(confirm: &Confirm, cx: &Cx<'_>, canvas: &mut Canvas<'_>, lines: 
         Some((word, thread)) => (word, confirm.place(cx, thread)),
         None => (word, confirm.subject(cx, name)),
     };
-    let room = confirm_area(confirm.area(cx)).h;
-    // Of a long preview, the number of lines below is in a row of its own.
-    let more = if confirm.wants_name().is_some() || confirm.is_active() {
-        2
-    } else {
-        u16::from(lines > usize::from(room))
-    };
-    let (w, h) = cx.session.page_size();
-    let edges = Area {
-        x: 0,
-        y: 1,
-        w,
-        h: ((lines as u16).min(room) + more + 2).min(h.saturating_sub(2)),
-    };
+    let edges = frame_of(cx.area);
     canvas.pane_frame(
         edges,
         &title_line(word, &about(cx, &subject, &confirm.profile)),
@@ -163,22 +148,16 @@ fn typed_prompt(
 }
 
 /// Draws the lines of a preview. Returns the row of the prompt below it.
-pub(super) fn draw_preview(
-    canvas: &mut Canvas<'_>,
-    area: Area,
-    place: &Place,
-    lines: &[Line],
-) -> u16 {
-    let room = confirm_area(area);
+fn draw_preview(canvas: &mut Canvas<'_>, room: Area, place: &Place, lines: &[Line]) -> u16 {
     draw_lines(canvas, room, place, lines);
     // The user must know that the preview continues below before sending it.
     let shown_to = place.top.key as usize + room.h as usize;
     if lines.len() > shown_to {
         let more = lines.len() - shown_to;
         let more = format!("… {} below", text::counted(more, "more line"));
-        canvas.line(area.x, room.y + room.h, area.w, &Line::accent(&more));
+        canvas.line(room.x, room.y + room.h, room.w, &Line::accent(&more));
     }
-    area.y + (lines.len() as u16).min(room.h) + 1
+    room.y + (lines.len() as u16).min(room.h) + 1
 }
 
 /// Draws the journal.

@@ -222,6 +222,7 @@ impl FormKeys for Composer {
 
 impl FormCard for Composer {
     const CONTEXT: Context = Context::Composer;
+    const COVERS_PAGE: bool = true;
 
     fn of_profile(&self) -> &str {
         &self.server.profile

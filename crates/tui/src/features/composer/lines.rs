@@ -50,7 +50,7 @@ impl Composer {
 
     /// Returns the lines for a screen.
     pub fn lines(&self, cx: &Cx<'_>) -> FormLines {
-        let inner = cx.session.overlay_area();
+        let inner = cx.area;
         let width = usize::from(inner.w);
         let is_small = width < WIDE || cx.session.size.1 < HIGH;
         let mut out = FormLines::new(width);

@@ -257,6 +257,10 @@ impl Page for Explained {
         )
     }
 
+    fn is_sheet(&self) -> bool {
+        true
+    }
+
     fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
         self.card_lines(cx, width.saturating_sub(GUTTER.into()))
     }

@@ -4,7 +4,7 @@ use super::detail;
 use super::page::InboxPage;
 use crate::session::inbox::table;
 use crate::session::inbox::{Counts, Listing};
-use crate::session::{Cx, Session};
+use crate::session::{Cx, SMALLEST, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
@@ -29,10 +29,10 @@ pub struct Layout {
     lines: Area,
 }
 
-/// Lays out the page. Without details, the list has the whole area.
+/// Lays out the page. Without details, and above a sheet that leaves few rows, the list has the whole area.
 fn layout_for(size: (u16, u16), has_detail: bool) -> Layout {
     let both = layout(size);
-    if has_detail {
+    if has_detail && size.1 >= SMALLEST.1 {
         return both;
     }
     let grow = |area: Area| Area {

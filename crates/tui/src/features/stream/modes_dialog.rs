@@ -279,6 +279,14 @@ impl Component for ModesDialog {
             .min(self.choices.len().saturating_sub(1));
     }
 
+    fn is_sheet(&self) -> bool {
+        true
+    }
+
+    fn sheet_lines(&self, cx: &Cx<'_>) -> usize {
+        self.lines(cx, cx.area.w.into()).1.len()
+    }
+
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
         let area = cx.area;
         let (of, lines) = self.lines(cx, area.w as usize);

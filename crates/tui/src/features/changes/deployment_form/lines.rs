@@ -71,7 +71,7 @@ impl FormCard for DeploymentForm {
     }
 
     fn drawn(&self, cx: &Cx<'_>) -> FormLines {
-        let mut out = FormLines::new(cx.session.overlay_area().w.into());
+        let mut out = FormLines::new(cx.area.w.into());
         for (label, value) in self.fixed() {
             let line = Line::dim(&format!("  {} ", padded(label, NAMES))).with_plain(value);
             out.lines.push(line);

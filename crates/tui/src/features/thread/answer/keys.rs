@@ -274,7 +274,7 @@ impl FormCard for AnswerCard {
     }
 
     fn drawn(&self, cx: &Cx<'_>) -> FormLines {
-        self.lines(cx.session.overlay_area().w.into())
+        self.lines(cx.area.w.into())
     }
 
     fn scroll(&self) -> &FormScroll<Stop> {
@@ -290,7 +290,7 @@ impl FormCard for AnswerCard {
     }
 
     fn act(&mut self, cx: &Cx<'_>, action: Option<Action>, key: Key) -> Requests {
-        let height = cx.session.overlay_area().h as usize;
+        let height = cx.area.h as usize;
         match action {
             Some(Action::Send) => return self.send(cx),
             Some(Action::Back) => return self.close(),

@@ -68,6 +68,10 @@ impl Page for WhyPage {
             .footer(&["why.do", "app.refresh", "app.back"])
     }
 
+    fn is_sheet(&self) -> bool {
+        true
+    }
+
     fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
         match &self.shown {
             Some(shown) => (shown.title, shown.place.clone()),
@@ -78,7 +82,7 @@ impl Page for WhyPage {
     fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
         let shown = self.shown.as_ref();
         shown
-            .map(|shown| lines(shown, cx.session, width.saturating_sub(GUTTER.into())))
+            .map(|shown| lines(shown, cx, width.saturating_sub(GUTTER.into())))
             .unwrap_or_default()
     }
 
@@ -187,7 +191,7 @@ impl Explanation {
 }
 
 /// Returns the lines of the card.
-fn lines(shown: &Explanation, session: &Session, width: usize) -> Vec<Line> {
+fn lines(shown: &Explanation, cx: &Cx<'_>, width: usize) -> Vec<Line> {
     let mut lines = vec![shown.headline.clone(), Line::new()];
     lines.extend(wrapped(Tone::Plain, &shown.why.story, width));
     let evidence = shown.why.evidence.iter().flat_map(|(label, value)| {
@@ -195,10 +199,10 @@ fn lines(shown: &Explanation, session: &Session, width: usize) -> Vec<Line> {
         named(label, LABEL, (Tone::Plain, value), width)
     });
     let evidence: Vec<Line> = evidence.collect();
-    let actions = action_lines(shown, session, width);
+    let actions = action_lines(shown, cx.session, width);
     let all = lines.len() + evidence.len() + actions.len() + 2;
     // What can be done is visible at once; evidence can be scrolled to.
-    let has_room = all <= session.overlay_area().h.into();
+    let has_room = all <= cx.area.h.into();
     let parts = if has_room {
         [evidence, actions]
     } else {
