@@ -523,3 +523,45 @@ fn nothing_moves_while_a_message_is_typed() {
         "{modifier:?}"
     );
 }
+
+/// The schema of a graph with a conversation.
+fn messages() -> Value {
+    let schemas = include_str!("../fixtures/schemas/agent.json");
+    serde_json::from_str::<Value>(schemas).unwrap()["input_schema"].take()
+}
+
+#[test]
+fn letters_typed_on_a_choice_go_to_the_input() {
+    let mut dash = composer((140, 40), Some(messages()));
+    dash.keys("<BackTab>send it to Ana");
+    dash.shows(["send it to Ana", "(x) this one: agent 9775"]);
+    assert!(started(&dash.keys("<ctrl-s>")).is_some());
+}
+
+#[test]
+fn an_empty_conversation_is_started_by_a_second_press_only() {
+    let mut dash = composer((140, 40), Some(messages()));
+    dash.shows("The conversation is empty.");
+    dash.lacks("Ready");
+    assert!(started(&dash.keys("<ctrl-s>")).is_none());
+    dash.says("The conversation is empty. Press ctrl-s again to start it anyway.");
+    // A key that is held down is no second press.
+    dash.later(300);
+    assert!(started(&dash.keys("<ctrl-s>")).is_none());
+    dash.later(1_100);
+    assert!(started(&dash.keys("<ctrl-s>")).is_some());
+}
+
+#[test]
+fn a_graph_that_is_not_the_threads_own_asks_first() {
+    let mut dash = composer(
+        (140, 40),
+        Some(json!({"type": "object", "properties": {"note": {"type": "string"}}})),
+    );
+    dash.shows("Ready.");
+    dash.keys("<BackTab><BackTab>deep<Enter>");
+    dash.shows("The thread belongs to the graph ");
+    assert!(started(&dash.keys("<ctrl-s>")).is_none());
+    dash.later(1_100);
+    assert!(started(&dash.keys("<ctrl-s>")).is_some());
+}

@@ -224,6 +224,7 @@ fn typed_ahead_ctrl_s_does_not_start_a_run() {
     dash.screen();
     dash.on_drawn();
     assert!(!starts(dash.typed_ahead("<Esc>n<ctrl-s>")));
+    dash.keys("hello");
     assert!(starts(dash.keys("<ctrl-s>")));
 }
 
@@ -242,7 +243,7 @@ fn composer_offers_every_mode_and_remembers_the_choice() {
         "events",
         "messages",
     ];
-    dash.keys("n<ctrl-o>");
+    dash.keys("nhello<ctrl-o>");
     // Chooses all other modes, and no subgraphs.
     for _ in 0..5 {
         dash.keys("<Right>");

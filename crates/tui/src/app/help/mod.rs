@@ -1,7 +1,7 @@
 //! The help screen, the table of all keys, and the messages of the session.
 
-mod subject;
 mod page;
+mod subject;
 
 pub use page::HelpPage;
 

@@ -44,6 +44,17 @@ impl Composer {
         }
     }
 
+    /// Returns the first part of the input that is typed, else its first part.
+    fn first_text(&mut self) -> ComposerStop {
+        let before = self.focus;
+        let typed = self.stops().into_iter().find(|stop| {
+            self.focus = *stop;
+            self.is_in_input() && matches!(self.input(), FieldInput::Text(..))
+        });
+        self.focus = before;
+        typed.unwrap_or_else(|| self.first_input())
+    }
+
     /// Returns whether the input has the focus.
     pub(super) fn is_in_input(&self) -> bool {
         matches!(
@@ -168,6 +179,13 @@ impl FormKeys for Composer {
                 *chosen = turned(&Conflict::ALL, Some(chosen), by)?;
             }
             (ComposerStop::Modes, _) if by != 0 => self.options.mode_key(key),
+            // Who types a sentence on a choice means the input.
+            (ComposerStop::Where | ComposerStop::Conflict | ComposerStop::Modes, _)
+                if key.text().is_some() =>
+            {
+                self.focus = self.first_text();
+                return Some(self.type_key(key));
+            }
             _ => return None,
         }
         Some(Requests::none())

@@ -21,6 +21,7 @@ use crate::session::{Cx, Requests, Session};
 use crate::widgets::form::FormScroll;
 use assistant::AssistantPick;
 use input::InputDraft;
+use jiff::Timestamp;
 use options::OptionsDraft;
 use runtail_api::{ApiError, GraphFacts, PastInput, StartError};
 use runtail_core::model::{Assistant, ThreadStatus};
@@ -72,6 +73,8 @@ pub struct Composer {
     past: Option<(usize, Box<InputDraft>)>,
     /// Whether a start was tried; from then on all problems are shown.
     was_tried: bool,
+    /// What the start key asked last, and when it was pressed last.
+    asked: Option<(String, Timestamp)>,
     /// Whether the request was sent, and its result is unknown.
     pub is_sending: bool,
     /// Why the run was not started.
@@ -153,6 +156,7 @@ impl Composer {
             known: BTreeMap::new(),
             past: None,
             was_tried: false,
+            asked: None,
             is_sending: false,
             is_used: false,
             refused: None,

@@ -7,12 +7,13 @@ use crate::session::card::sentence;
 use crate::session::form::FormKeys;
 use crate::session::msg::{Effect, StreamTarget};
 use crate::session::run::{Warning, Where};
-use crate::session::{Cx, Request, Requests, Route};
+use crate::session::{Cx, HELD_KEY, Request, Requests, Route};
 use crate::widgets::form::is_at;
 use runtail_api::{RunStart, StartFailure, StartGuard, ThreadIntent};
 use runtail_core::model::{Conflict, FieldKind, OptionProblem, RunCreate, RunOption, RunOptions};
 use runtail_core::text;
 use runtail_stream::Target;
+use serde_json::Value;
 use std::sync::Arc;
 
 /// The required fields of the input that may be left empty.
@@ -203,6 +204,12 @@ impl Composer {
         if cx.session.is_read_only(&self.server.profile) {
             return Requests::error(cx.session.read_only_text(&self.server.profile));
         }
+        if let Some(doubt) = self.doubt()
+            && !self.is_meant(cx, &doubt)
+        {
+            let key = cx.session.key("composer.start");
+            return Requests::info(format!("{doubt} Press {key} again to start it anyway."));
+        }
         self.refused = None;
         let Some(thread) = self.target_thread() else {
             let on = if self.place == Where::Stateless {
@@ -235,6 +242,57 @@ impl Composer {
         Effect::StartRun(self.number, thread, Box::new(start)).into()
     }
 
+    /// Returns why the run is probably not what is meant: such a run is started by a second press only.
+    fn doubt(&self) -> Option<String> {
+        let graph_of = |id: &str| Some(&self.assistant.find(id)?.graph);
+        let own = self
+            .target_thread()
+            .and_then(|_| graph_of(self.of_thread.as_deref()?));
+        let chosen = self.assistant.listed().map(|one| &one.graph);
+        if let (Some(own), Some(chosen)) = (own, chosen)
+            && own != chosen
+        {
+            return Some(format!(
+                "The thread belongs to the graph {}, and {} is another one.",
+                text::clean(own),
+                text::clean(chosen)
+            ));
+        }
+        let is_empty = self
+            .input
+            .value()
+            .is_ok_and(|input| self.has_no_message(&input));
+        is_empty.then(|| "The conversation is empty.".to_string())
+    }
+
+    /// Returns whether an input consists of messages only, and has none.
+    fn has_no_message(&self, input: &Value) -> bool {
+        let Some(fields) = input.as_object() else {
+            return false;
+        };
+        let form = self.input.known_form();
+        let takes_messages = fields.contains_key("messages")
+            || form.is_some_and(|form| form.fields.iter().any(|field| field.name == "messages"));
+        let is_blank = |text: &Value| text.as_str().is_some_and(|text| text.trim().is_empty());
+        let is_empty = match fields.get("messages") {
+            None => true,
+            Some(Value::Array(all)) => all.iter().all(|one| is_blank(&one["content"])),
+            Some(text) => is_blank(text),
+        };
+        takes_messages && is_empty && fields.keys().all(|key| key == "messages")
+    }
+
+    /// Returns whether the start key was pressed before, for the same reason, and released since.
+    fn is_meant(&mut self, cx: &Cx<'_>, doubt: &str) -> bool {
+        let now = cx.session.now;
+        let is_second = self
+            .asked
+            .as_ref()
+            .is_some_and(|(asked, at)| asked == doubt && now.duration_since(*at) >= HELD_KEY);
+        self.asked = Some((doubt.to_string(), now));
+        is_second
+    }
+
     fn show_problem(&mut self, problems: &[(ComposerStop, String)]) -> Requests {
         let Some((stop, why)) = problems.first() else {
             return Requests::none();
@@ -255,6 +313,13 @@ impl Composer {
             return (
                 format!("{} is read-only.", text::clean(&self.server.profile)),
                 false,
+            );
+        }
+        if let Some(doubt) = self.doubt() {
+            let key = cx.session.key("composer.start");
+            return (
+                format!("{doubt} Press {key} twice to start it anyway."),
+                true,
             );
         }
         let when = match self
