@@ -512,7 +512,7 @@ async fn keys_repeated_in_valid_responses_are_not_printed() {
         "{}",
         sent.body
     );
-    let done = world.run("revisions rollback bot r1 --yes", &[]);
+    let done = world.run("revisions rollback bot r1 --yes --change-source", &[]);
     assert!(
         done.stderr.contains("its source contains a key"),
         "a masked source was not refused: {}",

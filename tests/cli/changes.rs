@@ -439,13 +439,18 @@ async fn deployments_update_by_options() {
         text(&record, "latest_revision_id")
     );
     done.says(&back);
-    // The rollback, previewed and applied.
+    // The rollback deploys the revision again, unless the deployment's source is to change, too.
+    let first = text(&record, "latest_revision_id");
+    let again = ["revisions", "rollback", "bot", first, "--dry-run"];
+    let preview = world.run(&again).expect(0).json();
+    assert!(text(&preview["request"], "url").ends_with(&format!("/revisions/{first}/redeploy")));
     let rollback = [
         "revisions",
         "rollback",
         "bot",
-        text(&record, "latest_revision_id"),
+        first,
         "--yes",
+        "--change-source",
     ];
     let preview = world
         .run(&[&rollback[..], &["--dry-run"]].concat())

@@ -298,12 +298,37 @@ async fn a_deployment_is_created_and_changed() {
 }
 
 #[tokio::test]
+async fn a_rollback_deploys_the_revision_again_unless_the_source_is_to_change() {
+    let (sim, control, record) = sim().await;
+    let first = latest(&record);
+    sim.force_status(&first, "DEPLOYED");
+    let update = Intent::UpdateDeployment {
+        id: id(&record),
+        spec: spec("source_revision_config.repo_ref = \"hotfix\""),
+    };
+    applied(&control.plan(&update).await.unwrap())
+        .await
+        .unwrap();
+    let back = Intent::Rollback {
+        deployment: id(&record),
+        revision: first.clone(),
+        changes_source: false,
+    };
+    let plan = control.plan(&back).await.unwrap();
+    assert!(plan.preview.title.starts_with("Roll back "));
+    assert_eq!((plan.body(), plan.preview.changes.len()), (None, 0));
+    let done = applied(&plan).await.unwrap();
+    assert!(done.revision.is_some_and(|made| made != first));
+}
+
+#[tokio::test]
 async fn rollbacks_are_pinned_to_a_commit() {
     let (sim, control, record) = sim().await;
     let first = latest(&record);
     let back = |revision: &str| Intent::Rollback {
         deployment: id(&record),
         revision: revision.into(),
+        changes_source: true,
     };
     sim.force_status(&first, "DEPLOYED");
     assert!(
@@ -405,6 +430,7 @@ async fn revisions_that_cannot_be_pinned_are_not_rolled_back() {
             .plan(&Intent::Rollback {
                 deployment: "d".into(),
                 revision: "r1".into(),
+                changes_source: true,
             })
             .await;
         match (plan, expected) {

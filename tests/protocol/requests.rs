@@ -304,6 +304,7 @@ fn intents() -> Vec<Intent> {
         Intent::Rollback {
             deployment: id(),
             revision: id(),
+            changes_source: true,
         },
     ];
     let service = |what: Service, text: &str| {

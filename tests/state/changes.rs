@@ -189,6 +189,26 @@ fn open_previews_check_their_target_and_show_when() {
 }
 
 #[test]
+fn a_rollback_offers_to_change_the_source_instead() {
+    let mut dash = demo();
+    dash.keys("<Home>e");
+    dash.card();
+    let effects = dash.keys("z");
+    planned(&mut dash, &effects);
+    dash.shows("The revision is deployed again (ctrl-t to change the deployment's source instead)");
+    let effects = dash.keys("<ctrl-t>");
+    let changes_source = |effects: &[Effect]| {
+        let found = effects.iter().find_map(plane_plan);
+        found.is_some_and(|(_, _, intent)| {
+            matches!(intent, Intent::Rollback { changes_source, .. } if changes_source)
+        })
+    };
+    assert!(changes_source(&effects), "{effects:?}");
+    planned(&mut dash, &effects);
+    dash.shows("(ctrl-t to deploy the revision again instead)");
+}
+
+#[test]
 fn changed_target_is_previewed_again() {
     let (mut dash, first) = deletion((100, 30));
     dash.keys("support-b");

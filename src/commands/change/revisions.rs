@@ -30,6 +30,9 @@ pub struct Rollback {
     /// The id of the earlier revision
     #[arg(value_name = "R")]
     revision: String,
+    /// Change the deployment's source to that of the revision, instead of deploying the revision again
+    #[arg(long)]
+    change_source: bool,
     #[command(flatten)]
     yes: Yes,
     #[command(flatten)]
@@ -78,6 +81,7 @@ impl Rollback {
         let intent = Intent::Rollback {
             deployment: found.id,
             revision,
+            changes_source: self.change_source,
         };
         let act = Act {
             context,

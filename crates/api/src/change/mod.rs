@@ -32,7 +32,11 @@ impl ControlPlane {
             Intent::Rollback {
                 deployment,
                 revision,
-            } => self.plan_rollback(deployment, revision).await,
+                changes_source,
+            } => {
+                self.plan_rollback(deployment, revision, *changes_source)
+                    .await
+            }
             Intent::Interrupt {
                 deployment,
                 revision,

@@ -13,9 +13,20 @@ impl ControlPlane {
     ) -> Result<Draft, PlanError> {
         let record = self.changeable(deployment).await?;
         let row = self.revision_row(deployment, revision).await?;
+        self.redeploying(deployment, revision, record, &row)
+    }
+
+    /// Plans to deploy a revision again.
+    fn redeploying(
+        &self,
+        deployment: &str,
+        revision: &str,
+        record: Value,
+        row: &Value,
+    ) -> Result<Draft, PlanError> {
         let name = name_of(&record, deployment).into_owned();
         let mut notes = vec![Note::fact(
-            match SourceRevisionConfig::from_row(&row).made_from() {
+            match SourceRevisionConfig::from_row(row).made_from() {
                 Some(from) => format!("Source to deploy again: {}.", text::clean(&from)),
                 None => "The server doesn't show the source of this revision.".into(),
             },
@@ -23,7 +34,7 @@ impl ControlPlane {
         notes.push(Note::fact(
             "It runs with the current secrets and resources; they belong to the deployment and are not recorded with a revision.",
         ));
-        notes.extend(in_the_way(&record, &row));
+        notes.extend(in_the_way(&record, row));
         let of = ["v2", "deployments", deployment];
         let path = [&of[..], &["revisions", revision, "redeploy"]].concat();
         let kind = StepKind::Deploy(row["source_revision_config"].clone());
@@ -43,11 +54,12 @@ impl ControlPlane {
         })
     }
 
-    /// `PATCH /v2/deployments/{id}` with the source of an earlier revision, pinned to exactly what that one was made from.
+    /// Rolls back by deploying the earlier revision again, or by changing the deployment's source to that of the revision.
     pub(super) async fn plan_rollback(
         &self,
         deployment: &str,
         revision: &str,
+        changes_source: bool,
     ) -> Result<Draft, PlanError> {
         let record = self.changeable(deployment).await?;
         let row = self.revision_row(deployment, revision).await?;
@@ -58,27 +70,45 @@ impl ControlPlane {
                 "{name}: revision {id} is the newest and is serving; nothing to roll back"
             ));
         }
+        let mut draft = match changes_source {
+            true => self.pinning(deployment, revision, record, &row)?,
+            false => self.redeploying(deployment, revision, record, &row)?,
+        };
+        draft.title = format!("Roll back {name} to {id}");
+        let status = text_of(&row, "status");
+        if Phase::of(status) != Phase::Deployed {
+            let status = text::clean(status);
+            draft.notes.insert(
+                0,
+                Note::warning(format!("That revision was never live: it is {status}.")),
+            );
+        }
+        Ok(draft)
+    }
+
+    /// Plans `PATCH /v2/deployments/{id}` with the source of an earlier revision, pinned to exactly what that one was made from.
+    fn pinning(
+        &self,
+        deployment: &str,
+        revision: &str,
+        record: Value,
+        row: &Value,
+    ) -> Result<Draft, PlanError> {
+        let name = name_of(&record, deployment).into_owned();
+        let id = text::short_id(revision);
         let Pinned { source, mut notes } =
-            pin(&record, &row).map_err(|why| unfit(format!("{name}: revision {id}: {why}")))?;
+            pin(&record, row).map_err(|why| unfit(format!("{name}: revision {id}: {why}")))?;
         // Don't send a mask in place of the value.
         if source.to_string().contains(MASK) {
             return refuse(format!(
                 "{name}: revision {id}: its source contains a key of this profile, which is not sent"
             ));
         }
-        let status = text_of(&row, "status");
-        if Phase::of(status) != Phase::Deployed {
-            let status = text::clean(status);
-            notes.insert(
-                0,
-                Note::warning(format!("That revision was never live: it is {status}.")),
-            );
-        }
         notes.push(Note::warning(
             "Secrets and resources are not rolled back; they belong to the deployment.",
         ));
         notes.push(Note::fact(
-            "This changes the deployment's own source. To keep it, redeploy that revision instead.",
+            "This changes the deployment's own source, from which its next revisions are made.",
         ));
         let mut body = Map::new();
         // The source can differ from revision to revision.
@@ -96,7 +126,6 @@ impl ControlPlane {
         let path = ["v2", "deployments", deployment];
         let body = Value::Object(body);
         Ok(Draft {
-            title: format!("Roll back {name} to {id}"),
             target: Some(target(revision, &name)),
             revision: NewRevision::of_update(&body),
             changes,

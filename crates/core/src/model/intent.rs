@@ -28,11 +28,13 @@ pub enum Intent {
         deployment: String,
         revision: String,
     },
-    /// Rolls back to the source of an earlier revision.
+    /// Rolls back to an earlier revision.
     Rollback {
         deployment: String,
         /// The earlier revision.
         revision: String,
+        /// Whether the deployment's own source is changed to that of the revision. Otherwise the revision is deployed again.
+        changes_source: bool,
     },
     /// Changes another record.
     Service(Box<super::ServiceChange>),

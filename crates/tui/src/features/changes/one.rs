@@ -74,6 +74,17 @@ impl Confirm {
                 false => ("Tracing project and traces: keep", "delete them too"),
                 true => ("Tracing project and traces: delete", "keep them"),
             },
+            (Proposal::Service(Intent::Rollback { changes_source, .. }), _) => match changes_source
+            {
+                false => (
+                    "The revision is deployed again",
+                    "change the deployment's source instead",
+                ),
+                true => (
+                    "The deployment's source is changed",
+                    "deploy the revision again instead",
+                ),
+            },
             (_, Some(Choice::Queue { included: true, .. })) => {
                 ("Other active runs: cancel", "keep them")
             }
@@ -166,6 +177,10 @@ impl Confirm {
         match &mut other {
             Proposal::Service(Intent::DeleteDeployment {
                 delete_tracing_project: toggled,
+                ..
+            })
+            | Proposal::Service(Intent::Rollback {
+                changes_source: toggled,
                 ..
             }) => *toggled = !*toggled,
             Proposal::Thread(

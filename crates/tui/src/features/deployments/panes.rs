@@ -305,6 +305,7 @@ impl Deployments {
             Action::Rollback => Intent::Rollback {
                 deployment,
                 revision,
+                changes_source: false,
             },
             _ => return Ok(Requests::none()),
         };
@@ -325,6 +326,7 @@ impl Deployments {
         let intent = Intent::Rollback {
             deployment: id,
             revision: good.id.clone(),
+            changes_source: false,
         };
         Ok(Route::change(profile, intent).into())
     }

@@ -310,6 +310,7 @@ impl Page for Explained {
                 return self.change(Intent::Rollback {
                     deployment: self.of.deployment.to_string(),
                     revision: good.id.clone(),
+                    changes_source: false,
                 });
             }
             _ => return Requests::none(),
