@@ -111,7 +111,11 @@ impl Tour {
         self.show(2.5);
         self.press("A", "ctrl-s send");
         self.show(3.0);
-        self.press("\x13", "waiting first, then olde");
+        // The inbox is readable above the answer.
+        self.term.keys("\x13");
+        self.term.wait_until("the answer is sent", |term| {
+            !term.screen().contains("ctrl-s send")
+        });
         self.watch(2.0);
         self.back("waiting first, then olde", "Timeline");
         self.press("1", "run 2 finished");
