@@ -104,7 +104,7 @@ fn run_by_assistant_name_is_shown_completely() {
     term.wait_for("can't list its assistants");
     term.keys("n");
     term.wait_for("type an assistant or graph name");
-    term.keys(&format!("{}agent\x13", BACK_TAB.repeat(2)));
+    term.keys(&format!("hello{}agent\x13", BACK_TAB.repeat(2)));
     // The run has ended, although the outcome can't be requested.
     term.wait_for("● idle · last run finished");
     assert_views(&term);
