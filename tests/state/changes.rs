@@ -1,16 +1,19 @@
 //! Changes from the dashboard, with scripted and random keys: plans, previews, and that nothing is sent unconfirmed.
 
 use runtail_api::{ApiError, Kind, Outcome, PlanError, SentRequest};
-use runtail_core::model::{Consent, Intent, NewRevision, Note, PlainRequest, Preview, Target};
+use runtail_core::model::{
+    Consent, Intent, NewRevision, Note, PlainRequest, Preview, SpecForm, Target,
+};
 use runtail_testkit::dash;
 use runtail_testkit::dash::{Dash, Dialog, demo, demo_like, plane_plan};
 use runtail_testkit::made;
 use runtail_testkit::says::Says;
 
 use runtail_tui::features::changes::confirm::Stage;
+use runtail_tui::session::effect::DeploymentDocument;
 use runtail_tui::session::msg::Proposal;
 use runtail_tui::session::msg::{
-    Applied, Effect, EffectResult, Msg, NextPoll, RevisionRef, Sent, SubscriptionEvent,
+    Applied, Described, Effect, EffectResult, Msg, NextPoll, RevisionRef, Sent, SubscriptionEvent,
     SubscriptionId,
 };
 use serde_json::json;
@@ -275,6 +278,56 @@ fn changes_are_sent_only_after_their_preview_was_shown() {
     dash.later(2000);
     dash.resize(100, 30);
     assert_eq!(sent(&dash.keys("<ctrl-s>")), [number]);
+}
+
+#[test]
+fn a_change_is_not_sent_once_its_profile_is_read_only() {
+    let mut dash = demo_like((100, 30));
+    let effects = dash.keys("<Tab>R");
+    planned(&mut dash, &effects);
+    dash.seal();
+    assert!(sent(&dash.keys("<ctrl-s>")).is_empty());
+    dash.told("read-only");
+}
+
+#[test]
+fn the_result_of_a_change_closes_no_editor_above_its_preview() {
+    let mut dash = demo_like((100, 30));
+    let effects = dash.keys("<Tab>R");
+    let number = planned(&mut dash, &effects);
+    assert_eq!(sent(&dash.keys("<ctrl-s>")), [number]);
+    let (profile, id, name) = ("prod-us".into(), "d2".into(), "support-bot".to_string());
+    dash.expect_record(Described::Deployment(profile, id, name.clone()));
+    let document = DeploymentDocument {
+        text: "name = \"support-bot\"".into(),
+        current: SpecForm::default(),
+    };
+    dash.done(EffectResult::Written(
+        "prod-us".into(),
+        "d2".into(),
+        name,
+        Ok(document),
+    ));
+    assert_eq!(dash.dialogs(), [Dialog::Confirm, Dialog::Edit]);
+    let made = Sent::Record(Ok(Applied::default()));
+    dash.done(EffectResult::Sent(number, made));
+    assert_eq!(dash.dialogs(), [Dialog::Edit]);
+}
+
+#[test]
+fn a_document_that_is_no_longer_awaited_is_not_opened() {
+    let mut dash = demo_like((100, 30));
+    let document = || DeploymentDocument {
+        text: "name = \"support-bot\"".into(),
+        current: SpecForm::default(),
+    };
+    let name = || "support-bot".to_string();
+    dash.expect_record(Described::Deployment("prod-us".into(), "d2".into(), name()));
+    for (profile, id, is_opened) in [("prod-eu", "d1", false), ("prod-us", "d2", true)] {
+        let (profile, id) = (profile.into(), id.into());
+        dash.done(EffectResult::Written(profile, id, name(), Ok(document())));
+        assert_eq!(dash.has_dialog(Dialog::Edit), is_opened);
+    }
 }
 
 #[test]

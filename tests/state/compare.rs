@@ -6,7 +6,7 @@ use runtail_testkit::dash::{Dash, Dialog, demo_like};
 use runtail_tui::features::stream::views::View;
 use runtail_tui::session::compare::{SideContents, SideLoaded, SideRef};
 use runtail_tui::session::msg::{
-    Effect, EffectResult, FileStep, SubscriptionEvent, SubscriptionId, SubscriptionKind,
+    Effect, EffectResult, FileStep, Msg, SubscriptionEvent, SubscriptionId, SubscriptionKind,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -462,6 +462,57 @@ fn a_running_side_grows_under_the_cursor() {
 }
 
 #[test]
+fn the_cursor_stays_on_its_step_when_rows_appear_before_it() {
+    let mut dash = loading((140, 40));
+    let (a, mut b) = refunds();
+    let mut running = b.clone();
+    running["is_running"] = true.into();
+    running["steps"].as_array_mut().unwrap().truncate(3);
+    answer(&mut dash, 0, one(&a));
+    answer(&mut dash, 1, one(&running));
+    dash.keys("<End>");
+    dash.shows("╭ Step 5 · chat");
+    // Steps that only B has.
+    let steps = b["steps"].as_array_mut().unwrap();
+    for node in ["review", "escalate"] {
+        steps.insert(3, step(3, node, Some(100), ai(node, (1, 1), &[])));
+    }
+    answer(&mut dash, 1, one(&b));
+    dash.shows("╭ Step 5 · chat");
+}
+
+#[test]
+fn a_click_selects_the_row_on_the_screen() {
+    let steps = (0..60).map(|n| step(n, "chat", Some(100), ai("…", (1, 1), &[])));
+    let long = side("long", "eu", steps.collect(), json!({}));
+    let mut dash = loading((140, 40));
+    answer(&mut dash, 0, one(&long));
+    answer(&mut dash, 1, one(&long));
+    dash.keys("<End>");
+    let screen = dash.screen();
+    let row = screen.lines().position(|line| line.contains("   55  chat"));
+    let y = row.unwrap_or_else(|| panic!("{screen}")) as u16;
+    dash.feed(Msg::Click { x: 20, y });
+    dash.shows("╭ Step 55 · chat");
+}
+
+#[test]
+fn a_refresh_loads_both_sides_again() {
+    let mut dash = compared((140, 40));
+    let epochs = |dash: &Dash| {
+        [0, 1].map(|which| {
+            let is_side =
+                |id: &SubscriptionId| matches!(id, SubscriptionId::Side(_, side) if *side == which);
+            dash.wanted(is_side).epoch
+        })
+    };
+    let before = epochs(&dash);
+    dash.keys("r");
+    let after = epochs(&dash);
+    assert!(before[0] != after[0] && before[1] != after[1]);
+}
+
+#[test]
 fn unknown_steps_are_never_called_equal() {
     let only_input = || side("side", "eu", vec![input()], json!({"done": true}));
     for size in [(140, 40), (80, 24)] {
@@ -653,6 +704,21 @@ fn marked_threads_are_compared() {
     dash.keys("q");
     dash.keys(":compare nope/x:t<Enter>");
     assert!(dash.screen().contains("no agent server"));
+}
+
+#[test]
+fn a_marked_thread_is_a_side_although_a_deployment_is_marked_too() {
+    let mut dash = demo_like((140, 40));
+    dash.keys("m");
+    dash.open_server();
+    dash.keys("m:compare prod-eu/support-bot:t-9<Enter>");
+    let subs = dash.subscriptions();
+    let thread = |sub: &runtail_tui::session::msg::Subscription| match &sub.what {
+        SubscriptionKind::Side(SideRef::Thread(thread, _)) => Some(thread.id.clone()),
+        _ => None,
+    };
+    let threads: Vec<String> = subs.iter().filter_map(thread).collect();
+    assert_eq!(threads, ["01a1fbb5-173d-77d7-b93d-09bf6dcc9775", "t-9"]);
 }
 
 #[test]

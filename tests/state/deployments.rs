@@ -64,6 +64,19 @@ fn shown(dash: &Dash, deployment: &str) -> Option<(String, String)> {
 }
 
 #[test]
+fn a_new_list_changes_no_selection_before_the_next_frame() {
+    let mut dash = demo();
+    let revisions = |dash: &Dash| {
+        dash.wanted(|key| matches!(key, SubscriptionId::Revisions(..)))
+            .key
+    };
+    let before = revisions(&dash);
+    // The rows of the other profile are replaced.
+    dash.answer(list_of(US), listed(deployments(&[("d9", "d9-r")])));
+    assert_eq!(revisions(&dash), before);
+}
+
+#[test]
 fn partial_lists_remove_no_rows() {
     let mut dash = demo();
     dash.keys("m<Up>");

@@ -487,6 +487,47 @@ fn leaving_the_preview_sends_nothing() {
 }
 
 #[test]
+fn a_preview_under_the_help_is_planned_to_the_end() {
+    let mut dash = opened((140, 40), page(0..12, 0, true));
+    dash.keys("<ctrl-a>");
+    let effects = dash.keys("D");
+    dash.keys("?");
+    assert_eq!(plan_all(&mut dash, effects, &[]).len(), 12);
+    dash.keys("<Esc>");
+    assert!(dash.preview().is_some_and(|preview| preview.is_ready()));
+}
+
+#[test]
+fn a_late_result_is_not_applied_to_another_preview() {
+    let mut dash = opened((140, 40), page(0..12, 0, true));
+    let effects = dash.keys("D");
+    let (number, thread) = plan_all(&mut dash, effects, &[]).remove(0);
+    dash.screen();
+    assert_eq!(acts(&dash.keys(&format!("{thread}<ctrl-s>"))), [number]);
+    dash.keys("<Esc>");
+    // Another preview is open when the result arrives.
+    dash.keys("<ctrl-a>");
+    let effects = dash.keys("D");
+    plan_all(&mut dash, effects, &[]);
+    acted(&mut dash, number, &thread, Ok(Acted::Deleted));
+    dash.told("was deleted.");
+    assert!(dash.preview().is_some_and(|preview| preview.is_ready()));
+}
+
+#[test]
+fn marked_threads_that_are_no_longer_listed_are_part_of_the_action() {
+    let mut dash = opened((140, 40), page(0..12, 0, true));
+    dash.keys("m<Down>m");
+    receive(&mut dash, page(4..12, 0, true));
+    assert_eq!(shown(&mut dash), ids(4..12));
+    let effects = dash.keys("D");
+    let mut planned = plan_all(&mut dash, effects, &[]);
+    planned.sort_by(|(_, a), (_, b)| a.cmp(b));
+    let planned: Vec<String> = planned.into_iter().map(|(_, thread)| thread).collect();
+    assert_eq!(planned, ids([0, 2]));
+}
+
+#[test]
 fn pruning_is_the_other_option_of_deleting() {
     let mut dash = opened((140, 40), page(0..12, 0, true));
     dash.keys("<Space><Space>");

@@ -859,3 +859,28 @@ fn the_inbox_says_how_many_rows_are_hidden() {
         dash.lacks(" more ");
     }
 }
+
+#[test]
+fn a_question_that_the_inbox_never_listed_is_not_called_closed() {
+    let mut dash = dash((140, 40));
+    answer(&mut dash, &support(), listed(Vec::new()));
+    dash.open_server_of(support());
+    dash.threads();
+    let effects = dash.keys("<Down>a");
+    let [Effect::LoadThread(number, _)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    let state = json!({"values": {}, "next": ["approve"], "metadata": {"source": "loop"},
+        "tasks": [{"id": "t", "name": "approve", "interrupts": [{"id": "q1", "value": "Approve?"}]}]});
+    let loaded = LoadedThread {
+        thread: Some(
+            runtail_core::model::ThreadFacts::read(r#"{"status": "interrupted"}"#).unwrap(),
+        ),
+        state: Some(runtail_core::model::StateFacts::read(&state.to_string()).unwrap()),
+        runs: Some(Vec::new()),
+    };
+    dash.done(EffectResult::ThreadLoaded(*number, Ok(Box::new(loaded))));
+    assert!(dash.is_answering());
+    answer(&mut dash, &support(), listed(Vec::new()));
+    dash.lacks("no longer open");
+}

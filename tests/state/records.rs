@@ -435,3 +435,21 @@ fn rows_that_cannot_be_read_are_named_on_their_page() {
         }
     }
 }
+
+#[test]
+fn a_page_of_a_read_only_profile_offers_no_changes() {
+    let mut dash = dash((140, 40));
+    crons(&mut dash);
+    let offered = |dash: &mut Dash| {
+        dash.screen();
+        let items = dash.help().1;
+        let ids: Vec<&str> = items.iter().filter_map(|item| item.id).collect();
+        ["records.update", "records.pause", "records.delete"].map(|id| ids.contains(&id))
+    };
+    let has_hint = |dash: &Dash| dash.hints().iter().any(|(_, label)| *label == "edit");
+    assert_eq!(offered(&mut dash), [true; 3]);
+    assert!(has_hint(&dash));
+    dash.seal();
+    assert_eq!(offered(&mut dash), [false; 3]);
+    assert!(!has_hint(&dash));
+}

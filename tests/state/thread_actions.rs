@@ -12,7 +12,7 @@ use runtail_core::model::{
     Consent, Note, PlainRequest, Preview, RunFacts, StateFacts, ThreadFacts,
 };
 use runtail_stream::{Item, Loaded, Record, SnapshotPart, ThreadSnapshot};
-use runtail_testkit::dash::{Dash, demo_server, demo_thread, thread_plan};
+use runtail_testkit::dash::{Dash, Dialog, demo_server, demo_thread, thread_plan};
 use runtail_testkit::made;
 use runtail_testkit::says::Says;
 use runtail_tui::session::msg::{
@@ -703,6 +703,69 @@ fn answering_from_the_list_loads_the_thread_first() {
         Err(failed(StartFailure::Unchecked, Kind::Forbidden).error),
     ));
     dash.shows("Couldn't load the thread's questions. Nothing was sent.");
+}
+
+#[test]
+fn a_repeated_load_keeps_what_was_typed() {
+    let mut dash = demo_server((140, 40));
+    let Some(Effect::LoadThread(number, _)) = dash.keys("a").pop() else {
+        panic!()
+    };
+    let loaded = || {
+        let loaded = Ok(Box::new(waiting("question").loaded()));
+        EffectResult::ThreadLoaded(number, loaded)
+    };
+    dash.done(loaded());
+    dash.keys("typed meanwhile");
+    dash.done(loaded());
+    dash.shows("typed meanwhile");
+}
+
+#[test]
+fn an_answer_is_not_sent_once_its_profile_is_read_only() {
+    let mut dash = page((140, 40), &waiting("question"));
+    dash.keys("aapproved");
+    dash.seal();
+    assert!(started(&dash.keys("<ctrl-s>")).is_none());
+    dash.told("read-only");
+    assert!(dash.is_answering());
+}
+
+#[test]
+fn the_draft_of_a_question_that_was_left_out_is_kept() {
+    let both = waiting("questions-parallel");
+    let mut dash = page((80, 24), &both);
+    dash.keys("akeep");
+    let mut closed = waiting("questions-parallel");
+    let tasks = closed.state["tasks"].as_array_mut().unwrap();
+    let asks = |task: &Value| {
+        task["interrupts"]
+            .as_array()
+            .is_some_and(|list| !list.is_empty())
+    };
+    let first = tasks.iter().position(asks).unwrap();
+    tasks[first]["interrupts"] = json!([]);
+    tasks[first]["result"] = json!({});
+    snapshot(&mut dash, &closed);
+    dash.keys("<Down><Down>yes");
+    let (number, _) = started(&dash.keys("<ctrl-s>")).expect("a run");
+    acted(&mut dash, number, Ok(run_started(false)));
+    // The question is asked again.
+    snapshot(&mut dash, &both);
+    dash.keys("a");
+    dash.told("Restored your earlier draft.");
+    dash.shows("keep");
+}
+
+#[test]
+fn a_preview_under_the_help_closes_if_there_is_nothing_to_do() {
+    let running = records("busy", "finished-state", json!([run(RUN, "running")]));
+    let mut dash = page((140, 40), &running);
+    let (number, _) = planned(&dash.keys("x")).expect("a plan");
+    dash.keys("?");
+    let nothing = PlanError::Nothing("No run is active.".into());
+    dash.done(EffectResult::Planned(number, Err(nothing)));
+    assert_eq!(dash.dialogs(), [Dialog::Help]);
 }
 
 #[test]

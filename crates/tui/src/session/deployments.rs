@@ -53,3 +53,26 @@ impl KnownDeployments {
         Some(&one.revisions)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deployments_of_two_profiles_may_have_the_same_id() {
+        let deployment = |profile: &str, name: &str| KnownDeployment {
+            profile: profile.into(),
+            id: "d".into(),
+            name: name.into(),
+            is_gone: false,
+            revisions: KnownRevisions::default(),
+        };
+        let mut known = KnownDeployments::default();
+        known.set(deployment("eu", "bot"));
+        known.set(deployment("us", "agent"));
+        known.set(deployment("eu", "renamed"));
+        let name = |profile| known.get(profile, "d").map(|one| &*one.name);
+        assert_eq!((name("eu"), name("us")), (Some("renamed"), Some("agent")));
+        assert_eq!(known.existing().count(), 2);
+    }
+}

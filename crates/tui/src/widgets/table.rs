@@ -569,6 +569,27 @@ mod tests {
     }
 
     #[test]
+    fn marks_of_hidden_rows_are_kept() {
+        let mut table = table(&["a", "b", "c"]);
+        table.toggle_mark();
+        table.lay_out(vec!["b".into(), "c".into()], 3);
+        assert_eq!(table.hidden_marks(), 1);
+        table.toggle_all_marks();
+        table.lay_out(vec!["a".into(), "b".into(), "c".into()], 3);
+        assert_eq!((table.marked.len(), table.hidden_marks()), (3, 0));
+    }
+
+    #[test]
+    fn all_rows_are_marked_before_all_marks_are_removed() {
+        let mut table = table(&["a", "b", "c"]);
+        table.toggle_mark();
+        table.toggle_all_marks();
+        assert_eq!(table.marked.len(), 3, "one was marked before");
+        table.toggle_all_marks();
+        assert!(table.marked.is_empty());
+    }
+
+    #[test]
     fn cells_are_cut_filled_and_aligned() {
         let columns = TableColumns::new(20, [("NAME", 4), ("", 0), ("AGE", 3), ("REST", REST)]);
         let columns = columns.aligned_right(2..3);

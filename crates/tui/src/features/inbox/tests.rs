@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use runtail_api::{ApiError, Kind, ServerInbox};
 use runtail_core::config::NotifyWhen;
 use runtail_core::model::{
-    InboxCause, InboxThread, Question, StuckSign, ThreadFacts, ThreadStatus,
+    InboxCause, InboxItem, InboxThread, Question, StuckSign, ThreadFacts, ThreadStatus,
 };
 
 fn server(name: &str) -> ServerRef {
@@ -204,6 +204,78 @@ fn rows_of_a_server_that_fails_later_stay_with_their_time() {
     );
     read(&mut inbox, 3, vec![]);
     assert_eq!(ids(&inbox), [""; 0]);
+}
+
+#[test]
+fn a_failed_answer_keeps_the_number_of_busy_threads() {
+    let mut inbox = inbox(&["bot"]);
+    let busy = ServerInbox {
+        busy: 3,
+        ..ServerInbox::default()
+    };
+    inbox.on_read(&server("bot"), (at(0), at(0)), Ok(busy), &[]);
+    inbox.on_read(&server("bot"), (at(1), at(1)), Err(refused()), &[]);
+    assert_eq!(inbox.counts_of(&server("bot")).0, 3);
+    read(&mut inbox, 2, vec![]);
+    assert_eq!(inbox.counts_of(&server("bot")).0, 0);
+}
+
+#[test]
+fn a_list_that_a_limit_cut_says_nothing_about_other_threads() {
+    let mut inbox = inbox(&["bot"]);
+    let lists = |inbox: &Inbox, id: &str| {
+        inbox.lists(&ThreadRef {
+            server: server("bot"),
+            id: id.into(),
+        })
+    };
+    let cut = ServerInbox {
+        threads: vec![asking("a", "q", 0)],
+        limits: vec!["only the newest threads are listed".into()],
+        ..ServerInbox::default()
+    };
+    inbox.on_read(&server("bot"), (at(0), at(0)), Ok(cut), &[]);
+    assert_eq!(lists(&inbox, "b"), None);
+    read(&mut inbox, 1, vec![asking("a", "q", 0)]);
+    assert_eq!(
+        (lists(&inbox, "a"), lists(&inbox, "b")),
+        (Some(true), Some(false))
+    );
+}
+
+#[test]
+fn an_open_page_keeps_what_only_the_list_knows() {
+    let mut inbox = inbox(&["bot"]);
+    let listed = InboxThread {
+        graph: Some("support".into()),
+        owner: Some("lea".into()),
+        ..asking("a", "q", 0)
+    };
+    read(&mut inbox, 0, vec![listed]);
+    let status = ThreadStatus::Waiting {
+        since: Some(at(1)),
+        questions: vec![question("q2")],
+    };
+    let page = crate::session::inbox::PageStatus {
+        stream: 1,
+        thread: ThreadRef {
+            server: server("bot"),
+            id: "a".into(),
+        },
+        facts: ThreadFacts::default(),
+        status: &status,
+        stuck: None,
+        region: Some("eu".into()),
+    };
+    inbox.on_page(page, at(1));
+    let InboxItem::Thread(row) = &inbox.listing().rows[0].row.item else {
+        panic!("{:?}", inbox.listing())
+    };
+    assert_eq!(row.since, Some(at(1)));
+    assert_eq!(
+        (row.graph.as_deref(), row.owner.as_deref()),
+        (Some("support"), Some("lea"))
+    );
 }
 
 #[test]
