@@ -5,6 +5,7 @@ use runtail_api::{ApiError, Kind, Place};
 use runtail_core::config::{Config, Draft, Profile};
 use runtail_testkit::dash::{Dash, Dialog, demo_like, listed};
 use runtail_tui::app::Pane;
+use runtail_tui::input::keymap::Keymap;
 use runtail_tui::session::ComponentId;
 use runtail_tui::session::catalog::ProfileOrigin;
 use runtail_tui::session::msg::{
@@ -1013,4 +1014,33 @@ fn removed_profile_falls_back_to_the_files_default() {
     assert_eq!(dash.profiles(), ["apac"]);
     reload(&mut dash, &file(""));
     assert_eq!(dash.profiles(), ["us"]);
+}
+
+#[test]
+fn the_key_that_shows_the_changes_of_the_file_does_not_write_them_while_it_is_held() {
+    let mut dash = first_run((140, 40));
+    let keys = "[keys]\n\"profiles.save\" = \"ctrl-s\"\n";
+    let keys = Config::parse(keys, None).unwrap().keys;
+    dash.set_keymap(Keymap::new(&keys).0);
+    let effects = dash.keys("3<Enter>");
+    check_finished(&mut dash, &effects, Ok(()));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config.toml");
+    dash.set_config_file(path.clone());
+    dash.keys("p");
+    let [Effect::DraftFile(_, typed)] = &dash.keys("<ctrl-s>")[..] else {
+        panic!("{}", dash.screen())
+    };
+    let draft = Draft::new(&path, typed.clone()).map(Box::new);
+    dash.done(EffectResult::Drafted(draft));
+    for wait in [500, 30, 30] {
+        dash.later(wait);
+        assert!(
+            dash.keys("<ctrl-s>").is_empty(),
+            "a held key must not write"
+        );
+    }
+    dash.says("Press ctrl-s again to write.");
+    dash.later(3000);
+    assert!(matches!(dash.keys("<ctrl-s>")[..], [Effect::SaveFile(_)]));
 }
