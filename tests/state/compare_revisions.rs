@@ -111,6 +111,17 @@ fn revisions_are_aligned_by_key_with_the_cursor_on_the_first_difference() {
 }
 
 #[test]
+fn a_comparison_outlives_the_smallest_window() {
+    let mut dash = compared((140, 34));
+    for (w, h) in [(9, 30), (1, 1), (2, 40), (300, 3), (0, 0)] {
+        dash.resize(w, h);
+        dash.screen();
+    }
+    dash.resize(140, 34);
+    dash.shows("Compare revisions");
+}
+
+#[test]
 fn deployments_of_two_regions_are_compared_with_the_names_of_their_secrets() {
     for (name, size) in [
         ("compare_deployments_140x40", (140, 40)),

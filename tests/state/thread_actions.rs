@@ -219,6 +219,20 @@ fn answer_cards_match_the_snapshots() {
     insta::assert_snapshot!("answer_json_140x40", dash.screen());
 }
 
+#[test]
+fn emptied_json_is_an_empty_form() {
+    let mut dash = page((140, 40), &waiting("question-with-schema"));
+    dash.keys("ay");
+    dash.lacks("Nothing is answered yet.");
+    dash.keys("<ctrl-t><ctrl-End>");
+    for _ in 0..30 {
+        dash.keys("<ctrl-u><Backspace>");
+    }
+    dash.shows("Nothing is answered yet.");
+    dash.keys("<ctrl-t>");
+    dash.shows("[-] not set");
+}
+
 /// A thread that waits in a captured state of an agent with approvals, or that of a case from the field.
 fn waiting_agent(state: &str) -> Records {
     let path = format!("{}/tests/{state}.json", env!("CARGO_MANIFEST_DIR"));

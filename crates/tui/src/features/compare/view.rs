@@ -80,7 +80,7 @@ pub(super) fn layout(
     // Around a key, there are the sign and the mark of the cursor.
     let keys = longest_key
         .filter(|_| is_narrow)
-        .map(|longest| longest.clamp(3, (w * 3 / 10).into()) as u16 + 4);
+        .map(|longest| longest.min((w * 3 / 10).into()).max(3) as u16 + 4);
     let middle_w = match (w, keys) {
         (_, Some(keys)) => keys,
         (WIDE.., _) => MIDDLE,

@@ -386,13 +386,14 @@ impl PlainDraft {
 
 /// Fills in a form from JSON.
 fn read_form(draft: &mut Draft, text: &str) -> Result<(), String> {
-    if text.trim().is_empty() {
-        return Ok(());
-    }
-    let value = exact_json::parse(text).map_err(|why| why.to_string())?;
     let Draft::Fields(form) = draft else {
         return Err("decisions aren't read from JSON; start over to make them there".into());
     };
+    if text.trim().is_empty() {
+        *form = FormDraft::of(form.form.clone());
+        return Ok(());
+    }
+    let value = exact_json::parse(text).map_err(|why| why.to_string())?;
     *form = FormDraft::filled(&form.form, &value)?;
     Ok(())
 }
@@ -408,7 +409,7 @@ fn read_json(text: &str) -> Result<Option<Reply>, Broken> {
             let place = format!("line {}, column {}", error.line(), error.column());
             Err(vec![(
                 AnswerPart::Answer,
-                format!("Not valid JSON ({place}). ctrl-t changes how it is sent."),
+                format!("Not valid JSON ({place})."),
             )])
         }
     }
