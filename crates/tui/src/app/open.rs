@@ -4,7 +4,7 @@ use super::help::KeysPage;
 use super::palette::Palette;
 use super::{App, Overlay, Pane};
 use crate::features::changes::confirm::Confirm;
-use crate::features::changes::journal::{Entry, JournalView};
+use crate::features::changes::journal::Entry;
 use crate::features::compare::ComparePage;
 use crate::features::deployments::Deployments;
 use crate::features::diagnostics::doctor::Doctor;
@@ -41,7 +41,6 @@ impl App {
         match route {
             Route::Document { title, text } => self.push(Document::new(title, text)),
             Route::Entry(sent) => self.push(Paged::new(Entry(sent))),
-            Route::Journal => self.push(JournalView::default()),
             Route::Keys => self.push(Paged::new(KeysPage)),
             Route::Why => self.push(Paged::new(WhyPage::new(session.now))),
             Route::Doctor(only) => self.push(Paged::new(Doctor::new(session, only))),

@@ -193,8 +193,6 @@ pub enum Route {
     Answer(AnswerFrom, bool),
     /// The profiles page.
     Profiles,
-    /// The journal of sent changes.
-    Journal,
     /// The doctor's report: checks of the configuration and connections, or only of one profile.
     Doctor(Option<Arc<Profile>>),
     /// The table of all key bindings.

@@ -1,7 +1,7 @@
 //! The help screen, the table of all keys, and the messages of the session.
 
-mod about;
 mod page;
+mod subject;
 
 pub use page::HelpPage;
 

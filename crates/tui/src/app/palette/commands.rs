@@ -405,12 +405,6 @@ pub const COMMANDS: &[Command] = &[
             })
         },
     ),
-    command(
-        "journal",
-        ArgumentKind::Nothing,
-        "Changes that were sent, and their results",
-        |_, _| Route::Journal.into(),
-    ),
     on_deployment(
         "logs",
         "The server log of the selected deployment",
