@@ -310,24 +310,33 @@ fn a_change_is_not_sent_once_its_profile_is_read_only() {
     dash.told("read-only");
 }
 
-#[test]
-fn the_result_of_a_change_closes_no_editor_above_its_preview() {
-    let mut dash = demo_like((100, 30));
-    let effects = dash.keys("<Tab>R");
-    let number = planned(&mut dash, &effects);
-    assert_eq!(sent(&dash.keys("<ctrl-s>")), [number]);
-    let (profile, id, name) = ("prod-us".into(), "d2".into(), "support-bot".to_string());
-    dash.expect_record(Described::Deployment(profile, id, name.clone()));
+/// A deployment whose document is loaded for the editor.
+fn document(profile: &str, id: &str) -> Described {
+    Described::Deployment(profile.into(), id.into(), "support-bot".into())
+}
+
+/// The loaded document of a deployment.
+fn written(profile: &str, id: &str) -> EffectResult {
     let document = DeploymentDocument {
         text: "name = \"support-bot\"".into(),
         current: SpecForm::default(),
     };
-    dash.done(EffectResult::Written(
-        "prod-us".into(),
-        "d2".into(),
-        name,
+    EffectResult::Written(
+        profile.into(),
+        id.into(),
+        "support-bot".into(),
         Ok(document),
-    ));
+    )
+}
+
+#[test]
+fn the_result_of_a_change_does_not_close_an_editor_above_its_preview() {
+    let mut dash = demo_like((100, 30));
+    let effects = dash.keys("<Tab>R");
+    let number = planned(&mut dash, &effects);
+    assert_eq!(sent(&dash.keys("<ctrl-s>")), [number]);
+    dash.expect_record(document("prod-us", "d2"));
+    dash.done(written("prod-us", "d2"));
     assert_eq!(dash.dialogs(), [Dialog::Confirm, Dialog::Edit]);
     let made = Sent::Record(Ok(Applied::default()));
     dash.done(EffectResult::Sent(number, made));
@@ -337,15 +346,9 @@ fn the_result_of_a_change_closes_no_editor_above_its_preview() {
 #[test]
 fn a_document_that_is_no_longer_awaited_is_not_opened() {
     let mut dash = demo_like((100, 30));
-    let document = || DeploymentDocument {
-        text: "name = \"support-bot\"".into(),
-        current: SpecForm::default(),
-    };
-    let name = || "support-bot".to_string();
-    dash.expect_record(Described::Deployment("prod-us".into(), "d2".into(), name()));
+    dash.expect_record(document("prod-us", "d2"));
     for (profile, id, is_opened) in [("prod-eu", "d1", false), ("prod-us", "d2", true)] {
-        let (profile, id) = (profile.into(), id.into());
-        dash.done(EffectResult::Written(profile, id, name(), Ok(document())));
+        dash.done(written(profile, id));
         assert_eq!(dash.has_dialog(Dialog::Edit), is_opened);
     }
 }

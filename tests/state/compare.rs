@@ -707,7 +707,7 @@ fn marked_threads_are_compared() {
 }
 
 #[test]
-fn a_marked_thread_is_a_side_although_a_deployment_is_marked_too() {
+fn a_marked_thread_is_compared_although_a_deployment_is_marked_too() {
     let mut dash = demo_like((140, 40));
     dash.keys("m");
     dash.open_server();

@@ -111,7 +111,7 @@ fn revisions_are_aligned_by_key_with_the_cursor_on_the_first_difference() {
 }
 
 #[test]
-fn a_comparison_outlives_the_smallest_window() {
+fn a_comparison_is_drawn_in_windows_of_any_size() {
     let mut dash = compared((140, 34));
     for (w, h) in [(9, 30), (1, 1), (2, 40), (300, 3), (0, 0)] {
         dash.resize(w, h);

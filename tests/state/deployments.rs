@@ -64,7 +64,7 @@ fn shown(dash: &Dash, deployment: &str) -> Option<(String, String)> {
 }
 
 #[test]
-fn a_new_list_changes_no_selection_before_the_next_frame() {
+fn a_new_list_keeps_the_selection_until_the_next_frame() {
     let mut dash = demo();
     let revisions = |dash: &Dash| {
         dash.wanted(|key| matches!(key, SubscriptionId::Revisions(..)))

@@ -90,6 +90,19 @@ pub(crate) fn asking(value: Value) -> Records {
 }
 
 impl Records {
+    /// Makes the first task that asks a finished one.
+    fn answer_first_question(&mut self) {
+        let tasks = self.state["tasks"].as_array_mut().unwrap();
+        let asks = |task: &Value| {
+            task["interrupts"]
+                .as_array()
+                .is_some_and(|list| !list.is_empty())
+        };
+        let first = tasks.iter().position(asks).unwrap();
+        tasks[first]["interrupts"] = json!([]);
+        tasks[first]["result"] = json!({});
+    }
+
     fn loaded(&self) -> LoadedThread {
         LoadedThread {
             thread: ThreadFacts::read(&self.thread.to_string()).ok(),
@@ -220,7 +233,7 @@ fn answer_cards_match_the_snapshots() {
 }
 
 #[test]
-fn emptied_json_is_an_empty_form() {
+fn empty_json_becomes_an_empty_form() {
     let mut dash = page((140, 40), &waiting("question-with-schema"));
     dash.keys("ay");
     dash.lacks("Nothing is answered yet.");
@@ -535,15 +548,7 @@ fn answer_card_names_the_questions_that_stay_open() {
     let mut both = waiting("questions-parallel");
     let mut dash = page((80, 24), &both);
     dash.keys("akeep");
-    let tasks = both.state["tasks"].as_array_mut().unwrap();
-    let asks = |task: &Value| {
-        task["interrupts"]
-            .as_array()
-            .is_some_and(|list| !list.is_empty())
-    };
-    let first = tasks.iter().position(asks).unwrap();
-    tasks[first]["interrupts"] = json!([]);
-    tasks[first]["result"] = json!({});
+    both.answer_first_question();
     snapshot(&mut dash, &both);
     dash.shows([
         "1 of the 3 questions is no longer open. The answer leaves out",
@@ -722,12 +727,13 @@ fn answering_from_the_list_loads_the_thread_first() {
 #[test]
 fn a_repeated_load_keeps_what_was_typed() {
     let mut dash = demo_server((140, 40));
-    let Some(Effect::LoadThread(number, _)) = dash.keys("a").pop() else {
-        panic!()
+    let effects = dash.keys("a");
+    let Some(Effect::LoadThread(number, _)) = effects.last() else {
+        panic!("{effects:?}")
     };
     let loaded = || {
         let loaded = Ok(Box::new(waiting("question").loaded()));
-        EffectResult::ThreadLoaded(number, loaded)
+        EffectResult::ThreadLoaded(*number, loaded)
     };
     dash.done(loaded());
     dash.keys("typed meanwhile");
@@ -751,15 +757,7 @@ fn the_draft_of_a_question_that_was_left_out_is_kept() {
     let mut dash = page((80, 24), &both);
     dash.keys("akeep");
     let mut closed = waiting("questions-parallel");
-    let tasks = closed.state["tasks"].as_array_mut().unwrap();
-    let asks = |task: &Value| {
-        task["interrupts"]
-            .as_array()
-            .is_some_and(|list| !list.is_empty())
-    };
-    let first = tasks.iter().position(asks).unwrap();
-    tasks[first]["interrupts"] = json!([]);
-    tasks[first]["result"] = json!({});
+    closed.answer_first_question();
     snapshot(&mut dash, &closed);
     dash.keys("<Down><Down>yes");
     let (number, _) = started(&dash.keys("<ctrl-s>")).expect("a run");

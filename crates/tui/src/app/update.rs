@@ -8,9 +8,8 @@ use crate::session::msg::{Effect, EffectResult, Msg, Sent};
 
 /// Applies a message. Returns the effects to run.
 ///
-/// Arriving data is only stored. Its layout is computed by [`App::relayout`] before the next frame and before any message but events of
-/// subscriptions, so a fast stream
-/// costs one layout per frame instead of one per batch.
+/// Arriving data is only stored. Its layout is computed by [`App::relayout`] before the next frame and before any message but
+/// events of subscriptions, so a fast stream costs one layout per frame instead of one per batch.
 pub fn update(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
     if matches!(
         msg,

@@ -1,7 +1,7 @@
 use super::page::InboxPage;
 use super::view::layout;
 use crate::session::inbox::table::columns;
-use crate::session::inbox::{Counts, Inbox, ProfileServers};
+use crate::session::inbox::{Counts, Inbox, PageStatus, ProfileServers};
 use crate::session::msg::{ServerRef, ThreadRef};
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind, ServerInbox};
@@ -243,6 +243,21 @@ fn a_list_that_a_limit_cut_says_nothing_about_other_threads() {
     );
 }
 
+/// The open page of thread a with a status.
+fn page_of(status: &ThreadStatus) -> PageStatus<'_> {
+    PageStatus {
+        stream: 1,
+        thread: ThreadRef {
+            server: server("bot"),
+            id: "a".into(),
+        },
+        facts: ThreadFacts::default(),
+        status,
+        stuck: None,
+        region: Some("eu".into()),
+    }
+}
+
 #[test]
 fn an_open_page_keeps_what_only_the_list_knows() {
     let mut inbox = inbox(&["bot"]);
@@ -256,18 +271,7 @@ fn an_open_page_keeps_what_only_the_list_knows() {
         since: Some(at(1)),
         questions: vec![question("q2")],
     };
-    let page = crate::session::inbox::PageStatus {
-        stream: 1,
-        thread: ThreadRef {
-            server: server("bot"),
-            id: "a".into(),
-        },
-        facts: ThreadFacts::default(),
-        status: &status,
-        stuck: None,
-        region: Some("eu".into()),
-    };
-    inbox.on_page(page, at(1));
+    inbox.on_page(page_of(&status), at(1));
     let InboxItem::Thread(row) = &inbox.listing().rows[0].row.item else {
         panic!("{:?}", inbox.listing())
     };
@@ -282,20 +286,9 @@ fn an_open_page_keeps_what_only_the_list_knows() {
 fn an_open_page_and_the_list_make_one_event() {
     let mut inbox = inbox(&["bot"]);
     read(&mut inbox, 0, vec![]);
-    let thread = ThreadRef {
-        server: server("bot"),
-        id: "a".into(),
-    };
     let mut page = |status: &ThreadStatus, minute: i64| {
-        let page = crate::session::inbox::PageStatus {
-            stream: 1,
-            thread: thread.clone(),
-            facts: ThreadFacts::default(),
-            status,
-            stuck: None,
-            region: Some("eu".into()),
-        };
-        inbox.on_page(page, at(minute)).map(|news| news.when)
+        let news = inbox.on_page(page_of(status), at(minute));
+        news.map(|news| news.when)
     };
     let running = ThreadStatus::Running {
         since: None,
@@ -342,24 +335,14 @@ fn a_stuck_page_is_news_once_even_if_the_list_does_not_know_it() {
         run_id: None,
         queued: 0,
     };
-    let page = || crate::session::inbox::PageStatus {
-        stream: 1,
-        thread: ThreadRef {
-            server: server("bot"),
-            id: "a".into(),
-        },
-        facts: ThreadFacts::default(),
-        status: &status,
-        stuck: None,
-        region: None,
-    };
+    let page = || page_of(&status);
     let sign = StuckSign::Attempt {
         run_id: None,
         number: 3,
     };
     assert!(inbox.on_page(page(), at(1)).is_none());
     assert!(!inbox.was_stuck(1) && inbox.tally().counts == Counts::default());
-    inbox.set_stuck(&crate::session::inbox::PageStatus {
+    inbox.set_stuck(&PageStatus {
         stuck: Some(sign.clone()),
         ..page()
     });
