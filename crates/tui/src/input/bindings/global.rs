@@ -160,7 +160,6 @@ pub(super) const ROWS: Rows = &[(
         )
         .only_on(WITH_TEXT)
         .in_view(&[
-            ("Delivery", "Copy the report as text"),
             ("Graph", "Copy the name of the node"),
             ("History", "Copy the id of the checkpoint"),
         ]),

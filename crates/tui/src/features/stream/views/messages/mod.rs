@@ -34,7 +34,7 @@ impl StreamView for MessagesTab {
                 " Press 2 for updates, 3 for state, 7 for raw events.",
             ),
             empty_at_checkpoint: "The state at this checkpoint has no messages.",
-            records_of: Some(View::Raw),
+            records_of: Some(View::Events),
             ..EVENTS
         }
     }
