@@ -26,6 +26,7 @@ const WITH_TEXT: &[Context] = {
         SignIn,
         Inbox,
         Graph,
+        Report,
     ]
 };
 const WITH_LEFT: &[Context] = {

@@ -332,7 +332,7 @@ pub(super) const ROWS: Rows = &[
                 "stream.next_chip",
                 "C",
                 NextChip,
-                "filter",
+                "next filter",
                 "Choose the next filter",
                 "Events: all, custom, errors, a node or a run",
             )
@@ -492,7 +492,7 @@ pub(super) const ROWS: Rows = &[
                 View6,
                 "events",
                 "Show Events",
-                "Events: every event as received, and their delivery",
+                "Events: raw events and their delivery",
             ),
             bind(
                 "stream.graph",

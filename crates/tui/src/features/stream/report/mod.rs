@@ -117,7 +117,7 @@ impl Page for DeliveryReport {
 
     fn commands(&self, _cx: &Cx<'_>) -> Commands {
         Commands::of(Context::Report)
-            .enable_if(self.gap.is_some(), &["report.go"])
+            .exist_if(self.gap.is_some(), &["report.go"])
             .own(&["app.copy"])
             .footer(&["report.go", "report.refresh", "app.copy", "app.back"])
     }

@@ -22,6 +22,8 @@ const MAX_CONNECTIONS: usize = 10;
 const MAX_NODES: usize = 50;
 /// Maximum bytes of the reason of a closed connection.
 const MAX_REASON: usize = 200;
+/// Minimum number of calls for a histogram.
+const MIN_PICTURE: usize = 8;
 /// Columns of a histogram, and of a bar.
 const COLUMNS: usize = 44;
 const BAR: usize = 20;
@@ -102,15 +104,19 @@ fn latencies(viewer: &Viewer) -> Chapter {
             number(histogram.max()),
         ])
     };
-    let pictures = present().filter(|(_, histogram)| histogram.count() > 1);
+    let pictures = present().filter(|(_, histogram)| histogram.count() >= MIN_PICTURE);
+    let picture = |(name, histogram): &(&str, Histogram)| {
+        let lines = histogram.lines(COLUMNS);
+        std::iter::once(Line::dim(name))
+            .chain(lines)
+            .collect::<Vec<_>>()
+    };
     Chapter {
         title: "Latency".into(),
         titles: &["", "CALLS", "P50", "P95", "MAX"],
         last_number: 4,
         rows: present().map(row).collect(),
-        below: pictures
-            .flat_map(|(_, histogram)| histogram.lines(COLUMNS))
-            .collect(),
+        below: pictures.flat_map(picture).collect(),
         ..Chapter::default()
     }
 }

@@ -40,7 +40,8 @@ pub struct EventsState {
     chips: Vec<Chip>,
     /// The columns of each chip in the first line.
     places: Vec<Range<usize>>,
-    /// The columns of a time.
+    /// The columns of the view, and of a time.
+    width: usize,
     time: usize,
 }
 
@@ -55,6 +56,11 @@ impl EventsState {
         self.time.max(8)
     }
 
+    /// Returns the columns of the view.
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
     /// Drops the filters of another log.
     pub fn forget(&mut self) {
         self.chips.clear();
@@ -63,6 +69,7 @@ impl EventsState {
 
 /// Updates the lines above the events. A page that received nothing has none.
 pub(super) fn prepare(viewer: &mut Viewer, width: usize) {
+    viewer.views.events.width = width;
     let delivery = viewer.delivery_log();
     let is_empty = delivery.received == 0 && delivery.gaps == 0;
     if is_empty || viewer.shown_checkpoint().is_some() {

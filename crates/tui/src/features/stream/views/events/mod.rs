@@ -154,7 +154,7 @@ impl StreamView for EventsTab {
 
 /// Returns the columns. A narrow view has the namespace after the name.
 fn columns(viewer: &Viewer, width: usize) -> TableColumns {
-    let ns = if viewer.line_width(View::Events).min(width) >= MIN_WIDE {
+    let ns = if viewer.views.events.width() >= MIN_WIDE {
         NS
     } else {
         0
