@@ -210,7 +210,7 @@ fn heartbeat_and_event_ages_are_shown() {
     }
     dash.shows("● live · heartbeat 0s · last event 1m");
     // In less room the age of the last event stays: it is the evidence.
-    for width in [108, 114, 121] {
+    for width in [104, 110, 118] {
         dash.resize(width, 40);
         dash.shows("● live · last event 1m");
     }

@@ -523,7 +523,7 @@ fn help_is_filtered_and_runs_the_selected_line() {
     let mut dash = demo_thread((140, 40));
     dash.keys("?/raw<Enter>");
     // There is room for the sentences.
-    dash.shows("6       Events: raw events and their delivery");
+    dash.shows("6       Events: raw events, delivery");
     dash.lacks("Updates");
     while !dash.screen().lines().any(|line| line.contains("▌ 6")) {
         dash.keys("<Down>");
@@ -609,7 +609,7 @@ fn arguments_are_completed() {
     );
     assert_eq!(
         completions(&dash, "view r"),
-        ["view runs", "view graph", "view history"]
+        ["view runs", "view graph", "view history", "view delivery"]
     );
     dash.keys(":dep i");
     insta::assert_snapshot!("palette_arguments_100x30", dash.screen());

@@ -492,7 +492,7 @@ pub(super) const ROWS: Rows = &[
                 View6,
                 "events",
                 "Show Events",
-                "Events: raw events and their delivery",
+                "Events: raw events, delivery",
             ),
             bind(
                 "stream.graph",

@@ -14,8 +14,9 @@ use std::sync::Arc;
 /// Maximum number of nodes and runs to choose from.
 const MAX_NODES: usize = 3;
 const MAX_RUNS: usize = 2;
-/// Number of the newest bars whose nodes are offered.
+/// Number of the newest bars and runs that are looked at.
 const MAX_BARS: usize = 200;
+const MAX_READ_RUNS: usize = 100;
 /// Maximum bytes of an event whose nodes are read.
 const MAX_READ: usize = 64 << 10;
 /// Maximum columns of a chip.
@@ -132,9 +133,9 @@ fn chips(viewer: &Viewer) -> Vec<Chip> {
         chip("custom", "is:custom".into()),
         chip("errors", "is:error".into()),
     ];
-    let nodes = nodes(viewer).into_iter().take(MAX_NODES);
+    let nodes = nodes(viewer).into_iter();
     chips.extend(nodes.map(|node| chip(&node, format!("node:\"{node}\""))));
-    let runs = runs(viewer).into_iter().take(MAX_RUNS);
+    let runs = runs(viewer).into_iter();
     chips.extend(runs.map(|(name, id)| chip(&name, format!("run:{id}"))));
     chips
 }
@@ -167,16 +168,22 @@ fn nodes(viewer: &Viewer) -> Vec<String> {
 
 /// Returns the names and ids of the runs, newest first. A log of one run needs no choice.
 fn runs(viewer: &Viewer) -> Vec<(String, Arc<str>)> {
-    let is_in_log = |run: &&RunEntry| run.first_seq.is_some() && run.run_id.is_some();
-    let runs = viewer.projections.status.runs().iter();
+    let status = &viewer.projections.status;
     let here = viewer.projections.landmarks.run_at(seq_of_cursor(viewer));
-    let mut runs: Vec<&RunEntry> = runs.rev().filter(is_in_log).collect();
+    let is_in_log = |run: &&RunEntry| run.first_seq.is_some() && run.run_id.is_some();
+    let newest = status.runs().iter().rev().take(MAX_READ_RUNS);
+    let newest = newest.filter(is_in_log).take(MAX_RUNS);
+    let mut runs: Vec<&RunEntry> = here.and_then(|id| status.run(id)).into_iter().collect();
+    for run in newest {
+        if runs.iter().all(|known| known.run_id != run.run_id) {
+            runs.push(run);
+        }
+    }
     if runs.len() < 2 {
         return Vec::new();
     }
-    // The sort is stable.
-    runs.sort_by_key(|run| run.run_id.as_ref() != here);
-    let named = runs.into_iter().take(MAX_RUNS);
+    runs.truncate(MAX_RUNS);
+    let named = runs.into_iter();
     named
         .filter_map(|run| Some((run.name(), run.run_id.clone()?)))
         .collect()
@@ -187,9 +194,11 @@ fn runs(viewer: &Viewer) -> Vec<(String, Arc<str>)> {
 fn line(viewer: &Viewer, width: usize) -> (Line, Vec<Range<usize>>) {
     let chosen = chosen(viewer);
     let facts = facts(viewer);
-    let least = facts.first().map_or(0, |(_, text)| text::width(text));
+    // A loss is shown in any case.
+    let needed = facts.iter().filter(|(tone, _)| *tone != Tone::Dim);
+    let least: usize = needed.map(|(_, fact)| text::width(fact) + 3).sum();
     let chips = &viewer.views.events.chips;
-    let room = width.saturating_sub(least + GAP);
+    let room = width.saturating_sub(least);
     let (mut shown, mut used) = (0, 0);
     for chip in chips {
         let needed = text::width(&chip.label) + if shown > 0 { GAP } else { 0 };
