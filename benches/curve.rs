@@ -23,7 +23,7 @@ fn main() {
         .unwrap_or(1_000_000);
     for (name, view, make) in [
         ("tokens", View::Messages, token as fn(u64) -> Arc<str>),
-        ("small events", View::Custom, small),
+        ("small events", View::Events, small),
     ] {
         println!("\n**{name}**\n");
         println!(
@@ -168,24 +168,24 @@ fn pages(viewer: &mut Viewer, view: View) -> f64 {
     began.elapsed().as_secs_f64() * 1e6 / f64::from(REPEATS)
 }
 
-/// A frame after a jump to an event, in the Raw view.
+/// A frame after a jump to an event, in the Events view.
 fn seeks(viewer: &mut Viewer, size: u64) -> f64 {
-    viewer.show(View::Raw);
-    let windows = [(View::Raw, WINDOW.0, WINDOW.1)];
+    viewer.show(View::Events);
+    let windows = [(View::Events, WINDOW.0, WINDOW.1)];
     viewer.prepare(&windows);
     let mut random = fastrand::Rng::with_seed(7);
     let began = Instant::now();
     for _ in 0..REPEATS {
         viewer.go_to(Seq(random.u64(1..=size)));
         viewer.prepare(&windows);
-        black_box(viewer.window(View::Raw));
+        black_box(viewer.window(View::Events));
     }
     began.elapsed().as_secs_f64() * 1e6 / f64::from(REPEATS)
 }
 
-/// All frames that a filter needs to search the Raw view.
+/// All frames that a filter needs to search the Events view.
 fn filter(viewer: &mut Viewer, size: u64) -> f64 {
-    let windows = [(View::Raw, WINDOW.0, WINDOW.1)];
+    let windows = [(View::Events, WINDOW.0, WINDOW.1)];
     let began = Instant::now();
     viewer.filter("999");
     loop {
@@ -204,7 +204,7 @@ fn filter(viewer: &mut Viewer, size: u64) -> f64 {
 
 /// All steps that are needed to show the stream at an earlier moment.
 fn moments(viewer: &mut Viewer, size: u64) -> f64 {
-    let windows = [(View::Raw, WINDOW.0, WINDOW.1)];
+    let windows = [(View::Events, WINDOW.0, WINDOW.1)];
     let mut random = fastrand::Rng::with_seed(7);
     let times = 5;
     let began = Instant::now();

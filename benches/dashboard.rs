@@ -14,9 +14,7 @@ use support::server::{RUN, Stream, THREAD, serve};
 use support::terminal::Terminal;
 use support::{ms, quantile};
 
-const VIEWS: [&str; 8] = [
-    "Messages", "Updates", "State", "Timeline", "Runs", "Custom", "Raw", "Delivery",
-];
+const VIEWS: [&str; 6] = ["Messages", "Updates", "State", "Timeline", "Runs", "Events"];
 
 fn main() {
     let wanted: Vec<String> = std::env::args()
@@ -170,13 +168,15 @@ fn shows(screen: &vt100::Screen, number: usize) -> bool {
 fn under_load(title: &str, stream: Stream) {
     let url = serve(stream);
     let (mut terminal, log, _) = open(&url, "load");
-    terminal.until("the stream", |screen| screen.contents().contains("7 Raw"));
+    terminal.until("the stream", |screen| {
+        screen.contents().contains("6 Events")
+    });
     let mut times = Vec::new();
-    let total = format!(" {} event", count(stream.events));
+    let total = format!("{} event", count(stream.events));
     let is_over = |screen: &vt100::Screen| screen.contents().contains(&total);
     let mut turn = 0;
     // The last view of a round shows how many events were received.
-    while !is_over(terminal.screen()) || turn < 8 {
+    while !is_over(terminal.screen()) || turn < VIEWS.len() {
         let mut press = |terminal: &mut Terminal,
                          keys: &str,
                          what: &str,
@@ -190,7 +190,7 @@ fn under_load(title: &str, stream: Stream) {
             );
             terminal.rest(Duration::from_millis(10 + fastrand::u64(0..25)));
         };
-        let view = turn % 8 + 1;
+        let view = turn % VIEWS.len() + 1;
         press(&mut terminal, &view.to_string(), "the view", &|screen| {
             shows(screen, view)
         });
@@ -209,8 +209,8 @@ fn under_load(title: &str, stream: Stream) {
         });
         turn += 1;
     }
-    terminal.keys("8");
-    terminal.until("every event in the delivery view", is_over);
+    terminal.keys("6");
+    terminal.until("every event in the events", is_over);
     let resident = terminal.status("VmHWM") / 1024;
     terminal.quit();
     let [p50, p99, longest] = frames(&log);
@@ -261,9 +261,9 @@ fn whole_stream(title: &str, stream: Stream) {
         let at = terminal.until("the complete stream", |screen| {
             screen.contents().contains("■ stream ended")
         });
-        terminal.keys("8");
-        let total = format!(" {} event", count(stream.events));
-        terminal.until("every event in the delivery view", |screen| {
+        terminal.keys("6");
+        let total = format!("{} event", count(stream.events));
+        terminal.until("every event in the events", |screen| {
             screen.contents().contains(&total)
         });
         shown.push(at - began);

@@ -221,16 +221,16 @@ fn watch(url: &str, time: Duration) -> (u64, String) {
     term.keys("\r");
     term.wait_for("Messages");
     let until = Instant::now() + time;
-    for view in ["1", "2", "3", "4", "5", "6", "7", "8"].iter().cycle() {
+    for view in ["1", "2", "3", "4", "5", "6", "9", "0"].iter().cycle() {
         term.keys(view);
         std::thread::sleep(Duration::from_millis(300));
         if Instant::now() > until {
             break;
         }
     }
-    term.keys("8");
+    term.keys("6d");
     let received = |term: &Term| {
-        let is_count = |line: &&str| line.contains(" events received");
+        let is_count = |line: &&str| line.contains(" events");
         term.screen().lines().rfind(is_count).map(|line| {
             line.trim_start_matches([' ', '│', '▌'])
                 .trim_end()

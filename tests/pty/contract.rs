@@ -83,8 +83,7 @@ fn assert_views(term: &Term) {
         ("2", "tools"),
         ("3", "messages"),
         ("5", "started"),
-        ("7", "updates"),
-        ("8", "events received"),
+        ("6", "updates"),
         ("4", "tools"),
         ("1", "ai · chat"),
     ] {
@@ -133,7 +132,7 @@ fn thread_is_followed_by_id_and_its_modes_change() {
     term.wait_for("● live");
     assert_views(&term);
     // The state after the run is sent as a `state_update` event.
-    term.keys("7");
+    term.keys("6");
     term.wait_for("state_update");
     term.keys("M");
     term.wait_for("all events of its runs");

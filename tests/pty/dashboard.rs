@@ -374,7 +374,7 @@ fn run_is_started_from_the_deployments_list() {
         "{screen}"
     );
     // The first entry is the snapshot of the server's records at the start of the run.
-    term.keys("7g");
+    term.keys("6g");
     term.wait_for("metadata");
     term.keys("\r");
     term.wait_for("loaded from the server's records");

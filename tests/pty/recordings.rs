@@ -93,7 +93,7 @@ fn recording_is_replayed_without_requests_to_servers() {
     ];
     let term = Term::spawn(&args, 120, 30);
     term.wait_for("ended: success");
-    term.keys("7");
+    term.keys("6");
     term.wait_for("n40.");
     term.keys(" ");
     term.wait_for("event 40 of 40");
@@ -186,7 +186,7 @@ fn damaged_recordings_show_intact_records_and_report_damage() {
         });
         match name {
             "broken.jsonl" => {
-                term.keys("8");
+                term.keys("6");
                 term.wait_for("1 line is not a record");
             }
             _ => term.wait_for(message),
@@ -199,7 +199,7 @@ fn damaged_recordings_show_intact_records_and_report_damage() {
                 .any(|end| term.screen().contains(end))
         });
         if name == "cut.jsonl" {
-            term.keys("7");
+            term.keys("6");
             term.wait_for("n4.");
         }
         term.keys("\x03");

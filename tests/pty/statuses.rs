@@ -498,9 +498,7 @@ fn check_views(term: &Term, case: &Case, messages: &str) {
         ("2", "2 Updates"),
         ("3", "3 State"),
         ("4", "4 Timeline"),
-        ("6", "6 Custom"),
-        ("7", "7 Raw"),
-        ("8", "8 Delivery"),
+        ("6", "6 Events"),
         ("1", "1 Messages"),
         ("5", "5 Runs"),
     ] {

@@ -109,8 +109,7 @@ fn a_run_is_composed_and_shown_in_every_view() {
             ("2", "chat"),
             ("3", "messages"),
             ("5", "run 1 started"),
-            ("7", "messages"),
-            ("8", " received"),
+            ("6", "messages"),
         ] {
             term.keys(key);
             term.wait_for(shown);

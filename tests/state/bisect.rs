@@ -233,7 +233,7 @@ fn states_of_a_recording_are_bisected_without_a_server() {
     ] {
         dash.event(name, &data.to_string());
     }
-    dash.keys("7:bisect amount =1300<Enter>");
+    dash.keys("6:bisect amount =1300<Enter>");
     assert_eq!(request(&dash), None);
     let says = "amount became wrong at event 4 (round); it was right until event 2 (input).";
     dash.shows(says);

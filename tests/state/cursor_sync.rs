@@ -117,7 +117,7 @@ fn cursor_event_is_selected_in_every_view() {
     let mut checked = 0;
     for (name, mut viewer) in streams() {
         for seq in (1..=viewer.event_log.last_seq().0).map(Seq) {
-            show_view(&mut viewer, View::Raw);
+            show_view(&mut viewer, View::Events);
             viewer.go_to(seq);
             for view in VIEWS {
                 show_view(&mut viewer, view);
@@ -129,9 +129,8 @@ fn cursor_event_is_selected_in_every_view() {
                 let selected = selected(&viewer);
                 let p = &viewer.projections;
                 let expected = match view {
-                    View::Raw => Some(seq),
+                    View::Events => Some(seq),
                     View::Updates => nearest(p.updates.rows().iter().map(|row| row.seq), seq),
-                    View::Custom => nearest(p.custom.rows().iter().map(|row| row.seq), seq),
                     View::Runs => nearest(p.lifecycle.rows().iter().map(|row| row.seq), seq),
                     View::State => state(&viewer, seq),
                     // A message line or a bar starts before most of its events.
@@ -183,12 +182,12 @@ fn cursor_event_is_selected_in_every_view() {
                         // Before the first bar of a run, that bar is selected.
                         selected
                     }
-                    View::Delivery | View::Graph | View::History => continue,
+                    View::Graph | View::History => continue,
                 };
                 assert_eq!(selected, expected, "{name}: event {seq} in {view:?}");
             }
-            show_view(&mut viewer, View::Raw);
-            assert_eq!(selected(&viewer), Some(seq), "{name}: back in Raw");
+            show_view(&mut viewer, View::Events);
+            assert_eq!(selected(&viewer), Some(seq), "{name}: back in Events");
         }
     }
     assert!(checked > 100, "events with text of a message: {checked}");
@@ -199,7 +198,7 @@ fn switching_views_and_back_keeps_the_entry() {
     for (name, mut viewer) in streams() {
         for view in VIEWS
             .into_iter()
-            .filter(|view| !matches!(view, View::Delivery | View::Graph | View::History))
+            .filter(|view| !matches!(view, View::Graph | View::History))
         {
             show_view(&mut viewer, view);
             viewer.to_start();
@@ -216,7 +215,7 @@ fn switching_views_and_back_keeps_the_entry() {
                     Some(at),
                     "{name}, {view:?}: the shared cursor is on its entry"
                 );
-                show_view(&mut viewer, View::Raw);
+                show_view(&mut viewer, View::Events);
                 assert_eq!(
                     selected(&viewer),
                     Some(at),

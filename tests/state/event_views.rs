@@ -1,8 +1,9 @@
-//! The views of events and their delivery (Delivery, Raw, Custom, Updates, Runs), and the ages of events and heartbeats.
+//! The views of events and their delivery (Events, Updates, Runs), and the ages of events and heartbeats.
 
 use runtail_stream::{Item, Loaded, Outcome, Record, Seq, SnapshotPart, ThreadSnapshot};
 use runtail_testkit::dash;
 use runtail_testkit::dash::{Dash, demo_thread};
+use runtail_tui::session::msg::Msg;
 use serde_json::json;
 
 /// Opens a thread with a captured stream, full-screen if it is wide enough.
@@ -16,49 +17,106 @@ fn opened(size: (u16, u16), capture: &str) -> dash::Dash {
 }
 
 #[test]
-fn delivery_lists_received_events_and_selects_them() {
+fn the_delivery_report_is_a_page_of_events() {
     for size in [(80, 24), (140, 40)] {
         let mut dash = opened(size, "fanout-many-subgraphs");
         dash.heartbeat();
         dash.later(2_000);
-        dash.keys("8");
+        dash.keys("6d");
         insta::assert_snapshot!(format!("delivery_{}x{}", size.0, size.1), dash.screen());
-        // Selecting a row of an event selects the event in all views.
-        dash.keys("<PageDown><PageDown><PageDown><End>");
-        insta::assert_snapshot!(format!("delivery_end_{}x{}", size.0, size.1), dash.screen());
-        assert!(dash.position().is_some());
+        dash.keys("<Esc>");
+        assert!(dash.dialog().is_none());
+        dash.command("view delivery");
+        dash.shows("Delivery · ");
     }
+    // Without events there is no report.
+    let mut dash = demo_thread((140, 40));
+    dash.keys("6d");
+    dash.told("No events were received");
 }
 
 #[test]
-fn delivery_of_a_finished_run_does_not_change() {
+fn a_report_goes_to_its_newest_gap() {
     let mut dash = opened((140, 40), "agent-messages-tuple");
+    let gap = Record::Gap {
+        at: dash.now,
+        why: "disconnected for 3s".into(),
+    };
+    dash.items(vec![Item::Record(gap)]);
+    dash.shows("? 1 gap · 6");
+    dash.capture_now("agent-messages-tuple");
+    dash.keys("6<Home>d");
+    dash.shows("may be missing: disconnected for 3s");
+    dash.keys("<Enter>");
+    let position = dash.position().unwrap();
+    assert!(dash.dialog().is_none() && position > Seq(2));
     dash.end(Outcome::Success);
-    dash.later(60_000);
-    dash.keys("8");
-    insta::assert_snapshot!("delivery_ended", dash.screen());
+    dash.keys("d");
     let body = dash.body();
     dash.later(60_000);
-    dash.keys("7");
-    dash.keys("8");
-    assert_eq!(
-        dash.body(),
-        body,
-        "the view of a finished run doesn't change"
-    );
+    assert_eq!(dash.body(), body, "a report stands still");
     dash.set_ascii(true);
     assert!(dash.screen().is_ascii());
 }
 
 #[test]
+fn chips_filter_the_events() {
+    let mut dash = opened((140, 40), "fanout-many-subgraphs");
+    dash.event("custom", r#"{"done":3,"total":10}"#);
+    dash.keys("6");
+    let head = |dash: &mut Dash| {
+        let screen = dash.screen();
+        let line = screen
+            .lines()
+            .find(|line| line.contains("all  custom  errors"));
+        line.unwrap_or_else(|| panic!("{screen}")).to_string()
+    };
+    let order = head(&mut dash);
+    dash.keys("C");
+    assert_eq!(dash.event_filter(), "is:custom");
+    dash.shows("3 of 10");
+    dash.lacks("values");
+    // The chips stay where they are while one of them is chosen.
+    let mut filters = vec!["is:custom".to_string()];
+    for _ in 0..20 {
+        dash.keys("C");
+        assert_eq!(head(&mut dash), order);
+        filters.push(dash.event_filter().to_string());
+        if dash.event_filter().is_empty() {
+            break;
+        }
+    }
+    assert!(
+        filters.iter().any(|filter| filter.starts_with("node:\"")),
+        "{filters:?}"
+    );
+    assert_eq!(filters.last().map(String::as_str), Some(""), "back to all");
+    // A click chooses, too.
+    let screen = dash.screen();
+    let (y, line) = screen
+        .lines()
+        .enumerate()
+        .find(|(_, line)| line.contains("all  custom  errors"))
+        .unwrap();
+    let x = line[..line.find("errors").unwrap()].chars().count();
+    dash.feed(Msg::Click {
+        x: x as u16 + 1,
+        y: y as u16,
+    });
+    assert_eq!(dash.event_filter(), "is:error");
+    dash.keys("<Esc>");
+    assert_eq!(dash.event_filter(), "");
+}
+
+#[test]
 fn raw_shows_events_summarized_or_as_received() {
     let mut dash = opened((80, 24), "agent-debug");
-    dash.keys("7<Home>");
+    dash.keys("6<Home>");
     insta::assert_snapshot!("raw_debug_80x24", dash.screen());
     dash.keys("v");
     insta::assert_snapshot!("raw_as_received_80x24", dash.screen());
     let mut dash = opened((140, 40), "agent-messages-tuple");
-    dash.keys("7<Home>");
+    dash.keys("6<Home>");
     dash.set_ascii(true);
     let screen = dash.screen();
     assert!(screen.is_ascii());
@@ -80,7 +138,7 @@ fn custom_events_are_shown() {
     ] {
         dash.event(name, data);
     }
-    dash.keys("6");
+    dash.keys("6C");
     insta::assert_snapshot!("custom_80x24", dash.screen());
     dash.keys("v");
     dash.shows(r#"{"done":3,"total":10,"file":"report.pdf"}"#);
@@ -144,7 +202,7 @@ fn heartbeat_and_event_ages_are_shown() {
     dash.lacks("no event");
     // A server without heartbeats is not reported as silent.
     dash.later(44_700);
-    dash.keys("7");
+    dash.keys("6");
     dash.shows("◌ no event for 45s");
     for _ in 0..3 {
         dash.later(5_000);
@@ -152,7 +210,7 @@ fn heartbeat_and_event_ages_are_shown() {
     }
     dash.shows("● live · heartbeat 0s · last event 1m");
     // In less room the age of the last event stays: it is the evidence.
-    for width in [126, 132, 139] {
+    for width in [104, 110, 118] {
         dash.resize(width, 40);
         dash.shows("● live · last event 1m");
     }
@@ -167,7 +225,7 @@ fn heartbeat_and_event_ages_are_shown() {
         &format!(r#"{{"run_id":"{run}","status":"run_done"}}"#),
     );
     dash.later(100_000);
-    dash.keys("7");
+    dash.keys("6");
     dash.shows("● live");
     dash.lacks("no heartbeat for");
 }
@@ -213,14 +271,16 @@ fn what_was_before_the_page_was_opened_is_no_gap() {
     )]);
     dash.capture_now("agent-values");
     dash.lacks("gap ·");
-    for view in ["8", "7<End>", "7<Home>", "5<Home>"] {
+    for view in ["5<Home>", "6d"] {
         dash.keys(view);
         dash.shows("joined at 14:02:07; earlier output isn't available");
     }
+    dash.keys("<Esc>");
+    dash.shows("earlier output unknown");
     dash.items(vec![gap(
         "disconnected for 3s; the server sends no ids to resume from",
     )]);
-    dash.shows("? 1 gap · 8");
+    dash.shows("? 1 gap · 6");
 }
 
 #[test]
@@ -241,12 +301,12 @@ fn messages_that_were_loaded_have_a_cost() {
     let state =
         json!({"values": {"messages": messages}, "next": [], "tasks": [], "metadata": {"step": 3}});
     dash.snapshot(vec![(SnapshotPart::State, state)]);
-    dash.keys("8");
-    for line in [
-        "m-1-2026              2 400,000       -  60,000         -    $1.00",
-        "loaded messages       2 400,000",
-    ] {
-        dash.shows(line);
+    dash.keys("6d");
+    for name in ["m-1-2026", "loaded messages"] {
+        let screen = dash.screen();
+        let line = screen.lines().find(|line| line.contains(name)).unwrap();
+        let numbers: Vec<&str> = line.split_whitespace().rev().skip(1).take(4).collect();
+        assert_eq!(numbers, ["$1.00", "60,000", "400,000", "2"], "{line}");
     }
 }
 

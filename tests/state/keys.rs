@@ -49,16 +49,15 @@ fn graph(size: (u16, u16)) -> Dash {
 }
 
 /// The streams.
-const STREAMS: [Screen; 15] = [
+const STREAMS: [Screen; 14] = [
     ("Messages", |size| thread(size, "1")),
     ("Updates", |size| thread(size, "2")),
     ("State", |size| thread(size, "3")),
     ("changes of a state", |size| thread(size, "3=")),
     ("Timeline", |size| thread(size, "4")),
     ("Runs", |size| thread(size, "5")),
-    ("Custom", |size| thread(size, "6")),
-    ("Raw", |size| thread(size, "7")),
-    ("Delivery", |size| thread(size, "8")),
+    ("Events", |size| thread(size, "6")),
+    ("Delivery report", |size| thread(size, "6d")),
     ("Graph", graph),
     ("observed graph", |size| thread(size, "9")),
     ("History", |size| {
@@ -80,7 +79,7 @@ const EMPTY_STREAMS: [Screen; 5] = [
     ("Messages, empty", |size| empty(size, "1")),
     ("State, empty", |size| empty(size, "3")),
     ("Timeline, empty", |size| empty(size, "4")),
-    ("Delivery, empty", |size| empty(size, "8")),
+    ("Events, empty", |size| empty(size, "6")),
     ("Graph, empty", |size| empty(size, "9")),
 ];
 

@@ -149,7 +149,7 @@ fn message_lines_select_their_event_in_raw() {
             under_cursor(&mut dash).starts_with(line)
         });
         assert!(found, "{line}");
-        dash.keys("7");
+        dash.keys("6");
         assert!(
             under_cursor(&mut dash).starts_with(&format!("{seq} ")),
             "{line}: {}",

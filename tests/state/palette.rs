@@ -158,8 +158,8 @@ fn an_action_of_another_screen_says_where_it_works() {
         assert_eq!((dash.focus(), dash.newest_notice()), (Pane::Stream, says));
     }
     // Enter runs what works here as its key would.
-    dash.command("stream.raw");
-    assert_eq!(dash.view(), View::Raw);
+    dash.command("stream.events");
+    assert_eq!(dash.view(), View::Events);
     // Enter never sends.
     dash.command("save.write");
     assert!(!dash.dialogs().contains(&Dialog::Save));
@@ -341,19 +341,19 @@ fn enter_on_a_command_without_its_argument_lists_the_choices() {
 #[test]
 fn the_last_actions_are_listed_first() {
     let mut dash = demo_thread((140, 40));
-    for line in ["stream.raw", "wrap on", "stream.raw", "view messages"] {
+    for line in ["stream.events", "wrap on", "stream.events", "view messages"] {
         dash.command(line);
     }
     let recent: Vec<String> = rows(&dash, "", Group::Recent)
         .into_iter()
         .map(|(_, line)| line)
         .collect();
-    assert_eq!(recent, ["view messages", "stream.raw", "wrap on"]);
+    assert_eq!(recent, ["view messages", "stream.events", "wrap on"]);
     dash.keys(":<Up><Up>");
     // An action is recalled by its name.
-    dash.shows("> Show Raw▏");
+    dash.shows("> Show Events▏");
     dash.keys("<Enter>");
-    assert_eq!(dash.view(), View::Raw);
+    assert_eq!(dash.view(), View::Events);
 }
 
 #[test]
@@ -455,18 +455,18 @@ fn the_mouse_works_in_the_palette_and_in_the_help() {
     };
     dash.keys(":show");
     assert!(dash.uses_mouse());
-    let (x, y) = row_with(&mut dash, "Show Raw");
+    let (x, y) = row_with(&mut dash, "Show Events");
     dash.feed(Msg::Click { x, y });
     let screen = dash.screen();
-    assert!(screen.lines().any(|line| line.contains("▌ Show Raw")));
+    assert!(screen.lines().any(|line| line.contains("▌ Show Events")));
     assert_eq!(dash.view(), View::Messages, "a click chooses");
     dash.feed(Msg::Wheel { lines: 3, x, y });
-    dash.lacks("▌ Show Raw");
-    let (x, y) = row_with(&mut dash, "Show Raw");
+    dash.lacks("▌ Show Events");
+    let (x, y) = row_with(&mut dash, "Show Events");
     dash.feed(Msg::Click { x, y });
-    let (x, y) = row_with(&mut dash, "Show Raw");
+    let (x, y) = row_with(&mut dash, "Show Events");
     dash.feed(Msg::Click { x, y });
-    assert_eq!(dash.view(), View::Raw, "a second one runs");
+    assert_eq!(dash.view(), View::Events, "a second one runs");
     assert!(dash.dialog().is_none());
     dash.keys("?");
     let (x, y) = row_with(&mut dash, "Show Updates");
@@ -523,19 +523,19 @@ fn help_is_filtered_and_runs_the_selected_line() {
     let mut dash = demo_thread((140, 40));
     dash.keys("?/raw<Enter>");
     // There is room for the sentences.
-    dash.shows("7       Raw: every event as received");
+    dash.shows("6       Events: raw events, delivery");
     dash.lacks("Updates");
-    while !dash.screen().lines().any(|line| line.contains("▌ 7")) {
+    while !dash.screen().lines().any(|line| line.contains("▌ 6")) {
         dash.keys("<Down>");
     }
     dash.keys("<Enter>");
     assert!(dash.dialog().is_none());
-    assert_eq!(dash.view(), View::Raw);
+    assert_eq!(dash.view(), View::Events);
     // Tab shows other contexts, in the order of the table.
     dash.keys("?<Tab>");
     dash.shows("Help · Deployments");
     dash.keys("<BackTab>");
-    dash.shows("Help · thread, Raw");
+    dash.shows("Help · thread, Events");
 }
 
 #[test]
@@ -609,13 +609,7 @@ fn arguments_are_completed() {
     );
     assert_eq!(
         completions(&dash, "view r"),
-        [
-            "view runs",
-            "view raw",
-            "view delivery",
-            "view graph",
-            "view history"
-        ]
+        ["view runs", "view graph", "view history", "view delivery"]
     );
     dash.keys(":dep i");
     insta::assert_snapshot!("palette_arguments_100x30", dash.screen());
@@ -1087,8 +1081,8 @@ fn event_numbers_and_times_select_events() {
     dash.capture("agent-events");
     dash.command("#3");
     assert_eq!(dash.position(), Some(Seq(3)));
-    dash.command("view raw");
-    assert_eq!(dash.view(), View::Raw);
+    dash.command("view events");
+    assert_eq!(dash.view(), View::Events);
     dash.command("4000");
     dash.told("No event 4000 yet. The newest is 42.");
     let (seq, at) = dash

@@ -187,8 +187,8 @@ fn pictures_of_the_views_match_the_screens() {
     for (key, name, rows) in [
         ("2", "updates", 16),
         ("3", "state", 28),
-        ("7", "raw", 32),
-        ("8", "delivery", 26),
+        ("6", "events", 32),
+        ("6d", "delivery", 26),
     ] {
         let mut dash = research((SIZE.0, rows));
         dash.keys(key);
@@ -197,19 +197,6 @@ fn pictures_of_the_views_match_the_screens() {
     let mut dash = crate::views::thread((SIZE.0, 20));
     dash.keys("5");
     assert_pictures(&mut dash, "runs");
-    let mut dash = research((SIZE.0, 12));
-    for (done, file) in [
-        (1, "ferries-2024.pdf"),
-        (2, "dnv-forecast.pdf"),
-        (3, "batteries.pdf"),
-    ] {
-        dash.event(
-            "custom",
-            &format!(r#"{{"indexed":"{file}","done":{done},"of":7}}"#),
-        );
-    }
-    dash.keys("6");
-    assert_pictures(&mut dash, "custom");
     let mut dash = crate::thread_actions::page(
         (SIZE.0, 22),
         &crate::thread_actions::waiting("question-hitl"),

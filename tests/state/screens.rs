@@ -80,7 +80,7 @@ fn streamed_tokens_are_shown_in_messages_and_raw() {
     let mut dash = demo_thread((140, 40));
     dash.capture("agent-messages-tuple");
     insta::assert_snapshot!("messages_140x40", dash.screen());
-    dash.keys("7");
+    dash.keys("6");
     insta::assert_snapshot!("raw_140x40", dash.screen());
     dash.keys("<Enter>");
     insta::assert_snapshot!("inspector_140x40", dash.screen());
@@ -90,7 +90,7 @@ fn streamed_tokens_are_shown_in_messages_and_raw() {
 fn scrolling_up_pauses_and_end_follows() {
     let mut dash = demo_thread((100, 24));
     dash.capture("agent-events");
-    dash.keys("7");
+    dash.keys("6");
     dash.shows("● live");
     dash.lacks("‖");
     dash.keys("<Up><PageUp>");
@@ -102,7 +102,7 @@ fn scrolling_up_pauses_and_end_follows() {
     // The other views select the same event, and switching back keeps the position.
     dash.keys("5");
     dash.shows("‖");
-    dash.keys("7");
+    dash.keys("6");
     assert_eq!(dash.body(), paused);
     dash.keys("<End>");
     dash.lacks("‖");
@@ -112,7 +112,7 @@ fn scrolling_up_pauses_and_end_follows() {
 fn views_in_a_split_share_the_cursor() {
     let mut dash = demo_thread((200, 40));
     dash.capture_now("fanout-many-subgraphs");
-    dash.keys("f2|<Tab>7<BackTab><Home><Down><Down>");
+    dash.keys("f2|<Tab>6<BackTab><Home><Down><Down>");
     insta::assert_snapshot!("split_200x40", dash.screen());
     let at = dash.position().unwrap();
     assert_eq!(

@@ -68,7 +68,7 @@ fn status_line(dash: &mut Dash) -> String {
 #[test]
 fn search_highlights_hits_and_steps_between_them() {
     let mut dash = opened((100, 30), "agent-messages-tuple");
-    dash.keys("7/weather");
+    dash.keys("6/weather");
     insta::assert_snapshot!("search_typed", dash.screen());
     dash.keys("<Enter>");
     finish(&mut dash);
@@ -165,11 +165,10 @@ fn footer_lists_the_views_keys() {
     changes.has("= whole state");
     changes.lacks("go there");
     assert!(footer("<Down>").contains("⏎ go there"));
-    let raw = footer("7");
-    raw.has(["⏎ event", "v as received"]);
-    assert!(footer("v").contains("v summary"));
+    let raw = footer("6");
+    raw.has(["⏎ event", "d report", "C next filter"]);
     assert!(
-        footer("<Up>").contains("End follow"),
+        footer("2<Up>").contains("End follow"),
         "following is offered after moving up"
     );
 }
@@ -203,7 +202,7 @@ fn highlights_without_color(dash: &mut Dash) -> String {
 #[test]
 fn search_hits_are_visible_without_color_on_small_screens() {
     let mut dash = opened((80, 24), "agent-messages-tuple");
-    dash.keys("7/krak|chat<Enter>");
+    dash.keys("6/krak|chat<Enter>");
     finish(&mut dash);
     insta::assert_snapshot!("search_80x24_no_color", highlights_without_color(&mut dash));
     dash.keys("1");
@@ -231,7 +230,7 @@ fn navigation_continues_from_an_evicted_event() {
         items
     };
     dash.items(failures(1));
-    dash.keys("7");
+    dash.keys("6");
     dash.go_to(Seq(5));
     (1..6).for_each(|n| dash.items(failures(50 * n + 1)));
     assert_eq!(dash.events().first().map(|event| event.seq), Some(Seq(201)));
@@ -250,7 +249,7 @@ fn navigation_continues_from_an_evicted_event() {
 #[test]
 fn click_closes_the_search_prompt_and_keeps_the_position() {
     let mut dash = opened((100, 24), "agent-events");
-    dash.keys("7/on_chain");
+    dash.keys("6/on_chain");
     finish(&mut dash);
     dash.feed(Msg::Click { x: 20, y: 12 });
     assert!(!dash.is_typing());
@@ -265,7 +264,7 @@ fn click_closes_the_search_prompt_and_keeps_the_position() {
 #[test]
 fn esc_restores_the_position_and_enter_keeps_it() {
     let mut dash = opened((100, 24), "agent-events");
-    dash.keys("7<Up><Up><Up>");
+    dash.keys("6<Up><Up><Up>");
     let (before, body) = (dash.position(), dash.body());
     dash.keys("/on_chain_start");
     finish(&mut dash);
@@ -291,7 +290,7 @@ fn esc_restores_the_position_and_enter_keeps_it() {
 fn invalid_regex_is_reported_and_searched_as_text() {
     let mut dash = opened((120, 24), "agent-values");
     dash.zoom();
-    dash.keys("7/sunny(");
+    dash.keys("6/sunny(");
     let line = status_line(&mut dash);
     line.has(["no hit", "invalid regex (unclosed group); searched as text"]);
     dash.keys("<Backspace>");
@@ -321,7 +320,7 @@ fn distant_hit_in_a_long_line_is_shown() {
         data,
     })));
     dash.items(items);
-    dash.keys("7/needle is");
+    dash.keys("6/needle is");
     assert!(
         finish(&mut dash) > 0,
         "five megabytes take more than one tick"
@@ -333,15 +332,15 @@ fn distant_hit_in_a_long_line_is_shown() {
 #[test]
 fn filter_counts_hidden_events_and_applies_to_every_view() {
     let mut dash = opened((100, 30), "fanout-many-subgraphs");
-    dash.keys("7&ns:sub mode:values<Enter>");
+    dash.keys("6&ns:sub mode:values<Enter>");
     finish(&mut dash);
     insta::assert_snapshot!("filter_raw", dash.screen());
     dash.keys("2");
     finish(&mut dash);
     dash.shows("No match for ns:sub mode:values.");
-    dash.keys("8");
+    dash.keys("9");
     status_line(&mut dash).has("this view is not filtered");
-    dash.keys("7&<Backspace><Backspace>");
+    dash.keys("6&<Backspace><Backspace>");
     assert!(
         dash.screen()
             .lines()
@@ -355,7 +354,7 @@ fn filter_counts_hidden_events_and_applies_to_every_view() {
     status_line(&mut dash).lacks("ns:sub");
     dash.keys("&is:green");
     let line = status_line(&mut dash);
-    line.has("? is:green: expected error, odd or heartbeat");
+    line.has("? is:green: expected error, custom, odd or heartbeat");
     line.lacks("incomplete");
 }
 
@@ -363,7 +362,7 @@ fn filter_counts_hidden_events_and_applies_to_every_view() {
 fn following_works_with_a_filter() {
     let mut dash = demo_thread((100, 24));
     dash.items(events(1, 100, 10));
-    dash.keys("7&needle<Enter>");
+    dash.keys("6&needle<Enter>");
     finish(&mut dash);
     assert!(dash.follows() && status_line(&mut dash).contains("90 of 100 hidden"));
     dash.items(events(101, 105, 10));
@@ -388,7 +387,7 @@ fn search_continues_while_events_arrive_and_are_evicted() {
     dash.keep_events(50_000);
     dash.open_thread();
     dash.items(events(1, 40_000, 100));
-    dash.keys("7<Home>/needle<Enter>");
+    dash.keys("6<Home>/needle<Enter>");
     status_line(&mut dash).has("searching");
     assert_eq!(
         dash.position(),
@@ -418,7 +417,7 @@ fn search_continues_while_events_arrive_and_are_evicted() {
 #[test]
 fn marks_are_shown_in_every_view_and_can_be_jumped_to() {
     let mut dash = opened((100, 30), "agent-messages-tuple");
-    dash.keys("7<Home>m<Down><Down><Down><Down>m");
+    dash.keys("6<Home>m<Down><Down><Down><Down>m");
     let (screen, here) = (dash.screen(), dash.position());
     assert_eq!(
         screen.lines().filter(|line| line.starts_with('◆')).count(),
@@ -434,7 +433,7 @@ fn marks_are_shown_in_every_view_and_can_be_jumped_to() {
     dash.shows("No later mark");
     dash.keys("1");
     assert!(dash.screen().lines().any(|line| line.starts_with('◆')));
-    dash.keys("7m");
+    dash.keys("6m");
     dash.shows("1 marked  ‖ paused · G");
     dash.set_ascii(true);
     assert!(dash.screen().is_ascii());
@@ -459,7 +458,7 @@ fn errors_messages_and_steps_are_navigable_from_any_view() {
     );
     assert_eq!(problems, [""; 0]);
     dash.set_keymap(keymap);
-    dash.keys("7<Home>)");
+    dash.keys("6<Home>)");
     let first = dash.position().unwrap();
     dash.keys("))");
     let third = dash.position().unwrap();
@@ -473,7 +472,7 @@ fn errors_messages_and_steps_are_navigable_from_any_view() {
     let failed = dash
         .position()
         .unwrap_or_else(|| panic!("{}", dash.screen()));
-    dash.keys("7");
+    dash.keys("6");
     let screen = dash.screen();
     let marked = screen.lines().find(|line| line.contains('▌')).unwrap();
     assert!(marked.contains("error"), "{failed}: {screen}");
@@ -484,7 +483,7 @@ fn errors_messages_and_steps_are_navigable_from_any_view() {
         "while following, the newest failure is the next one"
     );
     let mut dash = opened((100, 30), "agent-messages-tuple");
-    dash.keys("7<Home>)");
+    dash.keys("6<Home>)");
     let first = dash.position().unwrap();
     dash.keys(")");
     assert!(dash.position().unwrap() > first);

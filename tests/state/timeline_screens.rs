@@ -292,11 +292,11 @@ fn timeline_shares_the_cursor_with_other_views() {
         "{}",
         thread.dash.screen()
     );
-    thread.dash.keys("7");
+    thread.dash.keys("6");
     assert_eq!(thread.dash.event_under_cursor(), Some(at));
     // The event that ends a bar selects that bar.
     for (down, name) in [(9, "search"), (0, "join")] {
-        thread.dash.keys("7<Home>");
+        thread.dash.keys("6<Home>");
         let seq = if down > 0 { 13 } else { 16 };
         thread.dash.keys(&"<Down>".repeat(seq - 1));
         thread.dash.keys("4");

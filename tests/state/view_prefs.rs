@@ -39,7 +39,7 @@ fn with_events(size: (u16, u16), texts: &[String]) -> Dash {
 fn timestamps_toggle_between_absolute_relative_and_delta() {
     let mut dash = demo_thread((120, 30));
     dash.capture("agent-messages-tuple");
-    dash.keys("7<Home>T");
+    dash.keys("6<Home>T");
     insta::assert_snapshot!("raw_relative_120x30", dash.screen());
     dash.keys("T");
     insta::assert_snapshot!("raw_delta_120x30", dash.screen());
@@ -55,7 +55,7 @@ fn wrapping_shows_long_lines_completely() {
     let long = "日本語 — a long line. ".repeat(30);
     let texts: Vec<String> = (0..40).map(|n| format!("{n}: {long}")).collect();
     let mut dash = with_events((90, 30), &texts);
-    dash.keys("7f<Home>jjw");
+    dash.keys("6f<Home>jjw");
     assert_eq!(
         dash.position(),
         Some(Seq(3)),
@@ -73,7 +73,7 @@ fn wrapping_shows_long_lines_completely() {
     assert_eq!(dash.position(), Some(Seq(4)));
     dash.keys("w<End>");
     assert!(dash.follows());
-    let (last, _) = dash.lines(View::Raw).pop().unwrap();
+    let (last, _) = dash.lines(View::Events).pop().unwrap();
     assert!(
         last.trim_end().ends_with("line."),
         "the end is visible: {last}"
@@ -84,7 +84,7 @@ fn wrapping_shows_long_lines_completely() {
 fn frozen_screen_does_not_change_while_data_arrives() {
     let texts: Vec<String> = (0..10).map(|n| format!("event {n}")).collect();
     let mut dash = with_events((140, 40), &texts);
-    dash.keys("7F");
+    dash.keys("6F");
     let frozen = dash.screen();
     let row = |screen: &str, row: usize| screen.lines().nth(row).unwrap_or_default().to_string();
     assert!(
@@ -145,7 +145,7 @@ fn a_frozen_list_says_so_in_the_place_of_notices() {
 fn mouse_selects_entries_tabs_and_split_halves() {
     let texts: Vec<String> = (0..200).map(|n| format!("event {n}")).collect();
     let mut dash = with_events((200, 40), &texts);
-    dash.keys("f7<Home>");
+    dash.keys("f6<Home>");
     let screen = dash.screen();
     let row = screen
         .lines()
@@ -159,10 +159,9 @@ fn mouse_selects_entries_tabs_and_split_halves() {
         runtail_core::text::width(line.split_once(name).unwrap().0) as u16
     };
     for (name, view) in [
-        ("Custom", View::Custom),
-        ("Delivery", View::Delivery),
+        ("Updates", View::Updates),
         ("Messages", View::Messages),
-        ("Raw", View::Raw),
+        ("Events", View::Events),
     ] {
         let x = column(&mut dash, name);
         dash.feed(Msg::Click { x, y: 2 });
@@ -211,7 +210,7 @@ proptest! {
     ) {
         let mut dash = with_events((300, 100), &texts);
         let at = at.min(texts.len() as u64);
-        dash.keys("7");
+        dash.keys("6");
         dash.feed(Msg::Paste(format!("#{at}")));
         for (w, h, view, key) in steps {
             dash.resize(w, h);
@@ -222,8 +221,8 @@ proptest! {
         dash.resize(20, 5);
         dash.screen();
         dash.resize(300, 100);
-        dash.keys("7");
-        let marked = dash.lines(View::Raw).iter().filter(|(_, marked)| *marked).count();
+        dash.keys("6");
+        let marked = dash.lines(View::Events).iter().filter(|(_, marked)| *marked).count();
         prop_assert!(marked > 0, "the event is visible");
         prop_assert_eq!(dash.position(), Some(Seq(at)));
     }
@@ -232,7 +231,7 @@ proptest! {
     #[test]
     fn columns_stay_aligned_with_wide_and_rtl_text(texts in prop::collection::vec(text(), 1..20), width in 60u16..160) {
         let mut dash = with_events((width, 30), &texts);
-        dash.keys("7f");
+        dash.keys("6f");
         let buffer = dash.buffer();
         for y in 5..28 {
             // The event's name is in its column, and no cell of the gutter is overwritten.

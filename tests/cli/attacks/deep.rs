@@ -76,7 +76,7 @@ fn check_every_view(url: &str, what: &str) {
     term.wait_for("THREAD");
     term.keys(&format!(":{THREAD}\r"));
     term.wait_for("1 Messages");
-    for keys in ["7", "\r", "+", "-", "1", "2", "3", "\r", "4", "5", "6", "8"] {
+    for keys in ["6", "\r", "+", "-", "1", "2", "3", "\r", "4", "5", "6", "9"] {
         term.keys(keys);
         term.wait_for_quiet(Duration::from_millis(150));
     }

@@ -50,7 +50,7 @@ fn enter_shows_a_checkpoint_in_all_views() {
     serve(&mut dash, &history);
     assert_eq!(dash.view(), View::State);
     let screen = dash.screen();
-    dash.shows(["at step 2 · G", "4 Timeline"]);
+    dash.shows(["at step 2, 13:00:02 · G", "4 Timeline"]);
     assert!(screen.contains("\"n\": 2") || screen.contains("n: 2") || screen.contains("n  2"));
     insta::assert_snapshot!("checkpoint_state_140x40", screen);
     dash.keys("1");

@@ -1,12 +1,6 @@
-//! Custom events: `custom`, the newer protocol's `custom:<name>` channels, feedback, and everything that no other view
-//! shows. Stores only positions; rows are rendered from the events.
+//! Custom events: which events are custom, and the progress that they report.
 
-use super::rows::{Rows, Weigh, namespace_weight};
-use crate::protocol::Payload;
-use crate::{Namespace, Seq};
-use jiff::Timestamp;
 use runtail_core::json::Peek;
-use std::sync::Arc;
 
 /// Maximum size in bytes of an event that is searched for progress. Progress reports are small.
 const MAX_PROGRESS_BYTES: usize = 2_048;
@@ -72,72 +66,33 @@ impl Progress {
     }
 }
 
-/// A custom event.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CustomRow {
-    pub seq: Seq,
-    /// When it was sent, if known.
-    pub at: Option<Timestamp>,
-    /// The subgraph that emitted it, if known.
-    pub ns: Namespace,
-    /// The name of the channel, or of the event if it is unknown; empty for plain `custom`.
-    pub name: Arc<str>,
-    /// Its progress, if it contains one.
-    pub progress: Option<Progress>,
-}
-
-impl Weigh for CustomRow {
-    const MAX_ROWS: usize = 200_000;
-
-    fn weight(&self) -> usize {
-        size_of::<CustomRow>() + namespace_weight(&self.ns) + self.name.len()
-    }
-}
-
-/// The custom events of an event log.
-#[derive(Debug, Clone, Default)]
-pub struct Custom {
-    pub(super) rows: Rows<CustomRow>,
-    names: crate::Interner,
-}
-
-impl Custom {
-    /// Returns the rows in the order of their events.
-    pub fn rows(&self) -> &Rows<CustomRow> {
-        &self.rows
-    }
-
-    pub(super) fn apply(&mut self, payload: &Payload<'_>) {
-        let name = match payload.name {
-            "custom" => "",
-            "metadata" | "values" | "updates" | "messages" | "messages/partial"
-            | "messages/complete" | "messages/metadata" | "tasks" | "checkpoints" | "debug"
-            | "events" | "state_update" | "lifecycle" | "input.requested" | "error" | "end" => {
-                return;
-            }
-            name => name.strip_prefix("custom:").unwrap_or(name),
-        };
-        let name = self.names.get(name);
-        let progress = Progress::of(Peek::head(
-            payload.json.unwrap_or_default(),
-            MAX_PROGRESS_BYTES,
-        ));
-        let (seq, at, ns) = (payload.event.seq, payload.event.time(), payload.ns.clone());
-        self.rows.push(CustomRow {
-            seq,
-            at,
-            ns,
-            name,
-            progress,
-        });
-    }
+/// Returns whether an event of this name comes from a node, or is one that only the list of events shows: `custom`, the newer
+/// protocol's `custom:<name>` channels, feedback, and unknown names.
+pub fn is_custom(name: &str) -> bool {
+    !matches!(
+        name,
+        "metadata"
+            | "values"
+            | "updates"
+            | "messages"
+            | "messages/partial"
+            | "messages/complete"
+            | "messages/metadata"
+            | "tasks"
+            | "checkpoints"
+            | "debug"
+            | "events"
+            | "state_update"
+            | "lifecycle"
+            | "input.requested"
+            | "error"
+            | "end"
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Data;
-    use crate::Event;
 
     #[test]
     fn only_unambiguous_progress_is_parsed() {
@@ -180,47 +135,17 @@ mod tests {
     }
 
     #[test]
-    fn events_without_a_view_are_custom() {
-        let mut custom = Custom::default();
-        for (i, name) in [
-            "custom",
-            "values",
-            "custom:log",
-            "feedback",
-            "brand_new",
-            "error",
-            "tools",
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let (seq, at) = (Seq(i as u64 + 1), Timestamp::UNIX_EPOCH);
-            let data = Data::Json(r#"{"a":1}"#.into());
-            custom.apply(&Payload::of(&Event {
-                seq,
-                at,
-                conn: 1,
-                replayed: false,
-                name: name.into(),
-                ns: [].into(),
-                id: None,
-                data,
-            }));
+    fn unknown_events_are_custom() {
+        for (name, expected) in [
+            ("custom", true),
+            ("custom:log", true),
+            ("feedback", true),
+            ("brand_new", true),
+            ("tools", true),
+            ("values", false),
+            ("error", false),
+        ] {
+            assert_eq!(is_custom(name), expected, "{name}");
         }
-        let rows: Vec<_> = custom
-            .rows()
-            .iter()
-            .map(|row| (row.seq.0, &*row.name))
-            .collect();
-        assert_eq!(
-            rows,
-            [
-                (1, ""),
-                (3, "log"),
-                (4, "feedback"),
-                (5, "brand_new"),
-                (7, "tools")
-            ]
-        );
     }
 }

@@ -2,6 +2,7 @@
 //! data; what the event doesn't contain is looked up in the projections.
 
 use super::Projections;
+use super::custom::is_custom;
 use super::node_path::name_of;
 use crate::json::path::Path;
 use crate::protocol::{MessagePayload, Payload};
@@ -109,6 +110,11 @@ impl<'a> EventAttrs<'a> {
     /// Returns whether it reports a failure or could not be parsed.
     pub fn is_error(&self) -> bool {
         is_failure(&self.payload)
+    }
+
+    /// Returns whether a node emitted it, or no view but the list of events shows it.
+    pub fn is_custom(&self) -> bool {
+        is_custom(self.payload.name) && !self.payload.event.is_snapshot()
     }
 
     /// Returns whether its data is not JSON or was truncated.

@@ -36,7 +36,7 @@ pub use crate::json::path::Path;
 pub use crate::json::{difference, index};
 pub use crate::source::id_key::is_start;
 pub use content::{Citation, Part};
-pub use custom::{Custom, CustomRow, Progress};
+pub use custom::{Progress, is_custom};
 pub use delivery::{Connection, DeliveryLog, Liveness, PossibleGap};
 pub use event_attrs::EventAttrs;
 pub use graph_activity::{ActivityCache, GraphActivity, NodeActivity};
@@ -77,8 +77,6 @@ pub struct Projections {
     pub values: Values,
     /// The lifecycle of runs and connections.
     pub lifecycle: Lifecycle,
-    /// Custom events, and events that no other view shows.
-    pub custom: Custom,
     /// When each node, tool and model call ran.
     pub timeline: Timeline,
     /// Received, duplicate and possibly missing events.
@@ -136,7 +134,6 @@ impl Projections {
         new.updates.rows.limit(rows);
         new.values.rows.limit(rows);
         new.lifecycle.rows.limit(rows);
-        new.custom.rows.limit(rows);
         new.timeline.bars.limit(rows);
         new.metrics.runs.limit(rows);
         new.landmarks.runs.limit(rows);
@@ -150,7 +147,6 @@ impl Projections {
             + self.updates.rows.bytes()
             + self.values.rows.bytes()
             + self.lifecycle.rows.bytes()
-            + self.custom.rows.bytes()
             + self.timeline.bars.bytes()
             + self.delivery.connections().bytes()
             + self.metrics.runs.bytes()
@@ -180,7 +176,6 @@ impl Projections {
                 self.metrics.apply(&payload, &self.messages, tokens);
                 self.updates.apply(&payload);
                 self.values.apply(&payload);
-                self.custom.apply(&payload);
                 self.lifecycle.apply_event(&payload);
                 self.timeline
                     .apply_event(&payload, self.messages.called_before(event.time()));

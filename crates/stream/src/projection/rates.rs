@@ -44,8 +44,6 @@ pub struct Rates {
     seconds: VecDeque<(i64, Rate)>,
     /// When the connection opened (true) or closed, oldest first.
     changes: VecDeque<(Timestamp, bool)>,
-    /// The highest number of events in a second so far.
-    peak: u32,
 }
 
 impl Rates {
@@ -53,8 +51,6 @@ impl Rates {
     pub(super) fn add_event(&mut self, at: Timestamp) {
         if let Some(bucket) = self.bucket(at.as_second()) {
             bucket.events = bucket.events.saturating_add(1);
-            let events = bucket.events;
-            self.peak = self.peak.max(events);
         }
     }
 
@@ -84,11 +80,6 @@ impl Rates {
             }
         }
         self.seconds.back_mut().map(|(_, rate)| rate)
-    }
-
-    /// Returns the highest number of events in a second so far.
-    pub fn peak(&self) -> u32 {
-        self.peak
     }
 
     /// Returns whether the connection was open at any time of a second; `None` before the first connection.
@@ -213,7 +204,7 @@ mod tests {
                 })
             ]
         );
-        assert_eq!((rates.peak(), rates.mean(at(4))), (7, (7.0, 4.0)));
+        assert_eq!(rates.mean(at(4)), (7.0, 4.0));
         assert_eq!(rates.mean(at(30)), (0.0, 0.0));
     }
 

@@ -8,7 +8,7 @@ use super::{App, Pane};
 use crate::features::agent::graph_of;
 use crate::features::agent::state::{Server, Tab};
 use crate::features::deployments::list::RowId;
-use crate::features::stream::views::{VIEWS, View};
+use crate::features::stream::views::View;
 use crate::session::Route;
 use crate::session::destination::Destination;
 use crate::session::msg::{Effect, ServerRef, StreamTarget};
@@ -454,13 +454,15 @@ impl App {
     }
 
     fn go_to_view(&mut self, name: &str) -> Vec<Effect> {
-        let view = VIEWS
-            .iter()
-            .find(|view| view.title().eq_ignore_ascii_case(name));
-        match (view, self.stream.tabs.shown_mut()) {
+        match (View::named(name), self.stream.tabs.shown_mut()) {
             (Some(view), Some(viewer)) => {
-                viewer.show(*view);
-                self.stay_on_stream()
+                viewer.show(view);
+                let mut effects = self.stay_on_stream();
+                // The report is a page of the events.
+                if name.eq_ignore_ascii_case("delivery") {
+                    effects.extend(self.open(Route::DeliveryReport));
+                }
+                effects
             }
             (None, ..) => self.report_failure("view VIEW: the view name is missing."),
             _ => self.report_failure("No stream is shown."),

@@ -58,6 +58,10 @@ impl App {
                 let page = self.stream.graph_page(session, server, &assistant, &name);
                 self.push(page)
             }
+            Route::DeliveryReport => {
+                let page = self.stream.delivery_report().map(Paged::new);
+                self.push_or_explain(page)
+            }
             Route::Modes(stream) => self.push_some(self.stream.modes_dialog(stream)),
             Route::Screen(name) => self.push_some(Overlay::of_command(name)),
             Route::Profiles => self.push_once(ProfilesPage {

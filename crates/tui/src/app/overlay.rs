@@ -105,6 +105,7 @@ overlays! {
     Answer(thread::answer::AnswerCard);
     Why(Paged<thread::why::WhyPage>);
     Bisect(Paged<stream::bisect::BisectPage>);
+    Delivery(Paged<stream::report::DeliveryReport>);
     Modes(stream::modes_dialog::ModesDialog);
     Command(super::palette::Palette);
     Profiles(profiles::view::ProfilesPage);

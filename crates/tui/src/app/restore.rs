@@ -6,7 +6,7 @@
 use super::{App, Pane};
 use crate::features::stream::tabs::MAX_TABS;
 use crate::features::stream::viewer::{ConnectionState, Viewer};
-use crate::features::stream::views::{VIEWS, View};
+use crate::features::stream::views::View;
 use crate::session::Session;
 use crate::session::msg::{Effect, ServerRef, StreamTarget};
 use crate::session::saved_tabs::{
@@ -188,9 +188,9 @@ impl App {
             }
             None => {
                 let mut viewer = self.stream.new_viewer(&self.session, server, target);
-                let view = view_of(&tab.view).unwrap_or(View::Messages);
+                let view = View::named(&tab.view).unwrap_or(View::Messages);
                 viewer.show(view);
-                let second = tab.second_view.as_deref().and_then(view_of);
+                let second = tab.second_view.as_deref().and_then(View::named);
                 if let Some(second) = second.filter(|second| *second != view) {
                     viewer.show_beside(second);
                 }
@@ -455,13 +455,6 @@ impl App {
         (self.restore.is_dirty && self.keeps_tabs())
             .then(|| Duration::try_from(due).unwrap_or_default())
     }
-}
-
-fn view_of(word: &str) -> Option<View> {
-    VIEWS
-        .iter()
-        .copied()
-        .find(|view| view.title().eq_ignore_ascii_case(word))
 }
 
 /// Returns a server's address, without a user, a password or a query.

@@ -43,6 +43,8 @@ contexts! {
     Why "Explanation of a thread" "the explanation of a thread",
     /// The page of a bisect.
     Bisect "Bisect of a value" "a bisect",
+    /// The delivery report of a stream.
+    Report "Delivery report" "the delivery report",
     /// A JSON document.
     Inspector "JSON inspector" "a JSON document",
     /// A page of text: help, messages.
@@ -148,6 +150,8 @@ pub enum Action {
     PrevMatch,
     Search,
     FilterStream,
+    /// Choose the next of the proposed filters.
+    NextChip,
     NextMessage,
     PrevMessage,
     NextMark,

@@ -162,15 +162,20 @@ impl Commands {
         })
     }
 
-    /// Returns the commands of the footer that do something now.
+    /// Returns the commands of the footer that do something now, each once.
     fn enabled(&self) -> Vec<Hint> {
         let is_enabled = |id: &str| {
             self.all
                 .iter()
                 .any(|one| one.row.id == id && one.is_enabled)
         };
-        let hints = self.footer.iter().copied();
-        hints.filter(|(id, _)| is_enabled(id)).collect()
+        let mut hints: Vec<Hint> = Vec::new();
+        for (id, label) in self.footer.iter().copied() {
+            if is_enabled(id) && !hints.iter().any(|(shown, _)| *shown == id) {
+                hints.push((id, label));
+            }
+        }
+        hints
     }
 
     /// Returns what the footer shows: keys with their labels, at most six, the last two for the palette and the help. Dialogs in

@@ -10,7 +10,7 @@ use crate::widgets::text_input;
 use std::collections::BTreeSet;
 
 /// The contexts with keys of their own, in the order of the help screen.
-const CONTEXTS: [Context; 27] = {
+const CONTEXTS: [Context; 28] = {
     use Context::*;
     [
         Deployments,
@@ -24,6 +24,7 @@ const CONTEXTS: [Context; 27] = {
         Answer,
         Card,
         Bisect,
+        Report,
         Inspector,
         Modes,
         Composer,
@@ -326,9 +327,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     /// The titles of the views of a stream.
-    const VIEWS: [&str; 10] = [
-        "Messages", "Updates", "State", "Timeline", "Runs", "Custom", "Raw", "Delivery", "Graph",
-        "History",
+    const VIEWS: [&str; 8] = [
+        "Messages", "Updates", "State", "Timeline", "Runs", "Events", "Graph", "History",
     ];
 
     fn commands_in(context: Context, view: Option<&str>) -> Commands {

@@ -203,6 +203,8 @@ pub enum Route {
     Authenticate(Arc<str>, String),
     /// A bisect of the shown stream: a path, and what is expected there.
     Bisect(String),
+    /// The delivery report of the shown stream.
+    DeliveryReport,
     /// The explanation of the current thread.
     Why,
     /// The same for a thread that may not be open: it is opened first.

@@ -22,7 +22,7 @@ macro_rules! dialogs {
 }
 
 dialogs! {
-    Help Keys Messages Inspect Compose Edit Confirm Journal Entry Explain Doctor Answer Why Bisect Modes
+    Help Keys Messages Inspect Compose Edit Confirm Journal Entry Explain Doctor Answer Why Bisect Delivery Modes
     Command Profiles Save FirstRun SignIn Records Inbox Graph Compare
 }
 

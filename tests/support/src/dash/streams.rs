@@ -198,6 +198,12 @@ impl Dash {
         marked.iter().filter(|marked| **marked).count()
     }
 
+    /// Returns the filter of the events.
+    #[track_caller]
+    pub fn event_filter(&self) -> &str {
+        self.viewer().finding().filter.text()
+    }
+
     /// Returns how many entries of the shown view the filter hides.
     #[track_caller]
     pub fn hidden(&self) -> Option<u64> {
@@ -304,7 +310,7 @@ impl Dash {
             let last = viewer.event_log.last_seq();
             assert!(anchor.is_none_or(|at| at <= last), "{anchor:?}");
         }
-        // The raw view's cursor is on its anchor, or on the oldest event if the anchor was evicted.
+        // The cursor of Events is on its anchor, or on the oldest event if the anchor was evicted.
         // Only a pane that is shown is laid out.
         let (w, h) = self.size();
         let App { focus, frozen, .. } = &self.app;
@@ -312,7 +318,7 @@ impl Dash {
             self.dialog().is_none() && !frozen && *focus == Pane::Stream && w >= 60 && h >= 12;
         if let Some(viewer) = self.app.viewer().filter(|_| is_seen)
             && viewer.finding().filter.is_empty()
-            && let (View::Raw, Some(at), Some(first)) =
+            && let (View::Events, Some(at), Some(first)) =
                 (viewer.view(), viewer.anchor(), viewer.event_log.first_seq())
         {
             assert_eq!(self.event_under_cursor(), Some(at.max(first)));

@@ -22,10 +22,11 @@ pub(super) fn known(app: &App, takes: ArgumentKind, typed: &str) -> Vec<Describe
         ArgumentKind::Word(words) => words.iter().map(|word| plain(word)).collect(),
         ArgumentKind::Theme => session.prefs.themes.names().map(plain).collect(),
         ArgumentKind::Search => session.prefs.searches.clone(),
-        ArgumentKind::View => VIEWS
-            .iter()
-            .map(|view| plain(&view.title().to_lowercase()))
-            .collect(),
+        ArgumentKind::View => {
+            let views = VIEWS.iter().map(|view| plain(&view.title().to_lowercase()));
+            let report = ("delivery".to_string(), "the report of Events".to_string());
+            views.chain([report]).collect()
+        }
         ArgumentKind::Profile => {
             let is_used = |name: &str| session.catalog.used(name).is_some();
             let note = |name: &str| if is_used(name) { "in use" } else { "" };

@@ -24,6 +24,7 @@ fn has(viewer: &Viewer, row: &Binding) -> bool {
     let is_offered = match row.action {
         Action::NextPane | Action::PrevPane | Action::Zoom => viewer.is_split(),
         // A checkpoint is copied from the server.
+        Action::Describe if view == View::Events => true,
         Action::Describe => has_server && viewer.thread_id.is_some(),
         Action::Again => has_server || view != View::History,
         action if acts_on_server(action) => has_server,
@@ -138,7 +139,8 @@ fn status_hints(viewer: &Viewer, on: &Session) -> Vec<Hint> {
         | ThreadStatus::Edited { .. }
             if can_act =>
         {
-            vec![("stream.new_run", None), ("stream.details", None)]
+            let details = (viewer.view() == View::Events).then_some("report");
+            vec![("stream.new_run", None), ("stream.details", details)]
         }
         ThreadStatus::Loading => Vec::new(),
         _ => vec![explain],

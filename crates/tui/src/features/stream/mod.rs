@@ -12,6 +12,7 @@ pub mod modes_dialog;
 mod mouse;
 mod notes;
 pub(crate) mod record;
+pub mod report;
 pub mod summary;
 pub(crate) mod tab_bar;
 pub mod tabs;

@@ -27,6 +27,18 @@ impl StreamState {
         })
     }
 
+    /// Returns the view that has a line above its entries at a cell, with the line and the column in it.
+    fn line_above_at(&self, cx: &Cx<'_>, x: u16, y: u16) -> Option<(View, usize, usize)> {
+        let viewer = self.tabs.shown()?;
+        let area = below(cx.area, head_height(viewer, cx));
+        let mut halves = halves(area, viewer).into_iter();
+        let half = halves.find(|half| contains(half.rows, x, y))?;
+        let row = usize::from(y - half.rows.y);
+        let column = x.checked_sub(half.rows.x + 2)?;
+        let is_above = row < half.view.of().around(viewer).0.len();
+        is_above.then_some((half.view, row, column.into()))
+    }
+
     /// Returns the columns and the row of the slider while time travel is active. The row is the last one of the head.
     fn slider(&self, cx: &Cx<'_>) -> Option<(Range<u16>, u16)> {
         let (area, viewer) = (cx.area, self.tabs.shown()?);
@@ -100,13 +112,18 @@ impl StreamState {
                 self.slide(cx, x);
             }
             _ => {
-                if let (Some((view, line)), Some(viewer)) =
-                    (self.half_at(cx, x, y), self.tabs.shown_mut())
-                {
+                let (half, above) = (self.half_at(cx, x, y), self.line_above_at(cx, x, y));
+                let Some(viewer) = self.tabs.shown_mut() else {
+                    return;
+                };
+                if let Some((view, line)) = half {
                     viewer.focus(view);
                     if let Some(line) = line {
                         viewer.go(Move::Point(line));
                     }
+                }
+                if let Some((view, row, column)) = above {
+                    view.of().click_around(viewer, row, column);
                 }
             }
         }

@@ -211,14 +211,14 @@ fn connection(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, detail: Detail)
         (delivery.too_large, "oversized"),
     ] {
         if count > 0 {
-            part(Tone::Bad, &format!("{} {word} · 8  ", text::count(count)));
+            part(Tone::Bad, &format!("{} {word} · 6  ", text::count(count)));
         }
     }
     let gaps = delivery.gaps;
     if gaps > 0 {
         part(
-            Tone::Dim,
-            &format!("? {} · 8  ", text::counted(gaps, "gap")),
+            Tone::Moving,
+            &format!("? {} · 6  ", text::counted(gaps, "gap")),
         );
     }
     if let Some(checkpoint) = viewer.shown_checkpoint() {

@@ -432,9 +432,7 @@ fn show_view(viewer: &mut Viewer, action: Action) -> bool {
 /// The actions that show the views, in their order.
 const KEYS: [Action; VIEWS.len()] = {
     use Action::*;
-    [
-        View1, View2, View3, View4, View5, View6, View7, View8, View9, View0,
-    ]
+    [View1, View2, View3, View4, View5, View6, View9, View0]
 };
 
 /// Says in which views an action works that the shown view doesn't have.

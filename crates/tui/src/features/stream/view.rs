@@ -15,6 +15,10 @@ use crate::widgets::line::{Line, Tone, wrap};
 use runtail_core::model::ThreadStatus;
 use runtail_stream::Seq;
 
+/// Says why the events of finished runs are missing, and where else to look.
+const NOT_KEPT: &str =
+    "This server keeps no events of runs that ended. Steps and State come from its records.";
+
 /// Draws the pane.
 pub(super) fn pane(state: &StreamState, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let Some(viewer) = state.tabs.shown() else {
@@ -231,8 +235,7 @@ fn empty_view_text(viewer: &Viewer, view: View) -> (Tone, String) {
             if viewer.has_only_snapshots()
                 && matches!(viewer.target, StreamTarget::Join { .. }) =>
         {
-            let why = "The server sent no events for this run. It may not store them, or no longer has them.";
-            return (Tone::Plain, why.into());
+            return (Tone::Dim, NOT_KEPT.into());
         }
         ConnectionState::Ended(_) if !has_events => {
             return (Tone::Plain, "The stream ended without events.".into());
@@ -267,7 +270,7 @@ fn empty_view_text(viewer: &Viewer, view: View) -> (Tone, String) {
         && viewer.is_open()
         && !status.is_active()
     {
-        return (Tone::Dim, opened_later_text(viewer, view));
+        return (Tone::Dim, NOT_KEPT.into());
     }
     let hint = match (&viewer.target, status.is_active()) {
         (_, true) if matches!(status, ThreadStatus::Queued { .. }) => {
@@ -282,18 +285,6 @@ fn empty_view_text(viewer: &Viewer, view: View) -> (Tone, String) {
         _ => "",
     };
     (Tone::Dim, format!("{}{hint}", nothing_text(viewer, view)))
-}
-
-/// Says why the events of a thread's runs are missing, and where else to look.
-fn opened_later_text(viewer: &Viewer, view: View) -> String {
-    let writes = match viewer.projections.status.state() {
-        Some(_) => " History (0) shows what the nodes wrote.",
-        None => "",
-    };
-    format!(
-        "No {} received: the page was opened after the runs.{writes}",
-        view.facts().empty.0
-    )
 }
 
 /// Says that a view has nothing to show: yet, or at all if the runs are over.

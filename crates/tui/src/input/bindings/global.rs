@@ -26,6 +26,7 @@ const WITH_TEXT: &[Context] = {
         SignIn,
         Inbox,
         Graph,
+        Report,
     ]
 };
 const WITH_LEFT: &[Context] = {
@@ -160,7 +161,6 @@ pub(super) const ROWS: Rows = &[(
         )
         .only_on(WITH_TEXT)
         .in_view(&[
-            ("Delivery", "Copy the report as text"),
             ("Graph", "Copy the name of the node"),
             ("History", "Copy the id of the checkpoint"),
         ]),

@@ -180,6 +180,27 @@ pub(super) const ROWS: Rows = &[
         ],
     ),
     (
+        Context::Report,
+        &[
+            bind(
+                "report.go",
+                "Enter",
+                Open,
+                "go to the gap",
+                "Go to the newest gap",
+                "Go to the first event after the newest gap",
+            ),
+            bind(
+                "report.refresh",
+                "r",
+                Refresh,
+                "refresh",
+                "Write the report again",
+                "Write the report again, as of now",
+            ),
+        ],
+    ),
+    (
         Context::Inspector,
         &[
             bind(

@@ -3,14 +3,12 @@
 use super::super::action::{Action::*, Context};
 use super::{Rows, bind, write};
 
-/// Views with a cursor among the events. Delivery, Graph and History have cursors of their own.
-const WITH_EVENTS: &[&str] = &[
-    "Messages", "Updates", "State", "Timeline", "Runs", "Custom", "Raw",
-];
+/// Views with a cursor among the events. Graph and History have cursors of their own.
+const WITH_EVENTS: &[&str] = &["Messages", "Updates", "State", "Timeline", "Runs", "Events"];
 /// Views whose entries are events, which a filter can hide.
-const FILTERED: &[&str] = &["Messages", "Updates", "Timeline", "Runs", "Custom", "Raw"];
+const FILTERED: &[&str] = &["Messages", "Updates", "Timeline", "Runs", "Events"];
 /// Views that show the text of events.
-const WITH_TEXT: &[&str] = &["Messages", "Updates", "Custom", "Raw"];
+const WITH_TEXT: &[&str] = &["Messages", "Updates", "Events"];
 
 pub(super) const ROWS: Rows = &[
     (
@@ -27,7 +25,6 @@ pub(super) const ROWS: Rows = &[
             .in_view(&[
                 ("State", "Fold or unfold"),
                 ("Timeline", "Go to Messages"),
-                ("Delivery", "Go to the event"),
                 ("Graph", "Go to the last visit"),
                 ("History", "Open the difference or the state"),
             ]),
@@ -37,9 +34,9 @@ pub(super) const ROWS: Rows = &[
                 AsReceived,
                 "as received",
                 "Show events as received",
-                "Raw, Custom: toggle summary and as received",
+                "Events: toggle summary and as received",
             )
-            .only_in(&["Custom", "Raw"]),
+            .only_in(&["Events"]),
             bind(
                 "stream.wrap",
                 "w",
@@ -57,7 +54,7 @@ pub(super) const ROWS: Rows = &[
                 "Change how times are shown",
                 "Times: of day, since the run began, since the previous entry",
             )
-            .only_in(&["Messages", "Updates", "Runs", "Custom", "Raw"]),
+            .only_in(&["Messages", "Updates", "Runs", "Events"]),
             bind(
                 "stream.fold_all",
                 "-",
@@ -157,8 +154,7 @@ pub(super) const ROWS: Rows = &[
                 "Save the view to a file: text, JSON lines, Markdown",
             )
             .only_in(&[
-                "Messages", "Updates", "State", "Timeline", "Runs", "Custom", "Raw", "Delivery",
-                "Graph",
+                "Messages", "Updates", "State", "Timeline", "Runs", "Events", "Graph",
             ]),
             bind(
                 "stream.modes",
@@ -252,7 +248,10 @@ pub(super) const ROWS: Rows = &[
                 "Show the state and record",
                 "The thread's state and record as the server has them",
             )
-            .in_view(&[("History", "Show the checkpoint in full")]),
+            .in_view(&[
+                ("Events", "Show the delivery report"),
+                ("History", "Show the checkpoint in full"),
+            ]),
             bind(
                 "stream.bisect",
                 "B",
@@ -309,7 +308,6 @@ pub(super) const ROWS: Rows = &[
             .in_view(&[
                 ("State", "Next or previous hit or state"),
                 ("Timeline", "Next or previous failure or run"),
-                ("Delivery", "Next or previous problem"),
                 ("Graph", "Next hit, else visited node"),
                 ("History", "Next or previous thing to see"),
             ]),
@@ -330,6 +328,15 @@ pub(super) const ROWS: Rows = &[
                 "Filter: text, node:x mode:x path:a.b=3 !not",
             )
             .only_in(FILTERED),
+            bind(
+                "stream.next_chip",
+                "C",
+                NextChip,
+                "next filter",
+                "Choose the next filter",
+                "Events: all, custom, errors, a node or a run",
+            )
+            .only_in(&["Events"]),
             bind(
                 "stream.next_message",
                 ")",
@@ -375,7 +382,6 @@ pub(super) const ROWS: Rows = &[
                 "Follow new events; moving up pauses",
             )
             .in_view(&[
-                ("Delivery", "Go to the last line"),
                 ("Graph", "Follow the running node"),
                 ("History", "Go to the oldest checkpoint"),
             ]),
@@ -481,28 +487,12 @@ pub(super) const ROWS: Rows = &[
                 "Runs: the thread's runs, their errors, connections",
             ),
             bind(
-                "stream.custom",
+                "stream.events",
                 "6",
                 View6,
-                "custom",
-                "Show Custom",
-                "Custom: events emitted by nodes",
-            ),
-            bind(
-                "stream.raw",
-                "7",
-                View7,
-                "raw",
-                "Show Raw",
-                "Raw: every event as received",
-            ),
-            bind(
-                "stream.delivery",
-                "8",
-                View8,
-                "delivery",
-                "Show Delivery",
-                "Delivery: gaps, duplicates, latency, tokens",
+                "events",
+                "Show Events",
+                "Events: raw events, delivery",
             ),
             bind(
                 "stream.graph",

@@ -1,6 +1,6 @@
 //! The stream filter: a list of terms that an event must all match. A term is `node:x`, `mode:updates`, `ns:sub`,
-//! `run:01a1`, `id:…`, `seq:100-200`, `path:a.b=3`, `is:error`, or a text or `/regex/` found anywhere in the event; a
-//! leading `!` negates it.
+//! `run:01a1`, `id:…`, `seq:100-200`, `path:a.b=3`, `is:error`, `is:custom`, or a text or `/regex/` found anywhere in the event; a
+//! leading `!` negates it. `node:"x"` is exactly that node.
 
 use super::Pattern;
 use crate::widgets::filter::Needle;
@@ -38,9 +38,12 @@ enum Condition {
     Id(Needle),
     Run(Needle),
     Odd,
+    Custom,
     Error,
     Heartbeat,
     Node(Needle),
+    /// The whole name of a node.
+    NodeIs(String),
     /// Matches heartbeats, and events that contain the word.
     HeartbeatWord(Pattern),
     Text(Pattern),
@@ -162,6 +165,7 @@ impl StreamFilter {
             return Ok(None);
         }
         Ok(Some(match field {
+            "node" if text.len() + 2 == value.len() => Condition::NodeIs(text.to_string()),
             "node" => Condition::Node(Needle::new(text)),
             "mode" => Condition::Mode(Needle::new(text)),
             "ns" => Condition::Namespace(Needle::new(text)),
@@ -174,8 +178,9 @@ impl StreamFilter {
             "is" => match text.to_ascii_lowercase().as_str() {
                 "error" => Condition::Error,
                 "odd" => Condition::Odd,
+                "custom" => Condition::Custom,
                 "heartbeat" => Condition::Heartbeat,
-                _ => return Err("expected error, odd or heartbeat; ignored".into()),
+                _ => return Err("expected error, custom, odd or heartbeat; ignored".into()),
             },
             _ => match regex(value) {
                 Some(regex) => Condition::Text(self.pattern(term, regex)),
@@ -200,10 +205,14 @@ impl Condition {
             | Condition::Mode(_)
             | Condition::Namespace(_)
             | Condition::Id(_)
-            | Condition::Odd => 0,
+            | Condition::Odd
+            | Condition::Custom => 0,
             Condition::Run(_) => 1,
             Condition::Error | Condition::Heartbeat => 2,
-            Condition::Node(_) | Condition::HeartbeatWord(_) | Condition::Text(_) => 3,
+            Condition::Node(_)
+            | Condition::NodeIs(_)
+            | Condition::HeartbeatWord(_)
+            | Condition::Text(_) => 3,
             Condition::Path(..) => 4,
         }
     }
@@ -220,9 +229,14 @@ impl Condition {
             Condition::Id(wanted) => event.id.as_ref().is_some_and(|id| wanted.is_in(id)),
             Condition::Run(wanted) => facets.run().is_some_and(|run| wanted.is_in(&run)),
             Condition::Odd => facets.is_odd(),
+            Condition::Custom => facets.is_custom(),
             Condition::Error => facets.is_error(),
             Condition::Heartbeat => facets.is_heartbeat(),
             Condition::Node(wanted) => facets.nodes().iter().any(|node| wanted.is_in(node)),
+            Condition::NodeIs(name) => {
+                let nodes = facets.nodes();
+                nodes.iter().any(|node| node.eq_ignore_ascii_case(name))
+            }
             Condition::HeartbeatWord(pattern) => facets.is_heartbeat() || contains(facets, pattern),
             Condition::Text(pattern) => contains(facets, pattern),
             Condition::Path(path, comparison) => {
@@ -252,11 +266,9 @@ impl Condition {
             }
             Condition::Namespace(wanted) => message.ns.iter().any(|segment| wanted.is_in(segment)),
             Condition::Run(wanted) => message.run_id.as_ref().is_some_and(|run| wanted.is_in(run)),
-            Condition::Node(wanted) => {
-                let segment =
-                    |s: &std::sync::Arc<str>| wanted.is_in(s.split(':').next().unwrap_or_default());
-                message.node.as_ref().is_some_and(|node| wanted.is_in(node))
-                    || message.ns.iter().any(segment)
+            Condition::Node(wanted) => nodes_of(message).any(|node| wanted.is_in(node)),
+            Condition::NodeIs(name) => {
+                nodes_of(message).any(|node| node.eq_ignore_ascii_case(name))
             }
             Condition::Error => message.is_error,
             Condition::HeartbeatWord(pattern) | Condition::Text(pattern) => {
@@ -266,11 +278,20 @@ impl Condition {
                 message.id.as_ref().is_some_and(|id| wanted.is_in(id))
                     || events.iter().any(|event| self.matches(event))
             }
-            Condition::Mode(_) | Condition::Odd | Condition::Heartbeat | Condition::Path(..) => {
-                events.iter().any(|event| self.matches(event))
-            }
+            Condition::Mode(_)
+            | Condition::Odd
+            | Condition::Custom
+            | Condition::Heartbeat
+            | Condition::Path(..) => events.iter().any(|event| self.matches(event)),
         }
     }
+}
+
+/// Returns the node that wrote a message, and the nodes whose subgraphs it comes from.
+fn nodes_of(message: &Message) -> impl Iterator<Item = &str> {
+    let within = message.ns.iter();
+    let within = within.map(|segment| segment.split(':').next().unwrap_or_default());
+    message.node.as_deref().into_iter().chain(within)
 }
 
 /// Returns the texts of a message: its content, its tool calls and its author.
@@ -512,6 +533,10 @@ mod tests {
             ("node:search", vec![2]),
             ("node:\"search web\"", vec![2]),
             ("node:inner", vec![2]),
+            ("node:cha", vec![3]),
+            ("node:\"cha\"", vec![]),
+            ("node:\"chat\"", vec![3]),
+            ("is:custom", vec![4]),
             ("node:chat", vec![3]),
             ("ns:sub", vec![2]),
             ("ns:88", vec![2]),
@@ -615,7 +640,7 @@ mod tests {
             ),
             (
                 "is:green",
-                "is:green: expected error, odd or heartbeat; ignored",
+                "is:green: expected error, custom, odd or heartbeat; ignored",
             ),
             (
                 "!path:a..b",

@@ -24,7 +24,7 @@ const PARTNERS: [View; 5] = [
     View::Timeline,
     View::Updates,
     View::State,
-    View::Raw,
+    View::Events,
 ];
 
 impl GraphView {
@@ -188,7 +188,7 @@ impl StreamView for GraphTab {
         ViewFacts {
             title: "Graph",
             export: ExportedAs::Whole,
-            records_of: Some(View::Raw),
+            records_of: Some(View::Events),
             ..PICTURE
         }
     }

@@ -7,7 +7,7 @@ mod one_line;
 
 use crate::widgets::line::Line;
 use one_line::OneLine;
-use runtail_stream::projection::{Peek, Snapshot};
+use runtail_stream::projection::{Peek, Snapshot, is_custom};
 use runtail_stream::{Data, Event, Unwrapped};
 
 /// Maximum number of bytes of an event that are read.
@@ -56,8 +56,8 @@ pub fn event(event: &Event, state: Option<&Snapshot>, room: usize) -> Option<Lin
         "lifecycle" => modes::lifecycle(into, json),
         "input.requested" => modes::input_requested(into, json),
         "error" => modes::error(into, json),
-        "custom" | "feedback" | "end" | "tools" => any_value(into, json),
-        name if name.starts_with("custom:") => any_value(into, json),
+        "end" => any_value(into, json),
+        name if is_custom(name) => modes::custom(into, json),
         _ => false,
     };
     (known && !out.line.left.is_empty()).then(|| out.finish())
@@ -83,11 +83,6 @@ pub fn value(json: Peek<'_>, room: usize) -> Line {
     let mut out = OneLine::new(room);
     out.value(json);
     out.finish()
-}
-
-/// Returns the payload of an event without its envelope, as far as it is read; `None` if it is not JSON.
-pub fn payload(event: &Event) -> Option<Peek<'_>> {
-    unwrapped(event).map(|payload| payload.json)
 }
 
 fn any_value(out: &mut OneLine, json: Peek<'_>) -> bool {

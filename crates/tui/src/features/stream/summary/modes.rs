@@ -4,11 +4,13 @@ use super::one_line::OneLine;
 use crate::widgets::line::Tone;
 use runtail_core::text;
 use runtail_stream::Unwrapped;
-use runtail_stream::projection::{Peek, Snapshot};
+use runtail_stream::projection::{Peek, Progress, Snapshot};
 use std::borrow::Cow;
 
 /// Maximum number of state keys in a line.
 const MAX_KEYS: usize = 40;
+/// Columns of a progress bar.
+const BAR: usize = 10;
 
 fn non_empty_text(json: Option<Peek<'_>>) -> Option<Cow<'_, str>> {
     json.and_then(Peek::string).filter(|word| !word.is_empty())
@@ -409,5 +411,23 @@ pub(crate) fn error(out: &mut OneLine, json: Peek<'_>) -> bool {
         }
         _ => out.value(json),
     }
+    true
+}
+
+/// Summarizes a custom event: its progress as a bar with its numbers, then its data.
+pub(crate) fn custom(out: &mut OneLine, json: Peek<'_>) -> bool {
+    if let Some(progress) = Progress::of(json) {
+        let full = (progress.part() * BAR as f64).round() as usize;
+        out.push(Tone::Good, &"█".repeat(full));
+        out.push(Tone::Dim, &"·".repeat(BAR.saturating_sub(full)));
+        let numbers = match progress {
+            Progress::Part(part) => format!("{:.0}%", part * 100.0),
+            Progress::Count(done, total) => {
+                format!("{} of {}", text::count(done), text::count(total))
+            }
+        };
+        out.push(Tone::Plain, &format!(" {numbers:>4}  "));
+    }
+    out.value(json);
     true
 }

@@ -295,6 +295,6 @@ fn shapes_missing_from_the_captures() {
         summarize("updates", all),
         "a → messages [removes all messages]"
     );
-    assert_eq!(summarize("something", r#"{"a":1}"#), "-");
+    assert_eq!(summarize("something", r#"{"a":1}"#), "a 1");
     assert_eq!(summarize("error", "\"Run not found\""), "Run not found");
 }

@@ -37,7 +37,8 @@ impl Component for StreamState {
                 viewer.play_from_start();
                 return Requests::none();
             }
-            if acts_on_server(action) {
+            let is_report = action == Action::Describe && viewer.view() == View::Events;
+            if acts_on_server(action) && !is_report {
                 return Requests::info("This is a recording; there is no server.");
             }
         }
@@ -93,7 +94,7 @@ impl Component for StreamState {
 
     fn copied(&mut self) -> Option<String> {
         let viewer = self.tabs.shown()?;
-        // Copies the error of a failed thread, unless an entry is selected. History always has one, Delivery is copied whole.
+        // Copies the error of a failed thread, unless an entry is selected. History always has one.
         let has_own = viewer.view().kind().has_own_cursor();
         match viewer.offers_error() && !has_own {
             true => viewer.thread_status().error().map(str::to_string),

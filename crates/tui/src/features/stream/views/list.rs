@@ -1,9 +1,7 @@
 //! The list of the views: what each shows.
 
-use super::custom::CustomTab;
-use super::delivery::DeliveryTab;
+use super::events::EventsTab;
 use super::messages::MessagesTab;
-use super::raw::RawTab;
 use super::runs::RunsTab;
 use super::state::StateTab;
 use super::stream_view::{EntryKind, StreamView, ViewFacts};
@@ -20,14 +18,24 @@ static LIST: [&dyn StreamView; VIEWS.len()] = [
     &StateTab,
     &TimelineTab,
     &RunsTab,
-    &CustomTab,
-    &RawTab,
-    &DeliveryTab,
+    &EventsTab,
     &GraphTab,
     &HistoryTab,
 ];
 
+/// The digits of their keys.
+const DIGITS: [char; VIEWS.len()] = ['1', '2', '3', '4', '5', '6', '9', '0'];
+
 impl View {
+    /// Returns the view with a title. Earlier versions had a view each for custom events, raw events and the delivery.
+    pub fn named(word: &str) -> Option<View> {
+        let is_named = |name: &str| name.eq_ignore_ascii_case(word);
+        let is_old = ["raw", "custom", "delivery"].into_iter().any(is_named);
+        let mut views = VIEWS.into_iter();
+        let view = views.find(|view| is_named(view.title()));
+        view.or(is_old.then_some(View::Events))
+    }
+
     /// Returns what the view shows.
     pub fn of(self) -> &'static dyn StreamView {
         LIST[self as usize]
@@ -50,6 +58,6 @@ impl View {
 
     /// Returns the digit of its key.
     pub fn digit(self) -> char {
-        char::from(b'0' + (self as u8 + 1) % 10)
+        DIGITS[self as usize]
     }
 }

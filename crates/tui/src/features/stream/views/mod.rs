@@ -1,11 +1,9 @@
 //! The views of a stream, each with its lines, built from its projection.
 
-mod custom;
-pub mod delivery;
+pub mod events;
 pub mod find;
 mod list;
 pub mod messages;
-mod raw;
 pub mod runs;
 pub mod state;
 pub mod states;
@@ -37,12 +35,8 @@ pub enum View {
     Timeline,
     /// The thread's runs, and the events of the runs and the connection.
     Runs,
-    /// Custom events emitted by nodes.
-    Custom,
     /// Every event as received.
-    Raw,
-    /// Delivery, timing and token usage.
-    Delivery,
+    Events,
     /// The graph of the assistant, with what ran.
     Graph,
     /// The checkpoints of the thread, as the server has them.
@@ -50,21 +44,19 @@ pub enum View {
 }
 
 /// All views, in the order of their keys.
-pub const VIEWS: [View; 10] = [
+pub const VIEWS: [View; 8] = [
     View::Messages,
     View::Updates,
     View::State,
     View::Timeline,
     View::Runs,
-    View::Custom,
-    View::Raw,
-    View::Delivery,
+    View::Events,
     View::Graph,
     View::History,
 ];
 
 /// The views that a new page shows, the second one in a split.
-pub const FIRST_VIEWS: [View; 2] = [View::Messages, View::Raw];
+pub const FIRST_VIEWS: [View; 2] = [View::Messages, View::Events];
 
 /// Returns the keys of a projection's rows. Rows keep their keys when older ones are evicted.
 pub fn extent<T>(rows: &Rows<T>) -> Flat {

@@ -1,6 +1,6 @@
 //! What the views keep for a stream. The viewer passes on what concerns all of them.
 
-use super::delivery::DeliveryState;
+use super::events::EventsState;
 use super::messages::blocks::Blocks;
 use super::runs::RunsState;
 use super::state::shown::ShownState;
@@ -18,7 +18,7 @@ pub struct ViewStates {
     pub state: ShownState,
     pub timeline: TimelineRows,
     pub runs: RunsState,
-    pub delivery: DeliveryState,
+    pub events: EventsState,
     /// The graph of the thread's assistant.
     pub graph: GraphView,
     /// The checkpoints of the thread.
@@ -34,8 +34,8 @@ impl ViewStates {
     /// Applies the user's display options.
     pub fn apply_prefs(&mut self, prefs: &ViewPrefs) {
         self.messages.apply_prefs(prefs);
-        if self.delivery.prices != prefs.prices {
-            self.delivery.prices.clone_from(&prefs.prices);
+        if self.events.prices != prefs.prices {
+            self.events.prices.clone_from(&prefs.prices);
         }
     }
 
@@ -43,6 +43,7 @@ impl ViewStates {
     pub fn forget(&mut self, projections: &Projections) {
         self.messages.forget();
         self.runs.forget();
+        self.events.forget();
         self.timeline.forget();
         self.state.forget_others(projections);
     }

@@ -234,6 +234,9 @@ pub trait StreamView: Sync {
         (Cow::Borrowed(&[]), &[])
     }
 
+    /// Handles a click on a line above the entries.
+    fn click_around(&self, _viewer: &mut Viewer, _row: usize, _column: usize) {}
+
     /// Returns the event of a line; `None` for a line about all events.
     fn seq_at(&self, _viewer: &Viewer, _spot: LinePos) -> Option<Seq> {
         None

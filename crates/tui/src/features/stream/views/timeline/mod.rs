@@ -37,7 +37,7 @@ impl StreamView for TimelineTab {
             empty: ("node timings", ""),
             empty_at_checkpoint: "No steps are known up to this checkpoint.",
             export: ExportedAs::Runs,
-            records_of: Some(View::Raw),
+            records_of: Some(View::Events),
         }
     }
 
