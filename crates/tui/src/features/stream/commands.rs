@@ -55,6 +55,13 @@ fn with_search(viewer: &Viewer, mut all: Commands) -> Commands {
     if is_filtering {
         shown.push(("app.back", Some("clear")));
     }
+    if viewer.only_run().is_some() {
+        if !is_filtering {
+            shown.push(("app.back", Some("all runs")));
+        }
+        shown.push(("stream.slide_on", Some("next run")));
+        shown.push(("stream.slide_back", Some("previous run")));
+    }
     let can_follow = viewer.playhead().is_some() || !viewer.follows() && !kind.has_own_cursor();
     if can_follow && viewer.shown_checkpoint().is_none() {
         shown.push(("stream.follow", None));

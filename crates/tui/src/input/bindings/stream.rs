@@ -8,7 +8,7 @@ const WITH_EVENTS: &[&str] = &[
     "Messages", "Updates", "State", "Timeline", "Runs", "Custom", "Raw",
 ];
 /// Views whose entries are events, which a filter can hide.
-const FILTERED: &[&str] = &["Messages", "Updates", "Timeline", "Runs", "Custom", "Raw"];
+const FILTERED: &[&str] = &["Messages", "Updates", "Timeline", "Custom", "Raw"];
 /// Views that show the text of events.
 const WITH_TEXT: &[&str] = &["Messages", "Updates", "Custom", "Raw"];
 
@@ -27,6 +27,7 @@ pub(super) const ROWS: Rows = &[
             .in_view(&[
                 ("State", "Fold or unfold"),
                 ("Timeline", "Go to Messages"),
+                ("Runs", "Show only this run, or all again"),
                 ("Delivery", "Go to the event"),
                 ("Graph", "Go to the last visit"),
                 ("History", "Open the difference or the state"),
@@ -57,7 +58,7 @@ pub(super) const ROWS: Rows = &[
                 "Change how times are shown",
                 "Times: of day, since the run began, since the previous entry",
             )
-            .only_in(&["Messages", "Updates", "Runs", "Custom", "Raw"]),
+            .only_in(&["Messages", "Updates", "Custom", "Raw"]),
             bind(
                 "stream.fold_all",
                 "-",
@@ -375,6 +376,7 @@ pub(super) const ROWS: Rows = &[
                 "Follow new events; moving up pauses",
             )
             .in_view(&[
+                ("Runs", "Go to the oldest run"),
                 ("Delivery", "Go to the last line"),
                 ("Graph", "Follow the running node"),
                 ("History", "Go to the oldest checkpoint"),
@@ -414,7 +416,7 @@ pub(super) const ROWS: Rows = &[
                 SlideOn,
                 "jump forward",
                 "Jump 5% forward",
-                "Jump 5% forward or back",
+                "Jump 5% forward or back; with one run shown: next run",
             ),
             bind(
                 "stream.slide_back",
@@ -478,7 +480,7 @@ pub(super) const ROWS: Rows = &[
                 View5,
                 "runs",
                 "Show Runs",
-                "Runs: the thread's runs, their errors, connections",
+                "Runs: status, times, tokens, why each ended",
             ),
             bind(
                 "stream.custom",

@@ -9,6 +9,7 @@ use runtail_stream::projection::{EventAttrs, Message, Path};
 use runtail_stream::{Event, EventNumber};
 use std::cmp::Ordering;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 /// The names allowed before a colon.
 pub const FIELDS: [&str; 9] = [
@@ -19,6 +20,8 @@ pub const FIELDS: [&str; 9] = [
 #[derive(Debug, Clone, Default)]
 pub struct StreamFilter {
     text: String,
+    /// The run whose events alone are shown, in addition to what is typed.
+    run: Option<Arc<str>>,
     /// Sorted by cost, cheapest first.
     terms: Vec<FilterTerm>,
     problems: Vec<String>,
@@ -87,6 +90,23 @@ impl StreamFilter {
         }
         filter.terms.sort_by_key(|term| term.condition.cost());
         filter
+    }
+
+    /// Returns the filter with only the events of a run, or of all runs again.
+    #[must_use]
+    pub fn of_run(&self, run: Option<Arc<str>>) -> StreamFilter {
+        let mut filter = StreamFilter::new(&self.text);
+        filter.terms.extend(run.as_deref().map(|run| FilterTerm {
+            negated: false,
+            condition: Condition::Run(Needle::new(run)),
+        }));
+        filter.terms.sort_by_key(|term| term.condition.cost());
+        StreamFilter { run, ..filter }
+    }
+
+    /// Returns the run whose events alone are shown.
+    pub fn run(&self) -> Option<&Arc<str>> {
+        self.run.as_ref()
     }
 
     /// Returns the text as typed.
@@ -253,8 +273,7 @@ impl Condition {
             Condition::Namespace(wanted) => message.ns.iter().any(|segment| wanted.is_in(segment)),
             Condition::Run(wanted) => message.run_id.as_ref().is_some_and(|run| wanted.is_in(run)),
             Condition::Node(wanted) => {
-                let segment =
-                    |s: &std::sync::Arc<str>| wanted.is_in(s.split(':').next().unwrap_or_default());
+                let segment = |s: &Arc<str>| wanted.is_in(s.split(':').next().unwrap_or_default());
                 message.node.as_ref().is_some_and(|node| wanted.is_in(node))
                     || message.ns.iter().any(segment)
             }
@@ -556,6 +575,24 @@ mod tests {
         ] {
             assert_eq!(matching(filter), wanted, "{filter}");
         }
+    }
+
+    #[test]
+    fn a_chosen_run_is_kept_beside_what_is_typed() {
+        let (events, projections) = event_log();
+        let count = |filter: &StreamFilter| {
+            let matches = |event: &&Event| filter.matches(&EventAttrs::of(event, &projections));
+            events.iter().filter(matches).count()
+        };
+        let typed = StreamFilter::new("mode:updates");
+        let one = typed.of_run(Some("01a1fbb5-1743".into()));
+        let other = typed.of_run(Some("99".into()));
+        assert_eq!(
+            (one.text(), count(&one), count(&other)),
+            ("mode:updates", 1, 0)
+        );
+        assert!(!StreamFilter::new("").of_run(Some("99".into())).is_empty());
+        assert_eq!(count(&other.of_run(None)), 1, "all runs again");
     }
 
     #[test]

@@ -22,6 +22,7 @@ use crate::widgets::line::Line;
 use crate::widgets::scroll::{Flat, LinePos, Move};
 use jiff::Timestamp;
 use runtail_stream::Seq;
+use runtail_stream::projection::RunMetrics;
 use summary::{DeliveryRow, Summary};
 
 /// Number of events below which the summary is always computed again; otherwise once a second.
@@ -154,6 +155,13 @@ fn summary(viewer: &Viewer, now: Timestamp, open: bool, width: usize) -> Summary
         width,
         tz: &viewer.tz,
     }
+}
+
+/// Returns the cost of a run; `None` without prices.
+pub(super) fn cost_of(viewer: &Viewer, run: &RunMetrics) -> Option<String> {
+    let summary = summary(viewer, viewer.now, viewer.is_open(), 0);
+    let has_prices = !summary.prices.models.is_empty();
+    has_prices.then(|| summary.cost(&run.models, run.work.usage))
 }
 
 /// Returns the report as text.

@@ -451,7 +451,7 @@ impl Summary<'_> {
     }
 
     /// Returns the cost of tokens, or a dash if the price of any of them is unknown.
-    fn cost(&self, models: &[ModelMetrics], all: Usage) -> String {
+    pub(super) fn cost(&self, models: &[ModelMetrics], all: Usage) -> String {
         let mut named = Usage::default();
         models
             .iter()
