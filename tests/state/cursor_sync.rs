@@ -33,7 +33,7 @@ fn streams() -> Vec<(String, Viewer)> {
     streams
 }
 
-fn viewer(body: Vec<u8>) -> Viewer {
+pub fn viewer(body: Vec<u8>) -> Viewer {
     let server = ServerRef {
         profile: "p".into(),
         name: "s".into(),

@@ -48,6 +48,9 @@ fn with_search(viewer: &Viewer, mut all: Commands) -> Commands {
     if is_filtering {
         all = all.keep(MAX_HINTS - 1 - usize::from(is_searching));
     }
+    if viewer.only_run().is_some() {
+        all = all.keep(MAX_HINTS - 3);
+    }
     let mut shown: Vec<Hint> = Vec::new();
     if is_searching {
         shown.push(("stream.next_problem", None));

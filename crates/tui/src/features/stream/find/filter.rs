@@ -144,12 +144,21 @@ impl StreamFilter {
             .all(|term| term.condition.matches(facets) != term.negated)
     }
 
-    /// Returns whether a message matches. A message is assembled from many events; `events` are some of them. Only the
+    /// Returns whether a message of a run matches. A message is assembled from many events; `events` are some of them. Only the
     /// message's own text is searched, because its events can contain other messages too.
-    pub fn matches_message(&self, message: &Message, events: &[EventAttrs<'_>]) -> bool {
-        self.terms
-            .iter()
-            .all(|term| term.condition.matches_message(message, events) != term.negated)
+    pub fn matches_message(
+        &self,
+        message: &Message,
+        run: Option<&str>,
+        events: &[EventAttrs<'_>],
+    ) -> bool {
+        self.terms.iter().all(|term| {
+            let is_match = match &term.condition {
+                Condition::Run(wanted) => run.is_some_and(|run| wanted.is_in(run)),
+                condition => condition.matches_message(message, events),
+            };
+            is_match != term.negated
+        })
     }
 
     fn condition(&mut self, term: &str) -> Result<Option<Condition>, String> {
@@ -271,7 +280,6 @@ impl Condition {
                 first <= *range.end() && last >= *range.start()
             }
             Condition::Namespace(wanted) => message.ns.iter().any(|segment| wanted.is_in(segment)),
-            Condition::Run(wanted) => message.run_id.as_ref().is_some_and(|run| wanted.is_in(run)),
             Condition::Node(wanted) => {
                 let segment = |s: &Arc<str>| wanted.is_in(s.split(':').next().unwrap_or_default());
                 message.node.as_ref().is_some_and(|node| wanted.is_in(node))
@@ -285,9 +293,11 @@ impl Condition {
                 message.id.as_ref().is_some_and(|id| wanted.is_in(id))
                     || events.iter().any(|event| self.matches(event))
             }
-            Condition::Mode(_) | Condition::Odd | Condition::Heartbeat | Condition::Path(..) => {
-                events.iter().any(|event| self.matches(event))
-            }
+            Condition::Mode(_)
+            | Condition::Run(_)
+            | Condition::Odd
+            | Condition::Heartbeat
+            | Condition::Path(..) => events.iter().any(|event| self.matches(event)),
         }
     }
 }
@@ -615,7 +625,7 @@ mod tests {
         let matching = |filter: &str| -> Vec<&str> {
             let filter = StreamFilter::new(filter);
             let matches = |message: &&Message| {
-                filter.matches_message(message, &[EventAttrs::of(&event, &projections)])
+                filter.matches_message(message, None, &[EventAttrs::of(&event, &projections)])
             };
             projections
                 .messages

@@ -168,7 +168,8 @@ pub fn columns(rows: &RunRows, room: usize) -> TableColumns {
         2 => rows.widths.started.max(TITLES[2].len()),
         5 if !rows.widths.has_tokens => 0,
         6 if !rows.widths.has_cost => 0,
-        7 if !rows.widths.has_assistant => 0,
+        7 if rows.widths.assistant == 0 => 0,
+        7 => rows.widths.assistant.clamp(TITLES[7].len(), MAX_ASSISTANT),
         _ => width,
     };
     let all = WIDTHS
@@ -181,7 +182,7 @@ pub fn columns(rows: &RunRows, room: usize) -> TableColumns {
             rank: *rank,
             is_right: matches!(at, 0 | 3..=6),
         });
-    TableColumns::ranked(room, all.collect(), &[(7, MAX_ASSISTANT), (8, usize::MAX)])
+    TableColumns::ranked(room, all.collect(), &[(8, usize::MAX)])
 }
 
 /// Returns the cells of a run.
@@ -224,7 +225,7 @@ pub fn name_cell(run: &RunEntry) -> String {
 }
 
 /// Returns the name of the assistant that a run ran: its graph if it is the thread's own.
-fn assistant(run: &RunEntry, status: &Status) -> Option<String> {
+pub fn assistant(run: &RunEntry, status: &Status) -> Option<String> {
     let id = run.assistant_id.as_deref()?;
     let own = status
         .thread()

@@ -133,6 +133,7 @@ impl StreamView for RunsTab {
         };
         let of = RowsFor {
             projections: &viewer.projections,
+            status: &viewer.present().status,
             newest: viewer.event_log.last_seq(),
             now: layout.is_open.then_some(layout.now),
             is_old: &|at| at.to_zoned(tz.clone()).date() != today,

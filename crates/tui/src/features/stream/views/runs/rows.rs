@@ -1,13 +1,13 @@
 //! The rows of the Runs view: one a run, newest first, and below an unfolded run its start, nodes, questions, connections and end.
 
-use super::line::name_cell;
+use super::line::{assistant, name_cell};
 use crate::widgets::scroll::Place;
 use jiff::Timestamp;
 use runtail_core::model::KnownRevisions;
 use runtail_core::text;
 use runtail_stream::Seq;
 use runtail_stream::projection::{
-    BarKind, LifecycleKind, LifecycleRow, Projections, RunEntry, Usage,
+    BarKind, LifecycleKind, LifecycleRow, Projections, RunEntry, Status, Usage,
 };
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -96,7 +96,7 @@ pub struct CellWidths {
     pub started: usize,
     pub has_tokens: bool,
     pub has_cost: bool,
-    pub has_assistant: bool,
+    pub assistant: usize,
 }
 
 /// What the rows are made from.
@@ -111,6 +111,8 @@ struct RowInputs {
 /// What the rows are laid out for.
 pub struct RowsFor<'a> {
     pub projections: &'a Projections,
+    /// The status of the thread as it is now, which names its graph.
+    pub status: &'a Status,
     pub newest: Seq,
     /// Running runs count up to this time; `None` if nothing runs.
     pub now: Option<Timestamp>,
@@ -242,6 +244,8 @@ impl RunRows {
             cost: (of.cost)(run),
         };
         self.numbers = runs.iter().map(numbers).collect();
+        let named = |run| Some(text::width(&assistant(run, of.status)?));
+        let assistants = runs.iter().filter_map(named);
         let is_old = |run: &RunEntry| run.began.or(run.requested).is_some_and(of.is_old);
         self.widths = CellWidths {
             name: runs
@@ -256,7 +260,7 @@ impl RunRows {
             },
             has_tokens: self.numbers.iter().any(|numbers| numbers.usage.is_some()),
             has_cost: self.numbers.iter().any(|numbers| !numbers.cost.is_empty()),
-            has_assistant: runs.iter().any(|run| run.assistant_id.is_some()),
+            assistant: assistants.max().unwrap_or(0),
         };
     }
 }
