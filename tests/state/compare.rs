@@ -683,7 +683,7 @@ fn runs_are_marked_and_compared_in_the_thread() {
         .lines()
         .find(|line| line.contains("+▌"))
         .unwrap_or_else(|| panic!("{screen}"));
-    assert!(marked.contains("run 1"), "{screen}");
+    assert!(marked.contains("  3  "), "{screen}");
     // With one marked row it asks for the other.
     dash.keys("=");
     assert!(dash.has_dialog(Dialog::Command), "{}", dash.screen());
