@@ -195,9 +195,7 @@ impl StreamView for RunsTab {
                 Some(Request::MarkSide(side).into())
             }
             (Action::Compare, Some(side)) => Some(Request::CompareSide(side).into()),
-            (Action::Mark | Action::Compare, None) => {
-                Some(Requests::info("No run is selected to mark or compare."))
-            }
+            (Action::Mark | Action::Compare, None) => Some(Requests::info("No run is selected.")),
             _ => None,
         }
     }

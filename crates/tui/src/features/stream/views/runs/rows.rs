@@ -173,7 +173,8 @@ impl RunRows {
         let is_newest = of.follows && place.cursor.key == 0;
         if !is_newest {
             place.cursor.key = cursor.unwrap_or(place.cursor.key);
-            place.top.key = top.unwrap_or(place.top.key);
+            // A window at the newest run keeps showing it.
+            place.top.key = top.filter(|_| place.top.key > 0).unwrap_or(place.top.key);
         }
     }
 
