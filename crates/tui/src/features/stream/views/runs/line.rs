@@ -296,7 +296,7 @@ pub fn detail(viewer: &Viewer, row: RunsRow, is_last: bool) -> Option<Line> {
     let mut at =
         |time: Option<jiff::Timestamp>| line.push_dim(&format!("{}  ", clock(time, &times)));
     match row {
-        RunsRow::Run(_) => return None,
+        RunsRow::Run(_) => None,
         RunsRow::Start(_) => {
             at(run.began.or(run.requested));
             line.push_plain("▸ started");
