@@ -47,7 +47,7 @@ fn rows(timeline: &Timeline) -> BTreeMap<String, u64> {
 
 fn visits(timeline: &Timeline) -> BTreeMap<String, u64> {
     let mut cache = ActivityCache::default();
-    cache.update(timeline, Timestamp::MIN);
+    cache.update(timeline, Timestamp::MIN, None);
     let activity = cache.activity();
     activity
         .order()

@@ -47,6 +47,7 @@ mod resources;
 mod restore;
 mod revisions;
 mod roles;
+mod runs;
 mod screens;
 mod search;
 mod security;

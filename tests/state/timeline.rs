@@ -285,7 +285,7 @@ proptest! {
             let was_bar = rows.is_bar(place.cursor.key);
             let before = rows.seq_at(timeline, place.cursor.key);
             // The same run is shown, unless there is no cursor.
-            let frame = TimelineFrame { now, anchor: before, width: 100, height: 30, has_badge: true };
+            let frame = TimelineFrame { now, anchor: before, width: 100, height: 30, has_badge: true, run: None };
             rows.prepare(&projections, frame, &mut place);
             prop_assert!(!was_bar || rows.seq_at(timeline, place.cursor.key) == before);
             let mut rebuilt = TimelineRows::default();

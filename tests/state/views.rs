@@ -319,7 +319,7 @@ fn empty_streams_have_no_cursor_in_any_view() {
 }
 
 #[test]
-fn runs_without_events_are_listed_in_the_order_of_the_runs() {
+fn runs_are_listed_newest_first_with_or_without_events() {
     let mut dash = demo_thread((140, 40));
     let run = |n: u64, minute: u64| {
         let at = format!("2026-11-21T13:{minute:02}:00Z");
@@ -344,24 +344,25 @@ fn runs_without_events_are_listed_in_the_order_of_the_runs() {
     let listed = |dash: &mut Dash| {
         let screen = dash.screen();
         let rows = screen.lines().filter_map(|line| {
-            line.split("● run ")
-                .nth(1)
-                .or(line.split("◐ run ").nth(1))?
-                .chars()
-                .next()
+            let name = line.split(['●', '◐']).next().filter(|name| *name != line)?;
+            name.trim()
+                .trim_start_matches('▌')
+                .trim()
+                .parse::<u64>()
+                .ok()
         });
-        rows.filter(char::is_ascii_digit).collect::<String>()
+        rows.map(|number| number.to_string()).collect::<String>()
     };
-    assert_eq!(listed(&mut dash), "12234");
+    assert_eq!(listed(&mut dash), "4321");
     // The cursor stays on its run while newer events arrive and the list grows.
-    dash.keys("gjjj");
+    dash.keys("gjj");
     let under_cursor = |dash: &mut Dash| {
         let screen = dash.screen();
         let line = screen.lines().find_map(|line| line.split("▌").nth(1));
         line.expect("a cursor").trim().to_string()
     };
     let before = under_cursor(&mut dash);
-    before.has("run 2 finished");
+    before.has("2  ● finished");
     dash.event(
         "metadata",
         r#"{"run_id":"01a1fc40-0000-7000-8000-000000000005","attempt":1}"#,
@@ -372,7 +373,7 @@ fn runs_without_events_are_listed_in_the_order_of_the_runs() {
         serde_json::json!(runs),
     )]);
     assert_eq!(under_cursor(&mut dash), before);
-    assert_eq!(listed(&mut dash), "1223456");
+    assert_eq!(listed(&mut dash), "654321");
 }
 
 #[test]

@@ -100,14 +100,10 @@ fn a_run_that_continued_is_running_at_its_checkpoint() {
     let mut dash = at_step(&approval(), runs(), 5);
     dash.shows("at step 5");
     let runs_view = body(&mut dash, "5");
-    for wanted in [
-        "run 1 paused to ask in ask",
-        "run 2 finished",
-        "◐ run 3 running at this checkpoint",
-    ] {
+    for wanted in ["1  ◆ asked", "2  ● finished", "3  ◐ running"] {
         assert!(runs_view.contains(wanted), "{runs_view}");
     }
-    runs_view.lacks(["run 4", "paused before"]);
+    runs_view.lacks(["4  ", "paused"]);
     let timeline = body(&mut dash, "4");
     let of_run_3 = timeline.split("run 3 · ").nth(1).unwrap();
     assert!(
@@ -135,8 +131,8 @@ fn a_run_has_ended_at_its_last_checkpoint() {
     // Step 6, the last one of run 3, asks; run 4 answered it.
     let mut dash = at_step(&approval(), runs(), 6);
     let runs_view = body(&mut dash, "5");
-    runs_view.has("run 3 paused to ask in ask");
-    runs_view.lacks("run 4");
+    runs_view.has("3  ◆ asked");
+    runs_view.lacks("4  ●");
     // The question was answered.
     runs_view.lacks("waiting for your answer");
     let timeline = body(&mut dash, "4");
@@ -154,7 +150,7 @@ fn runs_have_the_numbers_of_the_thread() {
     history[1]["parent_checkpoint"]["checkpoint_id"] = json!("00000002");
     let mut dash = at_step(&history, runs(), 7);
     let runs_view = body(&mut dash, "5");
-    runs_view.has("◐ run 4 running at this checkpoint");
+    runs_view.has("4  ◐ running");
     // A list that has not all runs doesn't show which number a run has, even if few of them are older.
     let more = (0..50).map(|nth| {
         json!({"run_id": format!("later-{nth}"), "assistant_id": "a", "status": "success",
@@ -163,7 +159,7 @@ fn runs_have_the_numbers_of_the_thread() {
     let all: Vec<Value> = more.chain(runs().as_array().unwrap().clone()).collect();
     let mut dash = at_step(&approval(), json!(all), 5);
     let runs_view = body(&mut dash, "5");
-    runs_view.has("run 3 here running at this checkpoint");
+    runs_view.has("3 here  ◐ running");
 }
 
 #[test]
@@ -172,7 +168,7 @@ fn a_run_that_had_not_begun_is_queued_at_a_checkpoint() {
     all[0]["created_at"] = json!(time(30.2));
     let mut dash = at_step(&approval(), all, 6);
     let runs_view = body(&mut dash, "5");
-    runs_view.has("◌ run 4 queued at this checkpoint");
+    runs_view.has("4  ◌ queued");
 }
 
 #[test]

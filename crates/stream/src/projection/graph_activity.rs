@@ -59,6 +59,8 @@ pub struct ActivityCache {
     /// What `ended` was read from: the first kept attempt, the number after its last, and the timeline's generation.
     read: Option<(u64, u64, u64)>,
     current: GraphActivity,
+    /// The run that was read, if only one is.
+    run: Option<String>,
 }
 
 impl ActivityCache {
@@ -67,23 +69,29 @@ impl ActivityCache {
         &self.current
     }
 
-    /// Reads the timeline. Running visits count up to `now`. Returns whether anything changed.
-    pub fn update(&mut self, timeline: &Timeline, now: Timestamp) -> bool {
+    /// Reads the timeline, or one run of it. Running visits count up to `now`. Returns whether anything changed.
+    pub fn update(&mut self, timeline: &Timeline, now: Timestamp, run: Option<&str>) -> bool {
+        let is_wanted =
+            |attempt: &Attempt| run.is_none_or(|run| attempt.run_id.as_deref() == Some(run));
         let first = timeline.evicted_attempts();
         let newest = timeline
             .attempts()
             .next_back()
             .map_or(first, |(number, _)| number);
         let key = (first, newest, timeline.generation());
-        if self.read != Some(key) {
-            self.read = Some(key);
+        if self.read != Some(key) || self.run.as_deref() != run {
+            (self.read, self.run) = (Some(key), run.map(String::from));
             self.ended = GraphActivity::default();
             for (_, attempt) in timeline.attempts().filter(|(number, _)| *number < newest) {
+                if !is_wanted(attempt) {
+                    continue;
+                }
                 self.ended.add(timeline, attempt, now);
             }
         }
         let mut current = self.ended.clone();
-        if let Some((_, attempt)) = timeline.attempts().next_back() {
+        let last = timeline.attempts().next_back();
+        if let Some((_, attempt)) = last.filter(|(_, attempt)| is_wanted(attempt)) {
             current.add(timeline, attempt, now);
         }
         let is_changed = current != self.current;
@@ -425,9 +433,9 @@ mod tests {
         fn activity(&self) -> GraphActivity {
             let timeline = &self.script.projections.timeline;
             let mut cache = ActivityCache::default();
-            cache.update(timeline, Timestamp::MIN);
+            cache.update(timeline, Timestamp::MIN, None);
             // Reading again changes nothing.
-            assert!(!cache.update(timeline, Timestamp::MIN));
+            assert!(!cache.update(timeline, Timestamp::MIN, None));
             cache.activity().clone()
         }
     }

@@ -50,6 +50,15 @@ impl Landmarks {
         self.runs[..known].last().and_then(|(_, run)| run.as_ref())
     }
 
+    /// Returns the first event of a run, and its last one if other events follow.
+    pub fn extent_of(&self, run: &str) -> Option<(Seq, Option<Seq>)> {
+        let is_its = |(_, of): &(Seq, Option<Arc<str>>)| of.as_deref() == Some(run);
+        let first = self.runs.iter().position(is_its)?;
+        let last = self.runs.iter().rposition(is_its)?;
+        let after = self.runs.get(last + 1).map(|(from, _)| from.previous());
+        Some((self.runs.get(first)?.0, after))
+    }
+
     /// Returns the events that start or end a step of the root graph, depending on the modes of the run.
     pub fn steps(&self) -> &[Seq] {
         &self.steps

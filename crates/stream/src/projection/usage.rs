@@ -54,7 +54,7 @@ impl Usage {
 
     /// Adds the usage of another chunk. Some models report their input with the first chunk and their output with the
     /// last.
-    pub(super) fn add(&mut self, more: Usage) {
+    pub fn add(&mut self, more: Usage) {
         self.add_change(Usage::default(), more);
     }
 }

@@ -4,7 +4,7 @@ use super::live::LiveRun;
 use super::{Checkpoint, Status};
 use crate::{Outcome, Seq};
 use jiff::{SignedDuration, Timestamp};
-use runtail_core::model::{RunFacts, StateFacts, ThreadStatus, cause};
+use runtail_core::model::{Question, RunFacts, StateFacts, ThreadStatus, cause, summary_of};
 use std::sync::Arc;
 
 /// The status or outcome of a run.
@@ -69,6 +69,10 @@ pub struct RunEntry {
     pub ended: Option<Timestamp>,
     /// The error, if it failed.
     pub error: Option<String>,
+    /// What it asked, if it stopped to ask.
+    pub question: Option<String>,
+    /// Why it was cancelled, as far as the stream reports it.
+    pub cancel_reason: Option<String>,
     /// The node that failed, that was interrupted, or that follows a breakpoint.
     pub node: Option<String>,
     /// The assistant that it ran.
@@ -254,6 +258,11 @@ fn from_record(
         began: began(status, record, seen, outcome, ended),
         ended,
         error: error.flatten(),
+        question: question_of(status, last, is_newest, seen)
+            .filter(|_| outcome == RunOutcome::WaitingForInput),
+        cancel_reason: seen
+            .and_then(|run| run.error.clone())
+            .filter(|_| outcome == RunOutcome::Cancelled),
         node,
         assistant_id: Some(record.assistant_id.clone()).filter(|id| !id.is_empty()),
         first_seq: seen.map(|run| run.first_seq),
@@ -351,6 +360,30 @@ fn stopped_at(status: &Status, last: Option<&Checkpoint>, is_newest: bool) -> Op
     }
 }
 
+/// Returns what a run asked: by the thread's status if it still waits, else by its last checkpoint or its events.
+fn question_of(
+    status: &Status,
+    last: Option<&Checkpoint>,
+    is_newest: bool,
+    seen: Option<&LiveRun>,
+) -> Option<String> {
+    let saved = || {
+        let tasks = last.iter().flat_map(|checkpoint| &checkpoint.facts.tasks);
+        let asked: Vec<Question> = tasks.flat_map(|task| task.questions.clone()).collect();
+        summary_of(&asked)
+    };
+    let of_status = match &status.status {
+        ThreadStatus::Waiting { questions, .. } if is_newest => summary_of(questions),
+        _ => String::new(),
+    };
+    let streamed = || seen.map_or_else(String::new, |run| summary_of(&run.questions));
+    let is_known = |text: &String| !text.is_empty();
+    Some(of_status)
+        .filter(is_known)
+        .or_else(|| Some(saved()).filter(is_known))
+        .or_else(|| Some(streamed()).filter(is_known))
+}
+
 fn live_outcome(run: &LiveRun) -> RunOutcome {
     match run.outcome {
         _ if !run.is_over => RunOutcome::Running,
@@ -394,6 +427,12 @@ fn from_stream(status: &Status, run: &LiveRun) -> RunEntry {
                 .clone()
                 .filter(|_| outcome == RunOutcome::Failed)
         }),
+        question: Some(summary_of(&run.questions))
+            .filter(|asked| outcome == RunOutcome::WaitingForInput && !asked.is_empty()),
+        cancel_reason: run
+            .error
+            .clone()
+            .filter(|_| outcome == RunOutcome::Cancelled),
         node,
         first_seq: Some(run.first_seq),
         end_seq: run.end_seq,

@@ -49,12 +49,22 @@ fn with_search(viewer: &Viewer, mut all: Commands) -> Commands {
     if is_filtering {
         all = all.keep(MAX_HINTS - 1 - usize::from(is_searching));
     }
+    if viewer.only_run().is_some() {
+        all = all.keep(MAX_HINTS - 3);
+    }
     let mut shown: Vec<Hint> = Vec::new();
     if is_searching {
         shown.push(("stream.next_problem", None));
     }
     if is_filtering {
         shown.push(("app.back", Some("clear")));
+    }
+    if viewer.only_run().is_some() {
+        if !is_filtering {
+            shown.push(("app.back", Some("all runs")));
+        }
+        shown.push(("stream.slide_on", Some("next run")));
+        shown.push(("stream.slide_back", Some("previous run")));
     }
     let can_follow = viewer.playhead().is_some() || !viewer.follows() && !kind.has_own_cursor();
     if can_follow && viewer.shown_checkpoint().is_none() {

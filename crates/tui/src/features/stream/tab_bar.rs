@@ -91,7 +91,10 @@ pub fn breadcrumb_line(cx: &Cx<'_>, viewer: &Viewer, width: u16) -> Line {
     line.left.extend(badge.left);
     let room = (width as usize).saturating_sub(used + 2);
     match run.into_iter().find(|text| text::width(text) <= room) {
-        Some(text) => line.right(Tone::Dim, &text),
+        Some(text) => {
+            let is_alone = viewer.only_run().is_some();
+            line.right(if is_alone { Tone::Accent } else { Tone::Dim }, &text)
+        }
         None => line,
     }
 }
@@ -123,8 +126,10 @@ fn breadcrumb(cx: &Cx<'_>, viewer: &Viewer, is_full: bool) -> Line {
 /// Returns the active run, or the newest one, as texts from longest to shortest: `run 3 · 17 in 15 out`.
 fn run_info(viewer: &Viewer) -> Vec<String> {
     let projections = &viewer.projections;
-    let Some(run) = projections.status.run_of(viewer.shown_status()) else {
-        return Vec::new();
+    let alone = viewer.only_run().map(|run| projections.status.run(run));
+    let newest = || projections.status.run_of(viewer.shown_status());
+    let Some(run) = alone.unwrap_or_else(newest) else {
+        return viewer.only_run_name().into_iter().collect();
     };
     let of_run = |id: &str| Status::usage_of(id, projections.messages.items().iter());
     let usage = run
@@ -141,6 +146,7 @@ fn run_info(viewer: &Viewer) -> Vec<String> {
     });
     // A run without an id or a number has no useful name.
     let name = (run.number.is_some() || run.run_id.is_some()).then(|| run.name());
+    let name = viewer.only_run_name().or(name);
     let parts: Vec<String> = name.iter().cloned().chain(tokens).collect();
     std::iter::once(parts.join(" · ")).chain(name).collect()
 }

@@ -132,6 +132,7 @@ impl StreamState {
         again.show(viewer.view());
         again.search(&texts[0]);
         again.filter(&texts[1]);
+        again.show_only_run(viewer.only_run().cloned());
         again
     }
 
@@ -216,6 +217,13 @@ impl StreamState {
     /// Moves to landmarks and in time. Returns `None` for other actions.
     fn navigate(&mut self, session: &Session, action: Action) -> Option<Requests> {
         let viewer = self.tabs.shown_mut()?;
+        if matches!(action, Action::SlideOn | Action::SlideBack) && viewer.only_run().is_some() {
+            let forward = action == Action::SlideOn;
+            let is_found = viewer.show_other_run(forward);
+            let edge = if forward { "newest" } else { "oldest" };
+            let none = || Requests::info(format!("This is the {edge} run."));
+            return Some(if is_found { Requests::none() } else { none() });
+        }
         let is_in_time = matches!(
             action,
             Action::Play | Action::Earlier | Action::Later | Action::SlideBack | Action::SlideOn
@@ -404,10 +412,10 @@ fn act_on_shown_thread(viewer: &Viewer, action: Action) -> Requests {
     if matches!(action, Action::Answer | Action::Approve) {
         return answer(viewer, thread, action == Action::Approve);
     }
-    // The page of a run acts on that run.
+    // The page of a run acts on that run; so does the row of an active run, and a run that is shown alone.
     let run = match &viewer.target {
         StreamTarget::Join { run, .. } => Some(run.clone()),
-        _ => None,
+        _ => viewer.chosen_active_run(),
     };
     act_on_thread(thread, run, action)
 }

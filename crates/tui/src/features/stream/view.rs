@@ -77,6 +77,10 @@ pub(super) fn pane(state: &StreamState, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
             is_ascii: cx.session.settings.ascii,
             is_titled: half.is_titled(),
         };
+        if let Some(text) = nothing_of_run(viewer, half.view) {
+            canvas.words(half.rows, Tone::Dim, &text);
+            continue;
+        }
         if !half.view.of().draw(viewer, canvas, half.rows, drawn) {
             entries(viewer, canvas, half, drawn.is_focused);
         }
@@ -199,6 +203,29 @@ fn no_match_text(viewer: &Viewer, view: View) -> Option<(Tone, String)> {
         Tone::Dim,
         format!("No match for {filter}{so_far}.\n\nPress & to change the filter, Esc to clear it."),
     ))
+}
+
+/// Returns the text of a view that has nothing of the run that is shown alone.
+fn nothing_of_run(viewer: &Viewer, view: View) -> Option<String> {
+    let run = viewer.only_run_name()?;
+    if viewer.shown_checkpoint().is_some() || !viewer.finding().filter.text().is_empty() {
+        return None;
+    }
+    let is_empty = match view.kind() {
+        EntryKind::Document => viewer.shows_only_records(),
+        kind if kind.is_filtered() => {
+            !viewer.finding().is_scanning() && viewer.spots(view).is_empty()
+        }
+        _ => false,
+    };
+    let name = View::History.title();
+    let text = match viewer.shows_only_records() {
+        true => format!(
+            "No events of {run} were received. {name} shows its checkpoints, each with its state."
+        ),
+        false => format!("No {} in {run}.", view.facts().empty.0),
+    };
+    is_empty.then_some(text)
 }
 
 /// Returns the text of a view that shows nothing of a saved checkpoint.

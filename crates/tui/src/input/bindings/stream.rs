@@ -6,7 +6,7 @@ use super::{Rows, bind, write};
 /// Views with a cursor among the events. Graph and History have cursors of their own.
 const WITH_EVENTS: &[&str] = &["Messages", "Updates", "State", "Timeline", "Runs", "Events"];
 /// Views whose entries are events, which a filter can hide.
-const FILTERED: &[&str] = &["Messages", "Updates", "Timeline", "Runs", "Events"];
+const FILTERED: &[&str] = &["Messages", "Updates", "Timeline", "Events"];
 /// Views that show the text of events.
 const WITH_TEXT: &[&str] = &["Messages", "Updates", "Events"];
 
@@ -25,6 +25,7 @@ pub(super) const ROWS: Rows = &[
             .in_view(&[
                 ("State", "Fold or unfold"),
                 ("Timeline", "Go to Messages"),
+                ("Runs", "Show only this run, or all again"),
                 ("Graph", "Go to the last visit"),
                 ("History", "Open the difference or the state"),
             ]),
@@ -54,7 +55,7 @@ pub(super) const ROWS: Rows = &[
                 "Change how times are shown",
                 "Times: of day, since the run began, since the previous entry",
             )
-            .only_in(&["Messages", "Updates", "Runs", "Events"]),
+            .only_in(&["Messages", "Updates", "Events"]),
             bind(
                 "stream.fold_all",
                 "-",
@@ -382,6 +383,7 @@ pub(super) const ROWS: Rows = &[
                 "Follow new events; moving up pauses",
             )
             .in_view(&[
+                ("Runs", "Go to the oldest run"),
                 ("Graph", "Follow the running node"),
                 ("History", "Go to the oldest checkpoint"),
             ]),
@@ -420,7 +422,7 @@ pub(super) const ROWS: Rows = &[
                 SlideOn,
                 "jump forward",
                 "Jump 5% forward",
-                "Jump 5% forward or back",
+                "Jump 5% forward or back; with one run shown: next run",
             ),
             bind(
                 "stream.slide_back",
@@ -484,7 +486,7 @@ pub(super) const ROWS: Rows = &[
                 View5,
                 "runs",
                 "Show Runs",
-                "Runs: the thread's runs, their errors, connections",
+                "Runs: status, times, tokens, why each ended",
             ),
             bind(
                 "stream.events",

@@ -9,6 +9,7 @@ use runtail_stream::projection::{EventAttrs, Message, Path};
 use runtail_stream::{Event, EventNumber};
 use std::cmp::Ordering;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 /// The names allowed before a colon.
 pub const FIELDS: [&str; 9] = [
@@ -19,6 +20,8 @@ pub const FIELDS: [&str; 9] = [
 #[derive(Debug, Clone, Default)]
 pub struct StreamFilter {
     text: String,
+    /// The run whose events alone are shown, in addition to what is typed.
+    run: Option<Arc<str>>,
     /// Sorted by cost, cheapest first.
     terms: Vec<FilterTerm>,
     problems: Vec<String>,
@@ -92,6 +95,23 @@ impl StreamFilter {
         filter
     }
 
+    /// Returns the filter with only the events of a run, or of all runs again.
+    #[must_use]
+    pub fn of_run(&self, run: Option<Arc<str>>) -> StreamFilter {
+        let mut filter = StreamFilter::new(&self.text);
+        filter.terms.extend(run.as_deref().map(|run| FilterTerm {
+            negated: false,
+            condition: Condition::Run(Needle::new(run)),
+        }));
+        filter.terms.sort_by_key(|term| term.condition.cost());
+        StreamFilter { run, ..filter }
+    }
+
+    /// Returns the run whose events alone are shown.
+    pub fn run(&self) -> Option<&Arc<str>> {
+        self.run.as_ref()
+    }
+
     /// Returns the text as typed.
     pub fn text(&self) -> &str {
         &self.text
@@ -127,12 +147,21 @@ impl StreamFilter {
             .all(|term| term.condition.matches(facets) != term.negated)
     }
 
-    /// Returns whether a message matches. A message is assembled from many events; `events` are some of them. Only the
+    /// Returns whether a message of a run matches. A message is assembled from many events; `events` are some of them. Only the
     /// message's own text is searched, because its events can contain other messages too.
-    pub fn matches_message(&self, message: &Message, events: &[EventAttrs<'_>]) -> bool {
-        self.terms
-            .iter()
-            .all(|term| term.condition.matches_message(message, events) != term.negated)
+    pub fn matches_message(
+        &self,
+        message: &Message,
+        run: Option<&str>,
+        events: &[EventAttrs<'_>],
+    ) -> bool {
+        self.terms.iter().all(|term| {
+            let is_match = match &term.condition {
+                Condition::Run(wanted) => run.is_some_and(|run| wanted.is_in(run)),
+                condition => condition.matches_message(message, events),
+            };
+            is_match != term.negated
+        })
     }
 
     fn condition(&mut self, term: &str) -> Result<Option<Condition>, String> {
@@ -265,7 +294,6 @@ impl Condition {
                 first <= *range.end() && last >= *range.start()
             }
             Condition::Namespace(wanted) => message.ns.iter().any(|segment| wanted.is_in(segment)),
-            Condition::Run(wanted) => message.run_id.as_ref().is_some_and(|run| wanted.is_in(run)),
             Condition::Node(wanted) => nodes_of(message).any(|node| wanted.is_in(node)),
             Condition::NodeIs(name) => {
                 nodes_of(message).any(|node| node.eq_ignore_ascii_case(name))
@@ -279,6 +307,7 @@ impl Condition {
                     || events.iter().any(|event| self.matches(event))
             }
             Condition::Mode(_)
+            | Condition::Run(_)
             | Condition::Odd
             | Condition::Custom
             | Condition::Heartbeat
@@ -584,6 +613,24 @@ mod tests {
     }
 
     #[test]
+    fn a_chosen_run_is_kept_beside_what_is_typed() {
+        let (events, projections) = event_log();
+        let count = |filter: &StreamFilter| {
+            let matches = |event: &&Event| filter.matches(&EventAttrs::of(event, &projections));
+            events.iter().filter(matches).count()
+        };
+        let typed = StreamFilter::new("mode:updates");
+        let one = typed.of_run(Some("01a1fbb5-1743".into()));
+        let other = typed.of_run(Some("99".into()));
+        assert_eq!(
+            (one.text(), count(&one), count(&other)),
+            ("mode:updates", 1, 0)
+        );
+        assert!(!StreamFilter::new("").of_run(Some("99".into())).is_empty());
+        assert_eq!(count(&other.of_run(None)), 1, "all runs again");
+    }
+
+    #[test]
     fn a_message_matches_by_its_own_text() {
         let mut projections = Projections::default();
         let state = r#"{"messages":[{"type":"human","id":"h","content":"one"},{"type":"ai","id":"a","content":"two"}]}"#;
@@ -603,7 +650,7 @@ mod tests {
         let matching = |filter: &str| -> Vec<&str> {
             let filter = StreamFilter::new(filter);
             let matches = |message: &&Message| {
-                filter.matches_message(message, &[EventAttrs::of(&event, &projections)])
+                filter.matches_message(message, None, &[EventAttrs::of(&event, &projections)])
             };
             projections
                 .messages

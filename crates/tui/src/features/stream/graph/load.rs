@@ -234,7 +234,14 @@ impl Viewer {
         } else {
             Timestamp::MIN
         });
-        let stops = Stops::of(self.shown_status());
+        let run = self.find.filter.run().cloned();
+        let newest = self.projections.status.runs().last();
+        let is_newest = run.is_none() || newest.is_some_and(|newest| newest.run_id == run);
+        // Only the newest run can wait or stop where the thread does.
+        let stops = match is_newest {
+            true => Stops::of(self.shown_status()),
+            false => Stops::default(),
+        };
         let breakpoints = self.run_breakpoints();
         let (timeline, pattern) = (&self.projections.timeline, &self.find.pattern);
         self.views.graph.prepare(
@@ -244,6 +251,7 @@ impl Viewer {
                 stops,
                 breakpoints,
                 pattern,
+                run: run.as_deref(),
             },
             area,
         );
@@ -254,6 +262,7 @@ impl Viewer {
     fn run_breakpoints(&self) -> Option<RunBreakpoints> {
         let status = &self.projections.status;
         let run = match &self.target {
+            _ if self.only_run().is_some() => self.only_run().and_then(|run| status.run(run)),
             StreamTarget::Join { run, .. } => status.run(run),
             _ => status
                 .runs()

@@ -75,6 +75,8 @@ struct ShownThread<'a> {
     stops: Stops,
     breakpoints: Option<RunBreakpoints>,
     pattern: &'a Pattern,
+    /// The run that is shown alone.
+    run: Option<&'a str>,
 }
 
 /// Where the thread stands, by its status.
@@ -129,7 +131,7 @@ impl GraphView {
     /// Updates the picture and the activity.
     fn prepare(&mut self, shown: ShownThread<'_>, area: Area) {
         self.area = area;
-        let mut is_changed = self.activity.update(shown.timeline, shown.now);
+        let mut is_changed = self.activity.update(shown.timeline, shown.now, shown.run);
         is_changed |= self.stops != shown.stops;
         (self.stops, self.run_breakpoints) = (shown.stops, shown.breakpoints);
         if !self.loading.has_graph {

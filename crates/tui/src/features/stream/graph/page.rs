@@ -308,6 +308,7 @@ impl Component for GraphPage {
             stops: Stops::default(),
             breakpoints: None,
             pattern: &self.pattern,
+            run: None,
         };
         self.graph.prepare(shown, cx.area);
         if self.graph.cursor_row().is_none() {

@@ -166,7 +166,7 @@ impl StreamView for HistoryTab {
     fn facts(&self) -> ViewFacts {
         ViewFacts {
             title: "History",
-            export: ExportedAs::Table,
+            export: ExportedAs::Table(&["", ""]),
             ..PICTURE
         }
     }

@@ -151,6 +151,7 @@ impl Viewer {
         self.find.is_scanning = false;
         self.find
             .drop_evicted_marks(self.event_log.first_seq().unwrap_or_default());
+        self.keep_in_scope();
         let playhead = self.playhead();
         let is_open = self.is_open() || playhead.is_some();
         // During time travel, ages count up to the arrival of the shown event, or until the shown checkpoint was written.

@@ -24,8 +24,13 @@ impl Viewer {
 
     /// Writes the heading of the file.
     pub fn export_head(&self, view: View, format: Format, part: &mut Part) {
+        let titles = match view.facts().export {
+            ExportedAs::Table(titles) => titles,
+            _ => &[],
+        };
         // A report has a heading of its own.
-        if format != Format::Markdown || view.kind() == EntryKind::Report {
+        let has_heading = view.kind() != EntryKind::Report || !titles.is_empty();
+        if format != Format::Markdown || !has_heading {
             return;
         }
         let id_part = |label: &str, id: &Option<String>| {
@@ -38,8 +43,12 @@ impl Viewer {
             view.title(),
             inline(&self.server.name)
         ));
-        if view.facts().export == ExportedAs::Table {
-            part.text("| | |\n|---|---|\n");
+        if !titles.is_empty() {
+            part.text(format!(
+                "| {} |\n|{}\n",
+                titles.join(" | "),
+                "---|".repeat(titles.len())
+            ));
         }
     }
 

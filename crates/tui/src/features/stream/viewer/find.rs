@@ -37,7 +37,7 @@ impl Viewer {
         if text == self.find.filter.text() {
             return;
         }
-        self.find.filter = StreamFilter::new(text);
+        self.find.filter = StreamFilter::new(text).of_run(self.only_run().cloned());
         self.slots.iter_mut().for_each(Slot::forget);
         self.restore();
         self.unsync();
@@ -95,7 +95,7 @@ impl Viewer {
         }
     }
 
-    /// Clears the search, or else the filter. Returns false if there is neither. A view with a search of its own clears that first.
+    /// Clears the search, or else the filter, or else shows all runs again. Returns false if there is nothing to clear. A view with a search of its own clears that first.
     pub fn clear_find(&mut self) -> bool {
         let view = self.view().of();
         if view.own_search(self).is_some_and(|text| !text.is_empty()) {
@@ -108,6 +108,7 @@ impl Viewer {
         ) {
             (false, _) => self.search(""),
             (true, false) => self.filter(""),
+            (true, true) if self.only_run().is_some() => self.show_only_run(None),
             (true, true) => return false,
         }
         true

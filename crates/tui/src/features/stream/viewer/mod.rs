@@ -8,6 +8,7 @@ mod facts;
 mod find;
 pub mod head;
 mod rates;
+mod scope;
 mod stuck;
 mod time_travel;
 

@@ -150,8 +150,8 @@ pub struct DrawnAs {
 pub enum ExportedAs {
     /// Entry by entry.
     Entries,
-    /// Entry by entry, as rows of a table.
-    Table,
+    /// Entry by entry, as rows of a table with these titles.
+    Table(&'static [&'static str]),
     /// Run by run. The filter doesn't apply.
     Runs,
     /// At once.

@@ -16,10 +16,14 @@ use message::Unanswered;
 use runtail_core::model::ThreadStatus;
 use runtail_core::text::markdown::{inline, without_html};
 use runtail_core::text::{clean, clean_lines};
-use runtail_stream::projection::{Message, Role, RunEntry};
+use runtail_stream::projection::{EventAttrs, Message, Role, RunEntry};
 use runtail_stream::{Event, Seq};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
+
+/// Maximum number of inputs in front of the first message that names their run.
+const MAX_INPUTS: u64 = 64;
 
 /// The Messages view.
 pub struct MessagesTab;
@@ -95,7 +99,7 @@ impl StreamView for MessagesTab {
         let attrs: Vec<_> = events.iter().map(|event| viewer.attrs(event)).collect();
         let read = events.iter().map(|event| filter.cost(event)).sum::<usize>();
         (
-            filter.matches_message(message, &attrs),
+            filter.matches_message(message, run_of(viewer, key, &attrs).as_deref(), &attrs),
             read + message.text.len(),
         )
     }
@@ -192,6 +196,25 @@ impl StreamView for MessagesTab {
             None => {}
         }
     }
+}
+
+/// Returns the run of a message. An input that was loaded doesn't name one: it belongs to the run of the messages after it.
+fn run_of<'a>(viewer: &'a Viewer, key: u64, events: &'a [EventAttrs<'_>]) -> Option<Cow<'a, str>> {
+    let (messages, status) = (&viewer.projections.messages, &viewer.projections.status);
+    let named = |key: u64| {
+        messages
+            .at(key)
+            .and_then(|message| message.run_id.as_deref())
+    };
+    let streamed = events.first().filter(|event| !event.event().is_snapshot());
+    let newest = || status.runs().last()?.run_id.as_deref();
+    let after = || match (key..key + MAX_INPUTS).find_map(named) {
+        None if messages.at(key + MAX_INPUTS).is_none() => newest(),
+        run => run,
+    };
+    let run = named(key).map(Cow::Borrowed);
+    run.or_else(|| streamed?.run())
+        .or_else(|| after().map(Cow::Borrowed))
 }
 
 /// Returns why calls without a result have none. `is_open`: whether more events may arrive.

@@ -1,16 +1,19 @@
-//! The lines of the Runs view.
+//! The lines of the Runs view: a run's row, and below it what happened in the run.
 
-use crate::features::stream::summary;
-use crate::features::stream::views::{TimeFormat, clock, namespace};
+use super::rows::{RunNumbers, RunRows, RunsRow};
+use crate::features::stream::viewer::Viewer;
+use crate::features::stream::views::{UNKNOWN, clock, row_at};
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::status::{precise, run_duration, span, tones};
-use jiff::{SignedDuration, Timestamp};
+use crate::widgets::table::{TableColumn, TableColumns};
+use jiff::SignedDuration;
 use runtail_core::model::{
     KnownRevisions, RevisionAge, StatusRole, ThreadStatus, cause, hides_cause,
 };
 use runtail_core::text;
 use runtail_stream::projection::{
-    LifecycleKind, LifecycleRow, Peek, Projections, RunEntry, RunMetrics, RunOutcome, Status,
+    Bar, BarState, LifecycleKind, LifecycleRow, Projections, RunEntry, RunMetrics, RunOutcome,
+    Status,
 };
 
 /// Maximum columns of an error's kind.
@@ -21,8 +24,32 @@ const MAX_ERROR_BYTES: usize = 1024;
 /// Minimum time in the queue for a row to show it.
 const MIN_QUEUED: SignedDuration = SignedDuration::from_secs(1);
 
-/// Stream outcomes that are also the outcome of the run.
-const OUTCOMES: [&str; 5] = ["success", "error", "interrupted", "cancelled", "timeout"];
+/// The titles of the table.
+pub const TITLES: [&str; 9] = [
+    "RUN",
+    "STATUS",
+    "STARTED",
+    "TOOK",
+    "STEPS",
+    "TOKENS",
+    "COST",
+    "ASSISTANT",
+    "WHY IT ENDED",
+];
+/// Their widths; what has none is as wide as its cells. Their ranks: where there is no room, the higher ones are left out.
+const WIDTHS: [(usize, u8); TITLES.len()] = [
+    (0, 0),
+    (12, 0),
+    (0, 1),
+    (7, 2),
+    (5, 5),
+    (13, 4),
+    (8, 7),
+    (12, 6),
+    (14, 3),
+];
+/// The maximum width of the assistant.
+const MAX_ASSISTANT: usize = 24;
 
 /// The status or outcome of a run as text.
 #[derive(Debug)]
@@ -134,49 +161,250 @@ fn kind_of(error: &str) -> String {
     .into_owned()
 }
 
-/// Returns the line of a run without events in the stream, built from its record.
-pub fn record_line(
-    run: &RunEntry,
-    projections: &Projections,
-    revisions: Option<&KnownRevisions>,
-    tz: &impl TimeFormat,
-) -> Line {
-    let RunSummary {
-        role,
-        outcome,
-        mut details,
-    } = describe(run, projections);
-    let (glyph, word) = tones(role);
-    // The line shows the outcome, so it has the time of the end.
-    let mut line = Line::dim(&format!(
-        "{}  ",
-        clock(run.ended.or(run.began).or(run.requested), tz)
-    ));
-    line.push(glyph, &format!("{} ", role.glyph()));
-    line.push_plain(&format!("{} ", run.name()));
-    line.push(word, &outcome);
-    if let Some(error) = &run.error {
-        // Replaces the kind of the error with the whole error.
-        details.retain(|detail| *detail != kind_of(error));
-        details.push(
-            text::head(error, MAX_ERROR_BYTES)
-                .lines()
-                .next()
-                .unwrap_or_default()
-                .to_string(),
-        );
-    }
-    details.extend(revision(run, revisions));
-    for detail in details {
-        line.push_dim(&format!(" · {detail}"));
-    }
-    with_id(line, run.run_id.as_deref())
+/// Returns the columns for a width. Those that no run has anything for are left out.
+pub fn columns(rows: &RunRows, room: usize) -> TableColumns {
+    let width = |at: usize, width: usize| match at {
+        0 => rows.widths.name.max(TITLES[0].len()),
+        2 => rows.widths.started.max(TITLES[2].len()),
+        5 if !rows.widths.has_tokens => 0,
+        6 if !rows.widths.has_cost => 0,
+        7 if rows.widths.assistant == 0 => 0,
+        7 => rows.widths.assistant.clamp(TITLES[7].len(), MAX_ASSISTANT),
+        _ => width,
+    };
+    let all = WIDTHS
+        .iter()
+        .enumerate()
+        .map(|(at, (most, rank))| TableColumn {
+            title: TITLES[at],
+            width: width(at, *most),
+            gap: if at == 0 { 0 } else { 2 },
+            rank: *rank,
+            is_right: matches!(at, 0 | 3..=6),
+        });
+    TableColumns::ranked(room, all.collect(), &[(8, usize::MAX)])
 }
 
-fn with_id(line: Line, run: Option<&str>) -> Line {
-    match run {
-        Some(id) => line.right(Tone::Dim, &text::short_id(id)),
-        None => line,
+/// Returns the cells of a run.
+pub fn cells(viewer: &Viewer, index: usize) -> Option<[Line; TITLES.len()]> {
+    let (projections, rows) = (&viewer.projections, &viewer.views.runs.rows);
+    let run = projections.status.runs().get(index)?;
+    let numbers = rows.numbers.get(index).cloned().unwrap_or_default();
+    let RunSummary { role, .. } = describe(run, projections);
+    let has_asked = run.outcome == RunOutcome::WaitingForInput;
+    let status = match (has_asked, role) {
+        // An answered question is nothing to look at.
+        (true, StatusRole::Good) => Line::plain("◆ asked"),
+        (true, _) => status_cell(role, "waiting"),
+        (false, _) => status_cell(role, run.outcome.word()),
+    };
+    let plain = |text: Option<String>| text.map_or_else(Line::new, |text| Line::plain(&text));
+    let is_moving = run.outcome == RunOutcome::Running;
+    let so_far = || Some(rows.now?.duration_since(run.began?)).filter(|_| is_moving);
+    Some([
+        Line::strong(&name_cell(run)),
+        status,
+        Line::dim(&clock(run.began.or(run.requested), &viewer.wall_clock())),
+        plain(run.took().or_else(so_far).map(run_duration)),
+        Line::plain(&numbers.steps),
+        plain(numbers.tokens()),
+        Line::plain(&numbers.cost),
+        plain(assistant(run, &viewer.present().status)),
+        why(viewer, index, run),
+    ])
+}
+
+fn status_cell(role: StatusRole, word: &str) -> Line {
+    let (glyph, tone) = tones(role);
+    Line::of(glyph, &format!("{} ", role.glyph())).with(tone, word)
+}
+
+/// Returns the number of a run, or the start of its id.
+pub fn name_cell(run: &RunEntry) -> String {
+    run.name().trim_start_matches("run").trim().to_string()
+}
+
+/// Returns the name of the assistant that a run ran: its graph if it is the thread's own.
+pub fn assistant(run: &RunEntry, status: &Status) -> Option<String> {
+    let id = run.assistant_id.as_deref()?;
+    let own = status
+        .thread()
+        .filter(|thread| thread.assistant_id.as_deref() == Some(id));
+    let graph = own.and_then(|thread| thread.graph_id.clone());
+    Some(graph.unwrap_or_else(|| text::clean(&text::short_id(id)).into_owned()))
+}
+
+/// Returns why a run ended: its error, the reason of its cancellation, or its question and what followed.
+fn why(viewer: &Viewer, index: usize, run: &RunEntry) -> Line {
+    let status = &viewer.projections.status;
+    let first = |text: &str| {
+        let head = text::head(text, MAX_ERROR_BYTES);
+        text::clean(head.lines().next().unwrap_or_default()).into_owned()
+    };
+    match run.outcome {
+        RunOutcome::Failed | RunOutcome::TimedOut => {
+            let error = run.error.as_deref().map(first);
+            Line::plain(&error.unwrap_or_else(|| "no reason reported".into()))
+        }
+        RunOutcome::Cancelled => {
+            Line::plain(&run.cancel_reason.as_deref().map_or_else(String::new, first))
+        }
+        RunOutcome::WaitingForInput => {
+            let asked = run.question.as_deref().map_or_else(String::new, first);
+            Line::plain(&asked).with_dim(&after_question(viewer, index, run))
+        }
+        RunOutcome::Paused => match &run.node {
+            Some(node) => Line::plain(&format!("breakpoint before {}", text::clean(node))),
+            None => Line::new(),
+        },
+        RunOutcome::Deleted => Line::plain("rolled back or deleted"),
+        RunOutcome::Unknown if status.awaits_outcome(run) => Line::dim("loading the outcome"),
+        RunOutcome::Unknown => Line::dim("outcome unknown"),
+        RunOutcome::Queued | RunOutcome::Running | RunOutcome::Finished => Line::new(),
+    }
+}
+
+/// Says what followed a question: the answer, as far as the checkpoints show one, or the next run.
+fn after_question(viewer: &Viewer, index: usize, run: &RunEntry) -> String {
+    let status = &viewer.projections.status;
+    let Some(next) = status.runs().get(index + 1) else {
+        return String::new();
+    };
+    let at = next.requested.or(next.began);
+    let wait = at
+        .zip(run.ended)
+        .map(|(at, ended)| at.duration_since(ended));
+    let after = wait
+        .filter(|wait| !wait.is_negative())
+        .map(|wait| format!(" after {}", span(wait)))
+        .unwrap_or_default();
+    let is_answer = next
+        .run_id
+        .as_deref()
+        .is_some_and(|id| status.resumed(id).is_some());
+    match is_answer {
+        true => format!(" → answered{after}"),
+        false => format!(" → {}{after}", next.name()),
+    }
+}
+
+/// Returns the line of a row below its run. `is_last`: whether the next row is another run.
+pub fn detail(viewer: &Viewer, row: RunsRow, is_last: bool) -> Option<Line> {
+    let (p, times) = (&viewer.projections, viewer.wall_clock());
+    let run = p.status.runs().get(row.run())?;
+    let mut line = Line::dim(if is_last { "   └ " } else { "   │ " });
+    let mut at =
+        |time: Option<jiff::Timestamp>| line.push_dim(&format!("{}  ", clock(time, &times)));
+    match row {
+        RunsRow::Run(_) => None,
+        RunsRow::Start(_) => {
+            at(run.began.or(run.requested));
+            line.push_plain("▸ started");
+            let queued = run.queued().filter(|queued| *queued >= MIN_QUEUED);
+            let queued = queued.map(|queued| format!("queued {}", span(queued)));
+            let revision = revision(run, viewer.views.runs.revisions.as_ref());
+            for part in queued.into_iter().chain(revision) {
+                line.push_dim(&format!(" · {part}"));
+            }
+            Some(match run.run_id.as_deref() {
+                Some(id) => line.right(Tone::Dim, &text::short_id(id)),
+                None => line,
+            })
+        }
+        RunsRow::Node(_, key) => {
+            let bar = p.timeline.bar(key)?;
+            at(Some(bar.started).filter(|_| bar.known.start));
+            push_node(&mut line, bar);
+            Some(line)
+        }
+        RunsRow::Event(_, key) => {
+            let event = row_at(p.lifecycle.rows(), key)?;
+            at(event.at);
+            push_event(&mut line, event, run, p);
+            Some(line)
+        }
+        RunsRow::End(_) => {
+            at(run.ended);
+            let RunSummary {
+                role,
+                outcome,
+                mut details,
+            } = describe(run, p);
+            line.left.extend(status_cell(role, &outcome).left);
+            if let Some(error) = &run.error {
+                // Replaces the kind of the error with the whole error.
+                details.retain(|detail| *detail != kind_of(error));
+                details.extend(
+                    text::head(error, MAX_ERROR_BYTES)
+                        .lines()
+                        .next()
+                        .map(String::from),
+                );
+            }
+            let metrics = run.run_id.as_deref().and_then(|id| p.metrics.run(id));
+            details.extend(metrics.and_then(first_token_after));
+            for part in details {
+                line.push_dim(&format!(" · {}", text::clean(&part)));
+            }
+            Some(line)
+        }
+    }
+}
+
+fn push_node(line: &mut Line, bar: &Bar) {
+    let (glyph, tone) = match bar.state {
+        BarState::Running => ("◐", Tone::Moving),
+        BarState::Done => ("●", Tone::Good),
+        BarState::Failed => ("✗", Tone::Bad),
+        BarState::Interrupted => ("◆", Tone::Plain),
+        BarState::Abandoned => ("■", Tone::Dim),
+    };
+    line.push(tone, &format!("{glyph} "));
+    line.push(Tone::label(&bar.name), &bar.name);
+    let took = bar
+        .took()
+        .and_then(|took| SignedDuration::try_from(took).ok());
+    let took = took.map_or_else(|| UNKNOWN.into(), run_duration);
+    if bar.state != BarState::Running {
+        line.push_dim(&format!("  {took}"));
+    }
+    if let Some(detail) = &bar.detail {
+        let first = text::head(detail, MAX_ERROR_BYTES)
+            .lines()
+            .next()
+            .unwrap_or_default();
+        line.push_plain(&format!("  {}", text::clean(first)));
+    }
+}
+
+fn push_event(line: &mut Line, event: &LifecycleRow, run: &RunEntry, projections: &Projections) {
+    let hidden = (event.kind == LifecycleKind::Error)
+        .then(|| hidden_cause(&event.text, run))
+        .flatten();
+    let said = hidden.unwrap_or_else(|| event.text.clone());
+    let (glyph, tone) = match event.kind {
+        LifecycleKind::Error => ("✗", Tone::Bad),
+        LifecycleKind::Interrupt => ("◆", Tone::Plain),
+        LifecycleKind::Attempt => ("◐", Tone::Plain),
+        _ => ("·", Tone::Dim),
+    };
+    line.push(tone, &format!("{glyph} {}", text::clean(&said)));
+    let metrics = projections.metrics.run_at(event.seq);
+    let lost = metrics.and_then(|run| run.retries.iter().find(|(seq, _)| *seq == event.seq));
+    if let Some((_, lost)) = lost.filter(|_| event.kind == LifecycleKind::Attempt) {
+        line.push_dim(&format!(" · {} lost", span(*lost)));
+    }
+}
+
+impl RunNumbers {
+    /// Returns its tokens, as `31 in 48 out`.
+    fn tokens(&self) -> Option<String> {
+        let usage = self.usage.filter(|usage| usage.input + usage.output > 0)?;
+        Some(format!(
+            "{} in {} out",
+            text::count(usage.input),
+            text::count(usage.output)
+        ))
     }
 }
 
@@ -192,156 +420,6 @@ fn revision(run: &RunEntry, known: Option<&KnownRevisions>) -> Option<String> {
     }
 }
 
-/// Returns the line of a run or connection event, with the run's outcome and numbers if it ended.
-pub fn line(
-    row: &LifecycleRow,
-    projections: &Projections,
-    revisions: Option<&KnownRevisions>,
-    width: usize,
-    tz: &impl TimeFormat,
-) -> Line {
-    let entry = row
-        .run_id
-        .as_deref()
-        .and_then(|id| projections.status.run(id));
-    let ending = ending(row, entry, projections);
-    if ending == Ending::Repeated {
-        let line = Line::dim(&format!("{}  ", clock(row.at, tz)));
-        return line.with_dim("· stream ended");
-    }
-    let is_end = ending == Ending::OfRun;
-    let ended = entry
-        .filter(|entry| is_end && entry.outcome.is_over())
-        .map(|entry| describe(entry, projections));
-    let (glyph, tone) = glyph(row.kind, ended.as_ref());
-    let body = if tone == Tone::Dim {
-        Tone::Dim
-    } else {
-        Tone::Plain
-    };
-    let recorded = entry.and_then(|entry| match row.kind {
-        LifecycleKind::RunStart => entry.began,
-        _ if is_end => entry.ended,
-        _ => None,
-    });
-    let mut line = Line::dim(&format!("{}  ", clock(row.at.or(recorded), tz)));
-    line.push_plain(&"  ".repeat(row.ns.len().min(8)));
-    line.push(tone, &format!("{glyph} "));
-    // The subgraph's name is enough; its task id follows at the end of the line.
-    let path: String = row
-        .ns
-        .iter()
-        .flat_map(|s| [s.split(':').next().unwrap_or_default(), "/"])
-        .collect();
-    let hidden = entry
-        .filter(|_| row.kind == LifecycleKind::Error)
-        .and_then(|entry| hidden_cause(&row.text, entry));
-    match (row.kind, entry, &ended) {
-        (LifecycleKind::Interrupt, ..) if row.text.starts_with(['{', '[']) => {
-            let room = width.saturating_sub(line.width());
-            line.left
-                .extend(summary::value(Peek::head(&row.text, usize::MAX).cut(), room).left);
-        }
-        (_, Some(entry), Some(summary)) => {
-            line.push_plain(&format!("{} ", entry.name()));
-            line.push(tones(summary.role).1, &summary.outcome);
-        }
-        _ if hidden.is_some() => line.push(body, &hidden.unwrap_or_default()),
-        (LifecycleKind::RunStart, Some(entry), _) => {
-            line.push_plain(&format!("{} started", entry.name()))
-        }
-        _ => line.push(body, row.text.strip_prefix(&*path).unwrap_or(&row.text)),
-    }
-    if !row.ns.is_empty() {
-        line.push_dim(" in ");
-        line.push(Tone::Ns, &namespace(&row.ns));
-    }
-    if row.kind == LifecycleKind::TaskInterrupted {
-        line.push_dim(" interrupted");
-    }
-    for detail in details(row, entry, ended, projections, revisions) {
-        line.push_dim(&format!(" · {detail}"));
-    }
-    let is_error = row.kind == LifecycleKind::Error;
-    let names_run = is_end || is_error || row.kind == LifecycleKind::RunStart;
-    let names_run = names_run && (entry.is_some() || is_error);
-    with_id(line, row.run_id.as_deref().filter(|_| names_run))
-}
-
-/// What an event ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ending {
-    Nothing,
-    OfRun,
-    /// The run's stream, after another event reported the end of the run.
-    Repeated,
-}
-
-fn ending(row: &LifecycleRow, entry: Option<&RunEntry>, projections: &Projections) -> Ending {
-    let ends_run = |row: &LifecycleRow| {
-        matches!(
-            row.kind,
-            LifecycleKind::RunDone | LifecycleKind::RunInterrupted
-        )
-    };
-    // The end of a run's own stream is also the end of the run.
-    let ends_stream = row.kind == LifecycleKind::End
-        && entry.is_some_and(|entry| entry.outcome.is_over())
-        && OUTCOMES.iter().any(|outcome| row.text.starts_with(outcome));
-    let mut others = projections.lifecycle.rows().iter();
-    match ends_stream {
-        true if others.any(|other| ends_run(other) && other.run_id == row.run_id) => {
-            Ending::Repeated
-        }
-        true => Ending::OfRun,
-        false if ends_run(row) => Ending::OfRun,
-        false => Ending::Nothing,
-    }
-}
-
-/// Returns the numbers of a run that ended or failed an attempt, and its revision.
-fn details(
-    row: &LifecycleRow,
-    entry: Option<&RunEntry>,
-    ended: Option<RunSummary>,
-    projections: &Projections,
-    revisions: Option<&KnownRevisions>,
-) -> Vec<String> {
-    let run = projections
-        .metrics
-        .run_at(row.seq)
-        .filter(|run| run.run_id.is_none() || run.run_id == row.run_id);
-    match (row.kind, ended) {
-        (
-            LifecycleKind::RunDone | LifecycleKind::RunInterrupted | LifecycleKind::End,
-            Some(summary),
-        ) => {
-            let mut details = summary.details;
-            details.extend(run.and_then(first_token_after));
-            let has_start = |other: &LifecycleRow| {
-                other.kind == LifecycleKind::RunStart && other.run_id == row.run_id
-            };
-            let is_unnamed = !projections.lifecycle.rows().iter().any(has_start);
-            let unnamed = entry.filter(|_| is_unnamed);
-            details.extend(unnamed.and_then(|entry| revision(entry, revisions)));
-            details
-        }
-        (LifecycleKind::RunDone | LifecycleKind::RunInterrupted | LifecycleKind::End, None) => {
-            run.map(|run| run_numbers(run, row.at)).unwrap_or_default()
-        }
-        (LifecycleKind::RunStart, _) => {
-            let revision = entry.and_then(|entry| revision(entry, revisions));
-            revision.into_iter().collect()
-        }
-        (LifecycleKind::Attempt, _) => {
-            let lost = run.and_then(|run| run.retries.iter().find(|(seq, _)| *seq == row.seq));
-            let lost = lost.map(|(_, lost)| format!("{} lost", span(*lost)));
-            lost.into_iter().collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
 /// Returns the text of an error's row with the cause of the run's failure, if the row's event hides it.
 fn hidden_cause(row: &str, run: &RunEntry) -> Option<String> {
     let error = text::head(run.error.as_deref()?.lines().next()?, MAX_ERROR_BYTES);
@@ -354,46 +432,6 @@ fn hidden_cause(row: &str, run: &RunEntry) -> Option<String> {
     let is_cause = hides_cause(received)
         && cause([received, error].map(String::from)).as_deref() == Some(error);
     is_cause.then(|| format!("{}{error}", row.strip_suffix(received).unwrap_or_default()))
-}
-
-fn glyph(kind: LifecycleKind, ended: Option<&RunSummary>) -> (&'static str, Tone) {
-    match (kind, ended) {
-        (_, Some(summary)) => (summary.role.glyph(), tones(summary.role).0),
-        (LifecycleKind::RunStart | LifecycleKind::Attempt | LifecycleKind::Retry, _) => {
-            ("◐", Tone::Moving)
-        }
-        // The stream reports the end, but never the outcome.
-        (LifecycleKind::RunDone, _) => ("?", Tone::Dim),
-        (LifecycleKind::End, _) => ("■", Tone::Strong),
-        (LifecycleKind::Interrupt | LifecycleKind::RunInterrupted, _) => ("◆", Tone::Waiting),
-        (LifecycleKind::Error, _) => ("✗", Tone::Bad),
-        (LifecycleKind::Gap, _) => ("?", Tone::Dim),
-        (LifecycleKind::TaskStart, _) => ("▸", Tone::Dim),
-        (LifecycleKind::TaskDone, _) => ("●", Tone::Dim),
-        (LifecycleKind::TaskInterrupted, _) => ("◆", Tone::Dim),
-        (LifecycleKind::Connection, _) => ("·", Tone::Dim),
-    }
-}
-
-/// Returns the numbers of a run as text, up to its end or `until`: duration, first token and tokens.
-fn run_numbers(run: &RunMetrics, until: Option<Timestamp>) -> Vec<String> {
-    let mut numbers = Vec::new();
-    let until = run.ended.or(until).zip(run.start());
-    numbers.extend(until.map(|(end, start)| run_duration(end.duration_since(start))));
-    numbers.extend(first_token_after(run));
-    match (run.work.usage.output, run.work.chunks) {
-        (0, 0) => {}
-        (0, chunks) => numbers.push(format!("{} chunks", text::count(chunks))),
-        (tokens, _) => numbers.push(format!("{} tokens", text::count(tokens))),
-    }
-    if run.lost > SignedDuration::ZERO {
-        numbers.push(format!(
-            "{} lost in {} failed",
-            span(run.lost),
-            run.retries.len()
-        ));
-    }
-    numbers
 }
 
 /// Returns when a run sent its first token, from its start. This is not the time to first token of a model call, so it has other

@@ -86,6 +86,7 @@ impl StreamView for TimelineTab {
             width: layout.width,
             height: layout.height,
             has_badge: viewer.has_thread(),
+            run: viewer.find.filter.run().map(|run| &**run),
         };
         let slot = &mut viewer.slots[layout.view as usize];
         let timeline = &mut viewer.views.timeline;

@@ -56,7 +56,7 @@ impl TimelineRow {
 
 /// What the rows are prepared for.
 #[derive(Debug, Clone, Copy)]
-pub struct Frame {
+pub struct Frame<'a> {
     /// Durations of running work count up to this time.
     pub now: Timestamp,
     /// The event under the cursor; `None` for the newest run.
@@ -65,6 +65,8 @@ pub struct Frame {
     pub height: usize,
     /// Whether another line of the page shows the status of the newest run.
     pub has_badge: bool,
+    /// The run that is shown alone.
+    pub run: Option<&'a str>,
 }
 
 /// The version of the tree that the rows show: the counters of the timeline and its first bar.
@@ -79,6 +81,8 @@ pub struct TimelineRows {
     rows: Vec<TimelineRow>,
     folded: HashSet<u64>,
     groups: Vec<BarGroup>,
+    /// The run that is shown alone.
+    run: Option<String>,
     /// The first attempt of the shown group, unless it is the newest, and the cursor that it was chosen for.
     chosen: Option<(u64, Option<Seq>)>,
     /// The index of the shown group.
@@ -122,9 +126,15 @@ impl TimelineRows {
 
     /// Updates the rows from the tree, and keeps the scroll position on the same row. Returns whether rows were
     /// renumbered.
-    pub fn prepare(&mut self, projections: &Projections, frame: Frame, place: &mut Place) -> bool {
+    pub fn prepare(
+        &mut self,
+        projections: &Projections,
+        frame: Frame<'_>,
+        place: &mut Place,
+    ) -> bool {
         let timeline = &projections.timeline;
         self.now = frame.now;
+        self.run = frame.run.map(String::from);
         let first = timeline.bars().evicted();
         let version = (
             timeline.shape(),
@@ -133,13 +143,29 @@ impl TimelineRows {
             first,
         );
         if self.shown.is_none_or(|(before, _)| before != version) {
-            self.groups = groups(timeline);
+            self.groups = self.groups_of(timeline);
         }
         self.choose(timeline, frame.anchor);
         self.compute_picture(projections, version);
         let renumbered = self.rebuild(timeline, (version, self.at), place);
         self.around_rows(projections, frame);
         renumbered
+    }
+
+    /// Returns the groups of attempts: those of the run that is shown alone, or all.
+    fn groups_of(&self, timeline: &Timeline) -> Vec<BarGroup> {
+        let Some(run) = self.run.as_deref() else {
+            return groups(timeline);
+        };
+        let is_its =
+            |attempt: &Attempt| attempt.run_id.as_deref() == Some(run) && !attempt.is_superseded;
+        let attempts = timeline.attempts().filter(|(_, attempt)| is_its(attempt));
+        let group: BarGroup = attempts.map(|(number, _)| number).collect();
+        if group.is_empty() {
+            Vec::new()
+        } else {
+            vec![group]
+        }
     }
 
     /// Chooses the group of the cursor, or the newest one.
@@ -299,7 +325,7 @@ impl TimelineRows {
     }
 
     /// Computes the lines above and below the rows.
-    fn around_rows(&mut self, projections: &Projections, frame: Frame) {
+    fn around_rows(&mut self, projections: &Projections, frame: Frame<'_>) {
         let measured = (self.pictured, self.shown);
         if self.measured.replace(measured) != Some(measured) {
             self.needed = self.needed(projections);
@@ -492,7 +518,7 @@ impl TimelineRows {
 
     /// Returns one run as text: the critical path, the time of each node, and the bars with their times.
     pub fn run_text(&self, projections: &Projections, nth: usize) -> String {
-        let all = groups(&projections.timeline);
+        let all = self.groups_of(&projections.timeline);
         all.get(nth)
             .map(|group| super::text::text(projections, group, self.now))
             .unwrap_or_default()
@@ -500,7 +526,7 @@ impl TimelineRows {
 
     /// Returns the number of runs.
     pub fn run_count(&self, timeline: &Timeline) -> usize {
-        groups(timeline).len()
+        self.groups_of(timeline).len()
     }
 }
 
