@@ -130,7 +130,12 @@ fn cursor_event_is_selected_in_every_view() {
                 let p = &viewer.projections;
                 let expected = match view {
                     View::Raw => Some(seq),
-                    View::Updates => nearest(p.updates.rows().iter().map(|row| row.seq), seq),
+                    View::Steps => {
+                        let rows = viewer.views.steps.steps().rows().iter();
+                        let mut places: Vec<Seq> = rows.filter_map(|row| row.place()).collect();
+                        places.sort_unstable();
+                        nearest(places.into_iter(), seq)
+                    }
                     View::Custom => nearest(p.custom.rows().iter().map(|row| row.seq), seq),
                     View::Runs => nearest(p.lifecycle.rows().iter().map(|row| row.seq), seq),
                     View::State => state(&viewer, seq),
@@ -183,7 +188,7 @@ fn cursor_event_is_selected_in_every_view() {
                         // Before the first bar of a run, that bar is selected.
                         selected
                     }
-                    View::Delivery | View::Graph | View::History => continue,
+                    View::Delivery | View::Graph => continue,
                 };
                 assert_eq!(selected, expected, "{name}: event {seq} in {view:?}");
             }
@@ -199,7 +204,7 @@ fn switching_views_and_back_keeps_the_entry() {
     for (name, mut viewer) in streams() {
         for view in VIEWS
             .into_iter()
-            .filter(|view| !matches!(view, View::Delivery | View::Graph | View::History))
+            .filter(|view| !matches!(view, View::Delivery | View::Graph))
         {
             show_view(&mut viewer, view);
             viewer.to_start();

@@ -435,7 +435,7 @@ fn the_mouse_works_in_the_palette_and_in_the_help() {
     for _ in 0..2 {
         dash.feed(Msg::Click { x, y });
     }
-    assert_eq!(dash.view(), View::Updates);
+    assert_eq!(dash.view(), View::Steps);
     // A click beside the lines does nothing.
     dash.keys("?");
     dash.feed(Msg::Click { x: 139, y: 38 });

@@ -74,14 +74,14 @@ fn escape_returns_from_a_checkpoint_to_the_history() {
     let (mut dash, history) = of_conversation((80, 24));
     dash.keys("<Down><Enter>");
     serve(&mut dash, &history);
-    assert_eq!(dash.view(), View::History, "the difference opens first");
+    assert_eq!(dash.view(), View::Steps, "the difference opens first");
     dash.keys("<Enter>");
     assert_eq!(dash.view(), View::State);
     insta::assert_snapshot!("checkpoint_state_80x24", dash.screen());
     dash.keys("<Esc>");
     assert_eq!(
         (dash.view(), cursor(&dash)),
-        (View::History, id(&history[1]).to_string())
+        (View::Steps, id(&history[1]).to_string())
     );
     assert!(dash.shown_checkpoint().is_none());
     // Another checkpoint replaces the first.

@@ -326,9 +326,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     /// The titles of the views of a stream.
-    const VIEWS: [&str; 10] = [
-        "Messages", "Updates", "State", "Timeline", "Runs", "Custom", "Raw", "Delivery", "Graph",
-        "History",
+    const VIEWS: [&str; 9] = [
+        "Messages", "Steps", "State", "Timeline", "Runs", "Custom", "Raw", "Delivery", "Graph",
     ];
 
     fn commands_in(context: Context, view: Option<&str>) -> Commands {
@@ -470,7 +469,7 @@ mod tests {
                 .all(|line| !line.contains("as received") && !line.contains("mark")),
             "{lines:#?}"
         );
-        let (_, lines) = here("History");
+        let (_, lines) = here("Steps");
         assert!(
             lines.iter().any(|line| line == "u Edit the state here"),
             "{lines:#?}"

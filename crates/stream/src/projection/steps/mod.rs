@@ -116,6 +116,11 @@ impl StepRow {
         Some(self.ended?.duration_since(self.started?)).filter(|took| !took.is_negative())
     }
 
+    /// Returns the event to go to: the one with what it wrote, else the first that mentions it.
+    pub fn place(&self) -> Option<Seq> {
+        self.written.or(Some(self.seqs?.0))
+    }
+
     /// Returns whether it asked, and a later run answered.
     pub fn is_answered(&self) -> bool {
         self.question.is_some() && self.state != StepState::Asked
@@ -127,7 +132,7 @@ impl StepRow {
 pub struct Steps {
     rows: Vec<StepRow>,
     tree: Arc<CheckpointTree>,
-    /// The rows with events, by their last event.
+    /// The rows with events, by the event to go to.
     by_seq: Vec<(Seq, usize)>,
 }
 
@@ -142,7 +147,7 @@ impl Steps {
         let mut by_seq: Vec<(Seq, usize)> = rows
             .iter()
             .enumerate()
-            .filter_map(|(at, row)| Some((row.seqs?.1, at)))
+            .filter_map(|(at, row)| Some((row.place()?, at)))
             .collect();
         by_seq.sort_unstable();
         Steps { rows, tree, by_seq }

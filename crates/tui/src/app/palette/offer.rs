@@ -209,7 +209,7 @@ impl Candidate {
 /// Returns words by which an action is searched, besides those of its name and its sentence.
 fn words(row: &Binding) -> &'static str {
     match row.id {
-        "stream.again" | "stream.edit_state" | "stream.history" => "fork branch",
+        "stream.again" | "stream.edit_state" | "stream.steps" => "fork branch",
         "deployments.interrupt" | "revisions.interrupt" | "card.interrupt" => "cancel stop",
         _ => "",
     }

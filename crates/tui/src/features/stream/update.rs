@@ -222,7 +222,7 @@ impl StreamState {
         );
         if is_in_time && viewer.has_only_snapshots() {
             return Some(Requests::info(
-                "This stream has no events to go back to. 0 shows the checkpoints.",
+                "This stream has no events to go back to. 2 shows the steps.",
             ));
         }
         if is_in_time || action == Action::Replay {
@@ -421,6 +421,8 @@ fn show_view(viewer: &mut Viewer, action: Action) -> bool {
         Split if !viewer.view().of().split(viewer) => viewer.toggle_split(),
         Split => {}
         AsReceived => viewer.as_received = !viewer.as_received,
+        // Checkpoints are among the steps.
+        View0 => viewer.show(View::Steps),
         _ => match KEYS.iter().position(|key| *key == action) {
             Some(at) => viewer.show(VIEWS[at]),
             None => return false,
@@ -433,7 +435,7 @@ fn show_view(viewer: &mut Viewer, action: Action) -> bool {
 const KEYS: [Action; VIEWS.len()] = {
     use Action::*;
     [
-        View1, View2, View3, View4, View5, View6, View7, View8, View9, View0,
+        View1, View2, View3, View4, View5, View6, View7, View8, View9,
     ]
 };
 

@@ -287,7 +287,7 @@ fn empty_view_text(viewer: &Viewer, view: View) -> (Tone, String) {
 /// Says why the events of a thread's runs are missing, and where else to look.
 fn opened_later_text(viewer: &Viewer, view: View) -> String {
     let writes = match viewer.projections.status.state() {
-        Some(_) => " History (0) shows what the nodes wrote.",
+        Some(_) => " Steps (2) shows what the nodes wrote.",
         None => "",
     };
     format!(

@@ -3,14 +3,14 @@
 use super::super::action::{Action::*, Context};
 use super::{Rows, bind, write};
 
-/// Views with a cursor among the events. Delivery, Graph and History have cursors of their own.
+/// Views with a cursor among the events. Delivery and Graph have cursors of their own.
 const WITH_EVENTS: &[&str] = &[
-    "Messages", "Updates", "State", "Timeline", "Runs", "Custom", "Raw",
+    "Messages", "Steps", "State", "Timeline", "Runs", "Custom", "Raw",
 ];
 /// Views whose entries are events, which a filter can hide.
-const FILTERED: &[&str] = &["Messages", "Updates", "Timeline", "Runs", "Custom", "Raw"];
+const FILTERED: &[&str] = &["Messages", "Steps", "Timeline", "Runs", "Custom", "Raw"];
 /// Views that show the text of events.
-const WITH_TEXT: &[&str] = &["Messages", "Updates", "Custom", "Raw"];
+const WITH_TEXT: &[&str] = &["Messages", "Custom", "Raw"];
 
 pub(super) const ROWS: Rows = &[
     (
@@ -29,7 +29,7 @@ pub(super) const ROWS: Rows = &[
                 ("Timeline", "Go to Messages"),
                 ("Delivery", "Go to the event"),
                 ("Graph", "Go to the last visit"),
-                ("History", "Open the difference or the state"),
+                ("Steps", "Show the state here in all views"),
             ]),
             bind(
                 "stream.as_received",
@@ -57,7 +57,7 @@ pub(super) const ROWS: Rows = &[
                 "Change how times are shown",
                 "Times: of day, since the run began, since the previous entry",
             )
-            .only_in(&["Messages", "Updates", "Runs", "Custom", "Raw"]),
+            .only_in(&["Messages", "Steps", "Runs", "Custom", "Raw"]),
             bind(
                 "stream.fold_all",
                 "-",
@@ -87,11 +87,11 @@ pub(super) const ROWS: Rows = &[
                 Collapse,
                 "collapse",
                 "Collapse unchanged or idle parts",
-                "History: equal keys; Graph: what is idle",
+                "Steps: equal keys; Graph: what is idle",
             )
-            .only_in(&["History", "Graph"])
+            .only_in(&["Steps", "Graph"])
             .in_view(&[
-                ("History", "Show or hide equal keys"),
+                ("Steps", "Show or hide equal keys"),
                 ("Graph", "Fold what is idle"),
             ]),
             bind(
@@ -99,14 +99,14 @@ pub(super) const ROWS: Rows = &[
                 "=",
                 Compare,
                 "compare",
-                "Compare states, runs or branches",
-                "State: changes since a state; Runs: two runs; History: branches",
+                "Show a difference",
+                "Steps, State: changes since a state; Runs: two runs",
             )
-            .only_in(&["State", "Runs", "History"])
+            .only_in(&["Steps", "State", "Runs"])
             .in_view(&[
                 ("State", "Show changes since a state"),
                 ("Runs", "Compare two runs"),
-                ("History", "Compare branches"),
+                ("Steps", "Show the difference, then that of branches"),
             ]),
             bind(
                 "stream.mark",
@@ -157,7 +157,7 @@ pub(super) const ROWS: Rows = &[
                 "Save the view to a file: text, JSON lines, Markdown",
             )
             .only_in(&[
-                "Messages", "Updates", "State", "Timeline", "Runs", "Custom", "Raw", "Delivery",
+                "Messages", "Steps", "State", "Timeline", "Runs", "Custom", "Raw", "Delivery",
                 "Graph",
             ]),
             bind(
@@ -225,17 +225,17 @@ pub(super) const ROWS: Rows = &[
                 "Run it again",
                 "Retry a failure, run the last input again, or play a recording",
             )
-            .in_view(&[("History", "Run again from here")]),
+            .in_view(&[("Steps", "Run again from here")]),
             write(
                 "stream.edit_state",
                 "u",
                 Update,
                 "edit state",
                 "Edit the state",
-                "In History: edit the state here; an older one also runs",
+                "In Steps: edit the state here; an older one also runs",
             )
-            .only_in(&["History"])
-            .in_view(&[("History", "Edit the state here")]),
+            .only_in(&["Steps"])
+            .in_view(&[("Steps", "Edit the state here")]),
             bind(
                 "stream.explain",
                 "e",
@@ -252,7 +252,7 @@ pub(super) const ROWS: Rows = &[
                 "Show the state and record",
                 "The thread's state and record as the server has them",
             )
-            .in_view(&[("History", "Show the checkpoint in full")]),
+            .in_view(&[("Steps", "Show the checkpoint in full")]),
             bind(
                 "stream.bisect",
                 "B",
@@ -296,7 +296,6 @@ pub(super) const ROWS: Rows = &[
             .in_view(&[
                 ("State", "Search the state"),
                 ("Graph", "Search for a node"),
-                ("History", "Search the checkpoints"),
             ]),
             bind(
                 "stream.next_problem",
@@ -311,7 +310,7 @@ pub(super) const ROWS: Rows = &[
                 ("Timeline", "Next or previous failure or run"),
                 ("Delivery", "Next or previous problem"),
                 ("Graph", "Next hit, else visited node"),
-                ("History", "Next or previous thing to see"),
+                ("Steps", "Next question, failure or branch"),
             ]),
             bind(
                 "stream.prev_problem",
@@ -377,7 +376,6 @@ pub(super) const ROWS: Rows = &[
             .in_view(&[
                 ("Delivery", "Go to the last line"),
                 ("Graph", "Follow the running node"),
-                ("History", "Go to the oldest checkpoint"),
             ]),
             bind(
                 "stream.play",
@@ -385,12 +383,12 @@ pub(super) const ROWS: Rows = &[
                 Play,
                 "pause",
                 "Toggle playback",
-                "Play or pause; Runs: mark; History: set A; Graph: breakpoint",
+                "Play or pause; Runs: mark; Steps: set A; Graph: breakpoint",
             )
             .in_view(&[
                 ("Graph", "Set a breakpoint"),
                 ("Runs", "Mark the run, or play the past"),
-                ("History", "Set A, the base to compare with"),
+                ("Steps", "Set A, the base to compare with"),
             ]),
             bind(
                 "stream.later",
@@ -449,12 +447,12 @@ pub(super) const ROWS: Rows = &[
                 "Messages: token by token, tool calls with results",
             ),
             bind(
-                "stream.updates",
+                "stream.steps",
                 "2",
                 View2,
-                "updates",
-                "Show Updates",
-                "Updates: what each node wrote",
+                "steps",
+                "Show Steps",
+                "Steps: what ran and wrote, with branches and differences",
             ),
             bind(
                 "stream.state",
@@ -516,9 +514,9 @@ pub(super) const ROWS: Rows = &[
                 "stream.history",
                 "0",
                 View0,
-                "history",
-                "Show History",
-                "History: the thread's checkpoints as a tree, their differences",
+                "steps",
+                "Show the checkpoints",
+                "Checkpoints are in Steps (2)",
             ),
             bind(
                 "stream.next_view",

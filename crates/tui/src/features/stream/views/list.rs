@@ -6,17 +6,16 @@ use super::messages::MessagesTab;
 use super::raw::RawTab;
 use super::runs::RunsTab;
 use super::state::StateTab;
+use super::steps::StepsTab;
 use super::stream_view::{EntryKind, StreamView, ViewFacts};
 use super::timeline::TimelineTab;
-use super::updates::UpdatesTab;
 use super::{VIEWS, View};
 use crate::features::stream::graph::GraphTab;
-use crate::features::stream::history::HistoryTab;
 
 /// The views, in the order of [`VIEWS`].
 static LIST: [&dyn StreamView; VIEWS.len()] = [
     &MessagesTab,
-    &UpdatesTab,
+    &StepsTab,
     &StateTab,
     &TimelineTab,
     &RunsTab,
@@ -24,7 +23,6 @@ static LIST: [&dyn StreamView; VIEWS.len()] = [
     &RawTab,
     &DeliveryTab,
     &GraphTab,
-    &HistoryTab,
 ];
 
 impl View {

@@ -9,10 +9,10 @@ mod raw;
 pub mod runs;
 pub mod state;
 pub mod states;
+pub mod steps;
 pub mod stream_view;
 pub mod time_travel;
 pub mod timeline;
-mod updates;
 
 use crate::widgets::line::Line;
 use crate::widgets::scroll::{Flat, LinePos};
@@ -29,8 +29,8 @@ use std::sync::Arc;
 pub enum View {
     /// Messages, token by token.
     Messages,
-    /// What each node wrote.
-    Updates,
+    /// One row for each task, live or from the records.
+    Steps,
     /// The state after each step.
     State,
     /// Bars for nodes, tools and model calls.
@@ -45,14 +45,12 @@ pub enum View {
     Delivery,
     /// The graph of the assistant, with what ran.
     Graph,
-    /// The checkpoints of the thread, as the server has them.
-    History,
 }
 
 /// All views, in the order of their keys.
-pub const VIEWS: [View; 10] = [
+pub const VIEWS: [View; 9] = [
     View::Messages,
-    View::Updates,
+    View::Steps,
     View::State,
     View::Timeline,
     View::Runs,
@@ -60,7 +58,6 @@ pub const VIEWS: [View; 10] = [
     View::Raw,
     View::Delivery,
     View::Graph,
-    View::History,
 ];
 
 /// The views that a new page shows, the second one in a split.

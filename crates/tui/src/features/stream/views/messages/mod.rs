@@ -31,7 +31,7 @@ impl StreamView for MessagesTab {
             kind: EntryKind::Rows,
             empty: (
                 "messages",
-                " Press 2 for updates, 3 for state, 7 for raw events.",
+                " Press 2 for steps, 3 for state, 7 for raw events.",
             ),
             empty_at_checkpoint: "The state at this checkpoint has no messages.",
             records_of: Some(View::Raw),
