@@ -131,10 +131,19 @@ fn cursor_event_is_selected_in_every_view() {
                 let expected = match view {
                     View::Raw => Some(seq),
                     View::Steps => {
-                        let rows = viewer.views.steps.steps().rows().iter();
-                        let mut places: Vec<Seq> = rows.filter_map(|row| row.place()).collect();
+                        // A folded row selects the one that hides it.
+                        let (mut places, mut hidden, mut outer) = (Vec::new(), 0, None);
+                        for row in viewer.views.steps.steps().rows() {
+                            if hidden == 0 {
+                                (hidden, outer) = (row.nested + 1, row.place());
+                            }
+                            hidden -= 1;
+                            places.extend(row.place().map(|place| (place, outer)));
+                        }
                         places.sort_unstable();
-                        nearest(places.into_iter(), seq)
+                        let place = nearest(places.iter().map(|(place, _)| *place), seq);
+                        let of_place = |(at, _): &&(Seq, Option<Seq>)| Some(*at) == place;
+                        places.iter().rfind(of_place).and_then(|(_, outer)| *outer)
                     }
                     View::Custom => nearest(p.custom.rows().iter().map(|row| row.seq), seq),
                     View::Runs => nearest(p.lifecycle.rows().iter().map(|row| row.seq), seq),

@@ -351,6 +351,9 @@ impl StepsState {
         match &self.loading.failure {
             Some(failure) if self.pages.is_empty() => notes.push(failure_text(failure)),
             Some(failure) => notes.push(format!("Loaded {count}. {}", failure_text(failure))),
+            None if self.pages.is_empty() && self.is_loading_page() && self.visible.is_empty() => {
+                notes.push("Loading the history…".into());
+            }
             None if self.loading.is_complete || self.pages.is_empty() => {}
             None if self.pages.len() >= MAX_CHECKPOINTS => {
                 notes.push(format!(

@@ -62,6 +62,8 @@ pub struct StepsState {
     lacks_states: bool,
     /// Whether the oldest visible row is near the top of the window.
     is_near_start: bool,
+    /// The columns and lines of the view.
+    size: (usize, usize),
     /// The lines above and below the rows.
     around: (Vec<Line>, Vec<Line>),
 }
@@ -396,7 +398,13 @@ impl Viewer {
     }
 
     /// Returns the event of a row: what it wrote, else the first that mentions it, else the snapshot with its record.
-    fn seq_of_step(&self, row: &StepRow) -> Option<Seq> {
-        row.place().or(Some(self.projections.status.loaded()?.seq))
+    fn seq_of_step(&self, row: &StepRow) -> Seq {
+        row.place().unwrap_or_else(|| self.seq_of_records())
+    }
+
+    /// Returns the snapshot with the newest records, else the newest event.
+    fn seq_of_records(&self) -> Seq {
+        let loaded = self.projections.status.loaded();
+        loaded.map_or(self.event_log.last_seq(), |loaded| loaded.seq)
     }
 }

@@ -3,7 +3,6 @@
 use super::StepsState;
 use crate::features::stream::summary;
 use crate::features::stream::viewer::Viewer;
-use crate::features::stream::views::stream_view::ViewLayout;
 use crate::features::stream::views::{View, clock};
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::status::precise;
@@ -16,6 +15,7 @@ const MAX_NODE: usize = 24;
 const SOURCE: usize = 6;
 const TOOK: usize = 6;
 const TIME: usize = 8;
+const DATE: usize = 12;
 /// Minimum widths for the source, and for durations.
 const MIN_WIDTH_SOURCE: usize = 90;
 const MIN_WIDTH_TOOK: usize = 60;
@@ -29,6 +29,8 @@ pub(super) struct StepColumns {
     rails: usize,
     step: usize,
     node: usize,
+    /// Whether some of the times are not of today.
+    pub has_dates: bool,
 }
 
 impl StepColumns {
@@ -38,6 +40,7 @@ impl StepColumns {
             rails: rails.unwrap_or(1).max(1),
             step: 4,
             node: 8,
+            has_dates: false,
         };
         for row in steps.rows() {
             let digits = row.step.map_or(0, |step| step.to_string().len());
@@ -69,7 +72,7 @@ impl Widths {
         );
         let rails = columns.rails.min((width / 4).max(3));
         let node = columns.node.min((width / 4).max(6));
-        let time = TIME + 1;
+        let time = 1 + if columns.has_dates { DATE } else { TIME };
         let fixed = rails + 1 + columns.step + 2 + node + 2 + source + took + time;
         Widths {
             rails,
@@ -101,7 +104,7 @@ impl Widths {
         if self.took > 0 {
             line.push_dim(&format!(" {:>TOOK$}", "TOOK"));
         }
-        line.push_dim(&format!(" {:>TIME$}", "TIME"));
+        line.push_dim(&format!("{:>width$}", "TIME", width = self.time));
         line
     }
 }
@@ -294,44 +297,49 @@ fn rails_line(state: &StepsState, row: &StepRow, room: usize, (mark, tone): (&st
 }
 
 /// Returns the lines above and below the rows: notes and headings, and the card of the row under the cursor.
-pub(super) fn card(viewer: &Viewer, layout: ViewLayout) -> (Vec<Line>, Vec<Line>) {
+pub(super) fn around(viewer: &Viewer) -> (Vec<Line>, Vec<Line>) {
     let state = &viewer.views.steps;
+    let (width, height) = state.size;
     let mut head: Vec<Line> = Vec::new();
     if viewer.shown_checkpoint().is_none() {
         let notes = state.notes();
-        let lines = notes.iter().flat_map(|note| wrap(note, layout.width));
+        let lines = notes.iter().flat_map(|note| wrap(note, width));
         head.extend(lines.map(|line| Line::dim(&line)));
     }
     if !state.visible.is_empty() {
-        head.push(Widths::of(state.columns, layout.width).heading());
+        head.push(Widths::of(state.columns, width).heading());
     }
-    let Some(row) = state.current().filter(|_| layout.height >= MIN_HEIGHT_CARD) else {
+    let Some(row) = state
+        .current()
+        .filter(|_| state.is_open || height >= MIN_HEIGHT_CARD)
+    else {
         return (head, Vec::new());
     };
     let title = match state.is_open {
         true => state.difference_title(),
         false => row_title(viewer, row),
     };
-    let title = text::seen(&title, layout.width.saturating_sub(4));
-    let rule = "─".repeat(layout.width.saturating_sub(text::width(&title) + 4));
-    let title_tone = if state.is_in_difference {
-        Tone::Focus
-    } else {
-        Tone::Plain
+    let title = text::seen(&title, width.saturating_sub(4));
+    let rule = "─".repeat(width.saturating_sub(text::width(&title) + 4));
+    let tone = match state.is_in_difference {
+        true => Tone::Focus,
+        false => Tone::Plain,
     };
     let mut foot = vec![
         Line::dim("── ")
-            .with(title_tone, &title)
+            .with(tone, &title)
             .with_dim(&format!(" {rule}")),
     ];
-    match state.is_open {
-        true => foot.extend(state.difference_lines(viewer)),
-        false => {
-            let room = layout.width * CARD;
-            foot.extend(viewer.written(row, room).broken(layout.width, 0, CARD));
-        }
-    }
-    foot.truncate(layout.height / 2);
+    // The same height for all rows, so that nothing jumps.
+    let room = match state.is_open {
+        true => state.difference.height,
+        false => CARD,
+    };
+    foot.extend(match state.is_open {
+        true => state.difference_lines(viewer),
+        false => viewer.written(row, width * CARD).broken(width, 0, CARD),
+    });
+    foot.resize(room + 1, Line::new());
     (head, foot)
 }
 

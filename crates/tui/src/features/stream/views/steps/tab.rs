@@ -1,7 +1,7 @@
 //! The Steps view among the views of a stream.
 
 use super::actions::{act_on_checkpoint, compare_branches, newest, with_state};
-use super::rows::card;
+use super::rows::around;
 use super::{Purpose, StepsState};
 use crate::features::stream::commands::{for_checkpoint, for_thread};
 use crate::features::stream::find::Landmark;
@@ -13,6 +13,7 @@ use crate::features::stream::views::stream_view::{
 use crate::input::action::Action;
 use crate::input::commands::Commands;
 use crate::session::{Requests, Session};
+use crate::widgets::area::Area;
 use crate::widgets::line::Line;
 use crate::widgets::scroll::{Flat, LinePos, Move};
 use runtail_stream::Seq;
@@ -58,7 +59,7 @@ impl StreamView for StepsTab {
     }
 
     fn seq_at(&self, viewer: &Viewer, spot: LinePos) -> Option<Seq> {
-        viewer.seq_of_step(viewer.views.steps.row(spot.key)?)
+        Some(viewer.seq_of_step(viewer.views.steps.row(spot.key)?))
     }
 
     fn entry_seq(&self, viewer: &Viewer, key: u64) -> Option<Seq> {
@@ -73,13 +74,11 @@ impl StreamView for StepsTab {
     fn spot_of(&self, viewer: &Viewer, seq: Seq) -> Option<LinePos> {
         let (steps, here) = (&viewer.views.steps, viewer.place(View::Steps).cursor);
         let is_recorded = steps.row(here.key).is_some_and(|row| row.place().is_none());
-        let is_snapshot = || {
-            viewer
-                .event_log
-                .get(seq)
-                .is_some_and(|event| event.is_snapshot())
-        };
-        if is_recorded && is_snapshot() {
+        let event = viewer
+            .event_log
+            .get(seq)
+            .filter(|event| event.is_snapshot());
+        if is_recorded && (event.is_some() || seq == viewer.seq_of_records()) {
             return Some(here);
         }
         let row = steps.steps.at_seq(seq);
@@ -94,30 +93,40 @@ impl StreamView for StepsTab {
             slot.forget();
         }
         viewer.go_to_wanted_step();
-        let place = *viewer.place(View::Steps);
+        viewer.select_step();
+        let (place, height) = (*viewer.place(View::Steps), layout.height as u64);
+        let today = viewer.today();
         let steps = &mut viewer.views.steps;
-        let last = steps.visible.len().checked_sub(1);
-        let at = if place.follow {
-            last
-        } else {
-            last.map(|last| last.min(place.cursor.key as usize))
+        let top = match place.follow {
+            true => (steps.visible.len() as u64).saturating_sub(height),
+            false => place.top.key,
         };
-        let cursor = at.map(|at| steps.visible[at]);
-        if steps.cursor != cursor {
-            steps.difference.reset_scroll();
-        }
-        steps.cursor = cursor;
-        steps.is_near_start = place.top.key < 2 * layout.height as u64;
+        steps.is_near_start = top < height;
+        let oldest = steps
+            .steps
+            .rows()
+            .first()
+            .and_then(|row| row.started.or(row.ended));
+        let date = oldest.map(|at| at.to_zoned(viewer.tz.clone()).date());
+        steps.columns.has_dates = date.is_some_and(|date| date != today);
+        steps.size = (layout.width, layout.height);
         steps.difference.height = (layout.height / 2).saturating_sub(1);
-        steps.compare();
-        viewer.views.steps.around = card(viewer, layout);
+        viewer.views.steps.around = around(viewer);
+    }
+
+    /// The rows have scrolled to the cursor.
+    fn lay_out(&self, viewer: &mut Viewer, _area: Area, _is_titled: bool) {
+        viewer.select_step();
+        viewer.views.steps.compare();
+        viewer.views.steps.around = around(viewer);
     }
 
     fn go(&self, viewer: &mut Viewer, to: Move) {
         let steps = &mut viewer.views.steps;
         if !steps.is_in_difference {
             steps.await_nothing();
-            return viewer.scroll(to);
+            viewer.scroll(to);
+            return viewer.select_step();
         }
         steps.difference.scroll(match to {
             Move::Step(lines) | Move::Page(lines) => lines,
@@ -125,7 +134,8 @@ impl StreamView for StepsTab {
             Move::End => isize::MAX / 2,
             Move::Point(_) => {
                 steps.is_in_difference = false;
-                return viewer.scroll(to);
+                viewer.scroll(to);
+                return viewer.select_step();
             }
         });
     }
@@ -142,6 +152,7 @@ impl StreamView for StepsTab {
         let found = steps.next_of_interest(from, forward);
         if let Some(key) = found {
             viewer.go_to_entry(key);
+            viewer.select_step();
         }
         Some(found.is_some())
     }
@@ -173,6 +184,7 @@ impl StreamView for StepsTab {
         let is_past = viewer.playhead().is_some();
         let steps = &mut viewer.views.steps;
         let (can_load, has_row) = (steps.has_states(), steps.under_cursor().is_some());
+        let has_event = steps.current().is_some_and(|row| row.place().is_some());
         match action {
             Action::Play if can_load && has_row && !is_past => steps.toggle_base(),
             Action::Collapse => steps.difference.toggle_equal(),
@@ -182,7 +194,7 @@ impl StreamView for StepsTab {
                 steps.unfold(false);
             }
             Action::Right => {}
-            Action::Open if can_load && has_row => {
+            Action::Open if has_row && (can_load || !has_event) => {
                 let id = steps.id_under_cursor().map(str::to_string);
                 return Some(with_state(viewer, id, Purpose::Show(View::State)));
             }
@@ -287,6 +299,22 @@ impl StepsState {
 }
 
 impl Viewer {
+    /// Remembers the row under the cursor.
+    fn select_step(&mut self) {
+        let place = *self.place(View::Steps);
+        let steps = &mut self.views.steps;
+        let last = steps.visible.len().checked_sub(1);
+        let at = last.map(|last| match place.follow {
+            true => last,
+            false => last.min(place.cursor.key as usize),
+        });
+        let cursor = at.map(|at| steps.visible[at]);
+        if steps.cursor != cursor {
+            steps.difference.reset_scroll();
+        }
+        steps.cursor = cursor;
+    }
+
     /// Moves to the checkpoint that is wanted, once it has a row.
     fn go_to_wanted_step(&mut self) {
         let wanted = self.views.steps.wanted.as_deref();
