@@ -209,7 +209,8 @@ impl Candidate {
 /// Returns words by which an action is searched, besides those of its name and its sentence.
 fn words(row: &Binding) -> &'static str {
     match row.id {
-        "stream.again" | "stream.edit_state" | "stream.steps" => "fork branch",
+        "stream.again" | "stream.edit_state" => "fork branch",
+        "stream.steps" => "fork branch checkpoints tree history updates",
         "deployments.interrupt" | "revisions.interrupt" | "card.interrupt" => "cancel stop",
         _ => "",
     }
