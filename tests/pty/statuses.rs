@@ -495,7 +495,7 @@ fn check_page(term: &Term, thread: &str, case: &Case, messages: &str) {
 fn check_views(term: &Term, case: &Case, messages: &str) {
     term.wait_for(case.badge);
     for (key, title) in [
-        ("2", "2 Updates"),
+        ("2", "2 Steps"),
         ("3", "3 State"),
         ("4", "4 Timeline"),
         ("6", "6 Events"),

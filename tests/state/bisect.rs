@@ -113,8 +113,9 @@ fn page_shows_the_first_wrong_step_and_enter_goes_there() {
             |key| matches!(key, SubscriptionId::History(_)),
             SubscriptionEvent::Checkpoints(Ok(page)),
         );
+        dash.relayout();
         assert_eq!(dash.checkpoint(), Some("1f1e6200-0002"));
-        // From a checkpoint of the History view, only its branch is checked.
+        // From a checkpoint of the Steps view, only its branch is checked.
         dash.keys(":bisect amount =1300<Enter>");
         let (_, tip, _) = request(&dash).expect("a request");
         assert_eq!(tip.as_deref(), Some("1f1e6200-0002"));

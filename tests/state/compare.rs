@@ -294,12 +294,12 @@ fn a_step_is_opened_at_its_checkpoint() {
     answer(&mut dash, 1, one(&b));
     dash.keys("<Tab><Enter>");
     let page = dash.page();
-    assert_eq!((page.view, &*page.server.profile), (View::History, "us"));
+    assert_eq!((page.view, &*page.server.profile), (View::Steps, "us"));
     // A side that doesn't know its checkpoints opens its thread.
     let mut dash = compared((140, 40));
     dash.keys("<Enter>");
     let page = dash.page();
-    assert!(page.view != View::History && &*page.server.profile == "eu");
+    assert!(page.view != View::Steps && &*page.server.profile == "eu");
 }
 
 #[test]

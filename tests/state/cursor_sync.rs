@@ -130,7 +130,21 @@ fn cursor_event_is_selected_in_every_view() {
                 let p = &viewer.projections;
                 let expected = match view {
                     View::Events => Some(seq),
-                    View::Updates => nearest(p.updates.rows().iter().map(|row| row.seq), seq),
+                    View::Steps => {
+                        // A folded row selects the one that hides it.
+                        let (mut places, mut hidden, mut outer) = (Vec::new(), 0, None);
+                        for row in viewer.views.steps.steps().rows() {
+                            if hidden == 0 {
+                                (hidden, outer) = (row.nested + 1, row.place());
+                            }
+                            hidden -= 1;
+                            places.extend(row.place().map(|place| (place, outer)));
+                        }
+                        places.sort_unstable();
+                        let place = nearest(places.iter().map(|(place, _)| *place), seq);
+                        let of_place = |(at, _): &&(Seq, Option<Seq>)| Some(*at) == place;
+                        places.iter().rfind(of_place).and_then(|(_, outer)| *outer)
+                    }
                     // A run is at its last event.
                     View::Runs => {
                         let is_within = |at: Seq| at >= seq || p.landmarks.run_at(seq).is_none();
@@ -191,7 +205,7 @@ fn cursor_event_is_selected_in_every_view() {
                         // Before the first bar of a run, that bar is selected.
                         selected
                     }
-                    View::Graph | View::History => continue,
+                    View::Graph => continue,
                 };
                 assert_eq!(selected, expected, "{name}: event {seq} in {view:?}");
             }
@@ -208,7 +222,7 @@ fn switching_views_and_back_keeps_the_entry() {
         // The first row of Runs follows new events, like the last one of the others.
         for view in VIEWS
             .into_iter()
-            .filter(|view| !matches!(view, View::Runs | View::Graph | View::History))
+            .filter(|view| !matches!(view, View::Runs | View::Graph))
         {
             show_view(&mut viewer, view);
             viewer.to_start();

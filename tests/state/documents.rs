@@ -82,8 +82,9 @@ fn documented_keys_have_an_action_there() {
         use Context::*;
         let contexts: &[Context] = match heading.as_str() {
             "The most useful keys" => &[Deployments, Revisions, Server, Stream],
-            "The thread page" | "Acting on a thread" | "Moving in a stream" | "Graph"
-            | "History" => &[Stream],
+            "The thread page" | "Acting on a thread" | "Moving in a stream" | "Graph" | "Steps" => {
+                &[Stream]
+            }
             "Deployments" => &[Deployments, Revisions],
             "Changes" => &[Deployments, Revisions, Confirm],
             other => panic!("unknown contexts of the key table under {other:?}"),

@@ -108,11 +108,7 @@ fn actions_are_found_by_name_description_key_id_and_place() {
     let first = |text: &str| completions(&dash, text)[0].clone();
     assert_eq!(first("can"), "stream.cancel");
     assert_eq!(first("cancel roll"), "stream.rollback");
-    assert_eq!(
-        first("checkpoints tree"),
-        "stream.history",
-        "by its sentence"
-    );
+    assert_eq!(first("checkpoints tree"), "stream.steps", "by its sentence");
     assert_eq!(first("x"), "stream.cancel", "by its key");
     assert_eq!(first("stream.cancel"), "stream.cancel");
     assert!(
@@ -424,7 +420,7 @@ fn every_action_of_another_screen_says_where_it_works() {
         note(&dash, "server.compare")
             .ends_with("works on: a thread, run or assistant, with 1 or more marked")
     );
-    assert!(note(&dash, "stream.edit_state").contains("works in: History"));
+    assert!(note(&dash, "stream.edit_state").contains("works in: Steps"));
     assert!(
         note(&dash, "export").ends_with("works on: a thread"),
         "no thread is shown"
@@ -433,7 +429,7 @@ fn every_action_of_another_screen_says_where_it_works() {
     // In a view, what other views have is elsewhere.
     dash.open_thread();
     dash.keys("1");
-    assert!(note(&dash, "stream.edit_state").contains("works in: History"));
+    assert!(note(&dash, "stream.edit_state").contains("works in: Steps"));
     dash.keys("0");
     assert!(!note(&dash, "stream.edit_state").contains("works "));
 }
@@ -469,14 +465,14 @@ fn the_mouse_works_in_the_palette_and_in_the_help() {
     assert_eq!(dash.view(), View::Events, "a second one runs");
     assert!(dash.dialog().is_none());
     dash.keys("?");
-    let (x, y) = row_with(&mut dash, "Show Updates");
+    let (x, y) = row_with(&mut dash, "Show Steps");
     dash.feed(Msg::Click { x, y });
     dash.feed(Msg::Wheel { lines: 1, x, y });
     dash.shows("▌ 3");
     for _ in 0..2 {
         dash.feed(Msg::Click { x, y });
     }
-    assert_eq!(dash.view(), View::Updates);
+    assert_eq!(dash.view(), View::Steps);
     // A click beside the lines does nothing.
     dash.keys("?");
     dash.feed(Msg::Click { x: 139, y: 38 });
@@ -524,7 +520,7 @@ fn help_is_filtered_and_runs_the_selected_line() {
     dash.keys("?/raw<Enter>");
     // There is room for the sentences.
     dash.shows("6       Events: raw events, delivery");
-    dash.lacks("Updates");
+    dash.lacks("Steps");
     while !dash.screen().lines().any(|line| line.contains("▌ 6")) {
         dash.keys("<Down>");
     }

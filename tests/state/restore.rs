@@ -137,7 +137,7 @@ fn tabs_come_back_and_only_reading_starts() {
     dash.keys("2");
     list_of_us(&mut dash, &["support-bot", "triage"]);
     assert_eq!(read(&dash), ["t-local", "t-us"]);
-    assert_eq!(dash.view(), View::Updates);
+    assert_eq!(dash.view(), View::Steps);
     assert_eq!(dash.tab(), Some(0));
     let tabs = dash.tabs();
     assert_eq!(

@@ -51,12 +51,12 @@ fn runs_are_rows_and_the_newest_is_first() {
 #[test]
 fn one_run_is_shown_alone_in_all_views() {
     let mut viewer = page();
-    let updates = |viewer: &mut Viewer| lines(viewer, View::Updates).len();
+    let updates = |viewer: &mut Viewer| lines(viewer, View::Steps).len();
     assert_eq!(updates(&mut viewer), 6);
     viewer.show_only_run(Some("run-b".into()));
     assert_eq!(updates(&mut viewer), 2);
     assert_eq!(viewer.only_run_name().as_deref(), Some("run 2 here of 3"));
-    for view in [View::Messages, View::State, View::Timeline, View::Raw] {
+    for view in [View::Messages, View::State, View::Timeline, View::Events] {
         lines(&mut viewer, view);
         let at = viewer.anchor().map(|Seq(at)| at);
         assert!(
@@ -67,7 +67,7 @@ fn one_run_is_shown_alone_in_all_views() {
         viewer.step(-3, false);
     }
     assert!(
-        lines(&mut viewer, View::Raw)
+        lines(&mut viewer, View::Events)
             .iter()
             .all(|line| !line.contains("run-a"))
     );
@@ -94,5 +94,5 @@ fn two_hundred_runs_are_rows() {
         "a row is the head"
     );
     viewer.show_only_run(Some("run-007".into()));
-    assert_eq!(lines(&mut viewer, View::Updates).len(), 2);
+    assert_eq!(lines(&mut viewer, View::Steps).len(), 2);
 }

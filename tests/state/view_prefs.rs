@@ -159,7 +159,7 @@ fn mouse_selects_entries_tabs_and_split_halves() {
         runtail_core::text::width(line.split_once(name).unwrap().0) as u16
     };
     for (name, view) in [
-        ("Updates", View::Updates),
+        ("Steps", View::Steps),
         ("Messages", View::Messages),
         ("Events", View::Events),
     ] {

@@ -21,6 +21,9 @@ pub const LOADED: u32 = 0;
 /// The name of snapshot entries, and their kind in recordings.
 pub const SNAPSHOT: &str = "snapshot";
 
+/// Maximum bytes of a task's result in the history of a snapshot.
+const MAX_RESULT: usize = 1 << 10;
+
 /// The parts of a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
@@ -236,7 +239,7 @@ fn without_values(fields: &Fields<'_>) -> String {
     fields.rewritten(|name, value| (name != "values").then(|| value.text().into()))
 }
 
-/// Removes values and results from the history. Each entry repeats all values, so a hundred checkpoints of a 50 MB
+/// Removes values and large results from the history. Each entry repeats all values, so a hundred checkpoints of a 50 MB
 /// state would take 5 GB. Only the messages that each checkpoint added are needed.
 fn compact_history(json: &str) -> String {
     let entries: Vec<Peek<'_>> = json::from_str(json).unwrap_or_default();
@@ -283,7 +286,7 @@ fn compact_history(json: &str) -> String {
     format!("[{}]", kept.join(","))
 }
 
-/// Returns an entry of the history without values, and with `{}` in place of results and of what each node wrote, which older
+/// Returns an entry of the history without values, and with `{}` in place of large results and of what each node wrote, which older
 /// servers repeat in the metadata.
 fn compact_entry(entry: &Fields<'_>) -> String {
     entry.rewritten(|name, value| match (name, value.object()) {
@@ -304,7 +307,7 @@ fn compact_task(task: Peek<'_>) -> String {
     let compact = |task: Fields<'_>| {
         task.rewritten(|name, value| match name {
             "state" => None,
-            "result" if !value.is_null() => Some("{}".into()),
+            "result" if value.text().len() > MAX_RESULT => Some("{}".into()),
             _ => Some(value.text().into()),
         })
     };
@@ -369,7 +372,8 @@ mod tests {
         let message = |id: &str| json!({"id": id, "content": "x".repeat(1000)});
         let entry = |messages: Vec<Value>, parent: Value| {
             json!({"values": {"messages": messages}, "created_at": "2026-11-22T03:00:00Z", "parent_checkpoint": parent,
-                   "tasks": [{"id": "1", "name": "chat", "result": {"messages": ["long"]}, "state": {"x": 1}}, 3],
+                   "tasks": [{"id": "1", "name": "chat", "result": {"messages": ["x".repeat(2000)]}, "state": {"x": 1}},
+                             {"id": "2", "name": "short", "result": {"n": 1}}, 3],
                    "metadata": {"step": 1, "writes": {"chat": {"messages": ["long"]}}, "source": "loop"}})
         };
         let some = json!({"checkpoint_id": "c"});
@@ -396,7 +400,7 @@ mod tests {
         assert!(kept.iter().all(|entry| entry.get("values").is_none()));
         assert_eq!(
             kept[0]["tasks"],
-            json!([{"id": "1", "name": "chat", "result": {}}, null])
+            json!([{"id": "1", "name": "chat", "result": {}}, {"id": "2", "name": "short", "result": {"n": 1}}, null])
         );
         assert_eq!(
             kept[0]["metadata"],

@@ -26,6 +26,7 @@ mod siblings;
 mod spans;
 mod starts;
 mod status;
+mod steps;
 mod summary;
 mod timeline;
 mod updates;
@@ -54,6 +55,7 @@ pub use runtail_core::json::Peek;
 pub use spans::Spans;
 pub use starts::{CallStart, FirstToken};
 pub use status::{AsOf, Checkpoint, Loaded, RunEntry, RunOutcome, Status};
+pub use steps::{RecordedAs, StepRow, StepSource, StepState, Steps};
 pub use timeline::{
     Attempt, Bar, BarKind, BarSource, BarState, Clock, Segment, Span, Timeline, critical_path,
     message_key, own_time,

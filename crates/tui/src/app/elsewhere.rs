@@ -15,6 +15,9 @@ impl App {
         }
         let shown = shown(key, self.session.settings.ascii);
         let elsewhere = self.session.keymap.elsewhere(key);
+        if let Some(text) = self.moved_view(context, key) {
+            return self.session.hint(text);
+        }
         let text = match elsewhere.filter(|row| row.context != context) {
             // It is unknown which form or preview the user means.
             Some(row) if row.action.sends() => {
@@ -27,6 +30,25 @@ impl App {
             },
         };
         self.session.hint(text);
+    }
+
+    /// Says where the view went that a key showed in earlier versions.
+    fn moved_view(&self, context: Context, key: Key) -> Option<String> {
+        let (name, id) = match (context, key.code) {
+            (Context::Stream, Code::Char('8')) => ("Delivery", "stream.events"),
+            (Context::Stream, Code::Char('9')) => ("Graph", "stream.graph"),
+            (Context::Stream, Code::Char('0')) => ("History", "stream.steps"),
+            (Context::Server, Code::Char('9')) => ("The graph", "server.graph"),
+            (Context::Records, Code::Char('9')) => ("The graph", "records.graph"),
+            (Context::Why, Code::Char('0')) => ("History", "why.history"),
+            _ => return None,
+        };
+        let (key, details) = (self.session.key(id), self.session.key("stream.details"));
+        Some(match name {
+            "Delivery" => format!("Delivery is in Events now: press {key}, then {details}."),
+            "History" => format!("History is in Steps now: press {key}."),
+            _ => format!("{name} is on {key} now."),
+        })
     }
 
     /// Runs an action as its key would. If it works elsewhere, says where.

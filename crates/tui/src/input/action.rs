@@ -191,9 +191,6 @@ pub enum Action {
     View5,
     View6,
     View7,
-    View8,
-    View9,
-    View0,
     Split,
     NextStream,
     PrevStream,
@@ -282,7 +279,7 @@ impl Action {
         use Action::*;
         // In a thread, the digits show its views. Elsewhere they show something of the row.
         let is_of_page = matches!(self, NextProfile | PrevProfile | Discover)
-            || context == Context::Stream && (View1..=View0).contains(&self);
+            || context == Context::Stream && (View1..=View7).contains(&self);
         !self.is_of_list() && !is_of_page
     }
 

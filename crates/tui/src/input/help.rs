@@ -327,8 +327,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     /// The titles of the views of a stream.
-    const VIEWS: [&str; 8] = [
-        "Messages", "Updates", "State", "Timeline", "Runs", "Events", "Graph", "History",
+    const VIEWS: [&str; 7] = [
+        "Messages", "Steps", "State", "Timeline", "Graph", "Events", "Runs",
     ];
 
     fn commands_in(context: Context, view: Option<&str>) -> Commands {
@@ -470,7 +470,7 @@ mod tests {
                 .all(|line| !line.contains("as received") && !line.contains("mark")),
             "{lines:#?}"
         );
-        let (_, lines) = here("History");
+        let (_, lines) = here("Steps");
         assert!(
             lines.iter().any(|line| line == "u Edit the state here"),
             "{lines:#?}"

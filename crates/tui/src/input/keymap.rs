@@ -5,6 +5,26 @@ pub use super::bindings::{BINDINGS, Binding, binding, works_only};
 use super::key::{Code, Key};
 use std::collections::BTreeMap;
 
+/// Ids of earlier versions, and those of the actions that took their place.
+const RENAMED: [(&str, &str); 5] = [
+    ("stream.updates", "stream.steps"),
+    ("stream.history", "stream.steps"),
+    ("stream.custom", "stream.events"),
+    ("stream.raw", "stream.events"),
+    ("stream.delivery", "stream.events"),
+];
+
+/// Returns the changes of `[keys]` under today's ids, so that the configuration of an earlier version still works.
+fn with_new_ids(changes: &BTreeMap<String, Vec<String>>) -> BTreeMap<String, Vec<String>> {
+    let mut renamed = changes.clone();
+    for (old, new) in RENAMED {
+        if let Some(keys) = renamed.remove(old) {
+            renamed.entry(new.into()).or_default().extend(keys);
+        }
+    }
+    renamed
+}
+
 /// The current key bindings.
 #[derive(Debug, Clone)]
 pub struct Keymap {
@@ -24,6 +44,7 @@ impl Keymap {
     /// Builds the map. Reports all problems of the configuration at once; invalid entries change nothing.
     pub fn new(changes: &BTreeMap<String, Vec<String>>) -> (Keymap, Vec<String>) {
         let mut problems = Vec::new();
+        let changes = &with_new_ids(changes);
         for id in changes
             .keys()
             .filter(|id| !BINDINGS.iter().any(|b| b.id == id.as_str()))

@@ -197,9 +197,9 @@ impl Dash {
         self.app.viewer_mut().unwrap().seek_to(seq);
     }
 
-    /// Selects a checkpoint of the History view. Returns whether it is listed.
+    /// Selects a checkpoint of the Steps view. Returns whether it is listed.
     pub fn go_to_checkpoint(&mut self, id: &str) -> bool {
-        self.app.viewer_mut().unwrap().views.history.go_to(id)
+        self.app.viewer_mut().unwrap().views.steps.go_to(id)
     }
 
     /// Selects a deployment.

@@ -246,10 +246,10 @@ impl Dash {
         }
     }
 
-    /// Returns the checkpoint under the cursor of the History view.
+    /// Returns the checkpoint under the cursor of the Steps view.
     #[track_caller]
     pub fn checkpoint(&self) -> Option<&str> {
-        self.viewer().views.history.id_under_cursor()
+        self.viewer().views.steps.id_under_cursor()
     }
 
     /// Returns the checkpoint whose state the page shows instead of the newest one.
@@ -273,7 +273,7 @@ impl Dash {
     #[track_caller]
     pub fn bytes(&self) -> (usize, usize) {
         let viewer = self.viewer();
-        (viewer.bytes(), viewer.views.history.bytes())
+        (viewer.bytes(), viewer.views.steps.bytes())
     }
 
     /// Returns the recordings that are not complete yet.

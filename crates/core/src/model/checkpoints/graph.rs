@@ -74,6 +74,34 @@ impl GraphRow {
         (before, after.trim_end().to_string())
     }
 
+    /// Returns the texts before and after the mark of the row's checkpoint, with the oldest checkpoint at the top. `join` is the row
+    /// where the branches after it join; their lanes begin here, or pass if the row stands `beside` them.
+    pub fn upward(&self, join: Option<&GraphRow>, beside: bool) -> (String, String) {
+        let Some(join) = join.filter(|_| !self.is_beyond) else {
+            return self.text();
+        };
+        let (mut before, mut after) = (String::new(), String::new());
+        let mut seen = false;
+        for cell in &join.cells {
+            let glyphs = match cell {
+                Cell::Fork => {
+                    seen = true;
+                    after.push(if beside { ' ' } else { '─' });
+                    continue;
+                }
+                Cell::Blank => "  ",
+                Cell::Across if beside => "  ",
+                Cell::Across => "──",
+                Cell::Cross if !beside => "┼─",
+                Cell::Merge if !beside => "┬─",
+                Cell::End if !beside => "╮ ",
+                Cell::Rail | Cell::Node | Cell::Cross | Cell::Merge | Cell::End => "│ ",
+            };
+            if seen { &mut after } else { &mut before }.push_str(glyphs);
+        }
+        (before, after.trim_end().to_string())
+    }
+
     /// Returns the columns of the row.
     pub fn width(&self) -> usize {
         let last = self

@@ -23,6 +23,8 @@ use std::borrow::Cow;
 const MAX_TASKS: usize = 64;
 /// Maximum bytes of a kept text.
 const MAX_TEXT: usize = 200;
+/// Maximum bytes of a kept result, which is enough for a line.
+const MAX_RESULT: usize = 1 << 10;
 /// Maximum bytes of an id. Longer ones are no ids, and cutting one could make two equal.
 const MAX_ID: usize = 256;
 
@@ -60,6 +62,8 @@ pub struct CheckpointWrite {
 /// A task of the step after a checkpoint.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CheckpointTask {
+    /// Its id; empty if the server gives none.
+    pub id: String,
     pub node: String,
     /// Why it failed.
     pub error: Option<String>,
@@ -68,6 +72,8 @@ pub struct CheckpointTask {
     pub has_result: bool,
     /// What it wrote, on one line; empty where only the fact is known.
     pub wrote: String,
+    /// The start of its result, as JSON; empty if there is none, or if it was left out.
+    pub result: Box<str>,
     /// The first text that it wrote: of an input, what was said.
     pub text: Option<String>,
     /// What it asks, on one line.
@@ -89,11 +95,16 @@ impl Checkpoint {
         let tasks = tasks.map(|(task, more)| {
             let result = more.get("result").map(Peek::text);
             CheckpointTask {
+                id: Some(&task.id)
+                    .filter(|id| is_id(id))
+                    .cloned()
+                    .unwrap_or_default(),
                 node: cut(&task.node),
                 error: task.error.as_deref().map(cut),
                 is_failed: task.is_failed(),
                 has_result: task.has_result,
                 wrote: result.map(wrote::summary).unwrap_or_default(),
+                result: text::head(result.unwrap_or_default(), MAX_RESULT).into(),
                 text: result.and_then(wrote::first_text),
                 asks: (!task.questions.is_empty()).then(|| asks(&task.questions)),
                 subgraph: more.inner("checkpoint").text("checkpoint_ns").filter(is_id),

@@ -153,7 +153,7 @@ impl CheckpointTree {
     }
 
     /// Returns whether the step after an entry ended: the graph wrote a checkpoint after it.
-    fn has_step_after(&self, at: usize) -> bool {
+    pub fn has_step_after(&self, at: usize) -> bool {
         self.children(at)
             .iter()
             .any(|child| self.source(*child) == "loop")
@@ -184,7 +184,7 @@ impl CheckpointTree {
             "loop" | "" if !entry.writes.is_empty() => {
                 counted(entry.writes.iter().map(|write| &*write.node))
             }
-            "loop" => counted(self.tasks_before(at).iter().map(|task| &*task.node)),
+            "loop" => counted(self.tasks_before(at).iter().map(|(_, task)| &*task.node)),
             "" => Vec::new(),
             "update" => vec!["edit".to_string()],
             source => vec![source.to_string()],
@@ -196,9 +196,10 @@ impl CheckpointTree {
         matches!(self.source(at), "loop" | "")
     }
 
-    /// Returns the tasks of the checkpoint before an entry that wrote it: those with a result. JavaScript records no results
-    /// of those that were answered. If there are none of either, the step wrote nothing, and these are the tasks that ended.
-    fn tasks_before(&self, at: usize) -> Vec<&CheckpointTask> {
+    /// Returns the tasks of the checkpoint before an entry that wrote it, with their indexes there: those with a result. JavaScript
+    /// records no results of those that were answered. If there are none of either, the step wrote nothing, and these are the tasks
+    /// that ended.
+    pub fn tasks_before(&self, at: usize) -> Vec<(usize, &CheckpointTask)> {
         let Parent::At(parent) = self.parent(at) else {
             return Vec::new();
         };
@@ -208,10 +209,12 @@ impl CheckpointTree {
         let tasks = &self.entries[parent].tasks;
         let wrote: Vec<_> = tasks
             .iter()
-            .filter(|task| task.has_result || task.asks.is_some())
+            .enumerate()
+            .filter(|(_, task)| task.has_result || task.asks.is_some())
             .collect();
         if wrote.is_empty() {
-            tasks.iter().filter(|task| !task.is_failed).collect()
+            let ended = tasks.iter().enumerate();
+            ended.filter(|(_, task)| !task.is_failed).collect()
         } else {
             wrote
         }
@@ -302,8 +305,8 @@ impl CheckpointTree {
                 let before = self.tasks_before(at);
                 let by_task = before
                     .iter()
-                    .filter(|task| task.has_result)
-                    .map(|task| (&*task.node, &*task.wrote));
+                    .filter(|(_, task)| task.has_result)
+                    .map(|(_, task)| (&*task.node, &*task.wrote));
                 let by_server = entry
                     .writes
                     .iter()

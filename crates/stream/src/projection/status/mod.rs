@@ -18,7 +18,8 @@ use jiff::Timestamp;
 use live::{ASKING, Change, Live};
 use runtail_core::json::{Fields, Peek};
 use runtail_core::model::{
-    RunFacts, StateFacts, TaskFacts, ThreadFacts, ThreadRecords, ThreadStatus, hides_cause,
+    self, CheckpointTree, RunFacts, StateFacts, TaskFacts, ThreadFacts, ThreadRecords,
+    ThreadStatus, hides_cause,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -36,6 +37,8 @@ pub struct Status {
     records: Option<Vec<RunFacts>>,
     /// The checkpoints, newest first and without values.
     history: Vec<Checkpoint>,
+    /// The same as a tree.
+    tree: Arc<CheckpointTree>,
     missing: Vec<(SnapshotPart, Option<String>)>,
     loaded: Option<Loaded>,
     /// The checkpoint that the snapshot shows, if it isn't a snapshot of the present.
@@ -199,6 +202,11 @@ impl Status {
             .find(|run| run.run_id == run_id)
     }
 
+    /// Returns the checkpoints of the newest snapshot as a tree.
+    pub fn tree(&self) -> &Arc<CheckpointTree> {
+        &self.tree
+    }
+
     /// Returns the checkpoints of a run, oldest first, as far as the history was loaded.
     pub fn checkpoints<'a>(&'a self, run_id: &'a str) -> impl Iterator<Item = &'a Checkpoint> {
         self.history
@@ -351,6 +359,9 @@ impl Status {
         self.records = records.or(self.records.take());
         self.history = history.unwrap_or(std::mem::take(&mut self.history));
         self.prepare_shown_checkpoint();
+        if fields.history.is_some() || self.as_of.is_some() {
+            self.tree = self.checkpoint_tree(fields);
+        }
         (self.loaded, self.is_loading) = (Some(Loaded { at, seq }), false);
         self.live.apply_snapshot(
             self.records.as_deref(),
@@ -381,6 +392,24 @@ impl Status {
         if as_of.running.is_some() {
             self.history[at].facts.tasks.clear();
         }
+    }
+
+    /// Returns the history of a snapshot as a tree, with the shown checkpoint.
+    fn checkpoint_tree(&self, fields: &SnapshotFields<'_>) -> Arc<CheckpointTree> {
+        let history = fields.history.map_or("[]", Peek::text);
+        let mut all = model::Checkpoint::read_all(history);
+        let shown = fields.state.filter(|_| self.as_of.is_some());
+        if let Some(mut shown) = shown.and_then(|json| model::Checkpoint::read(json.text())) {
+            if self
+                .as_of
+                .as_ref()
+                .is_some_and(|as_of| as_of.running.is_some())
+            {
+                shown.tasks.clear();
+            }
+            all.push(shown);
+        }
+        Arc::new(CheckpointTree::new(all.into_iter().map(Arc::new)))
     }
 
     /// Returns what a run did when the shown checkpoint was written, if its record has what it did later.

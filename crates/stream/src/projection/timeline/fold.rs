@@ -294,6 +294,14 @@ impl Timeline {
             None => self.add_node(parent, name, None, ns.into(), None, stamp, true),
         };
         self.close(key, BarState::Done, None, stamp);
+        self.set_written(key, stamp.seq);
+    }
+
+    /// Records the event with what a node wrote.
+    pub(super) fn set_written(&mut self, key: u64, seq: Seq) {
+        if let Some(bar) = self.bar_mut(key) {
+            bar.written = Some(seq);
+        }
     }
 
     /// Adds a running tool or model call to a node.

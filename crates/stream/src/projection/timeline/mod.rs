@@ -151,6 +151,10 @@ pub struct Bar {
     pub source: BarSource,
     /// Whether its start or end is only estimated.
     pub estimated: bool,
+    /// The event with what a node wrote.
+    pub written: Option<Seq>,
+    /// Whether only checkpoints of the thread's history tell of it.
+    pub(in crate::projection) is_recorded: bool,
     /// The id of its task, or of a model call's message without the prefix, if known.
     id: Option<Arc<str>>,
     /// Which of its times come from checkpoints.
@@ -168,6 +172,17 @@ impl Bar {
     /// Returns the id of its task, or of a model call's message as in [`message_key`], if known.
     pub fn id(&self) -> Option<&str> {
         self.id.as_deref()
+    }
+
+    /// Returns when it started, if events tell it.
+    pub(in crate::projection) fn reported_start(&self) -> Option<Timestamp> {
+        let is_reported = self.known.start && !self.recorded.start && !self.estimated;
+        is_reported.then_some(self.started)
+    }
+
+    /// Returns when it ended, if events tell it.
+    pub(in crate::projection) fn reported_end(&self) -> Option<Timestamp> {
+        self.ended.filter(|_| self.known.end && !self.recorded.end)
     }
 
     /// Returns its duration; `None` while it is running, or if unknown.
@@ -270,6 +285,16 @@ impl Attempt {
             .into_iter()
             .filter(|source| self.sources[*source as usize])
             .filter(counts)
+    }
+
+    /// Returns whether the stream contained it, from its start or not.
+    pub(in crate::projection) fn is_streamed(&self) -> bool {
+        !self.is_recorded && !self.is_superseded
+    }
+
+    /// Returns whether the stream joined in the middle of it.
+    pub(in crate::projection) fn is_joined(&self) -> bool {
+        self.is_joined
     }
 
     /// Returns whether any of its times is an arrival time.
@@ -405,16 +430,17 @@ impl Timeline {
         if bar.kind != BarKind::Node {
             return None;
         }
+        self.server_step(bar).or(Some(bar.local_step))
+    }
+
+    /// Returns the step of a node by the server's numbering, if that is known for its graph.
+    pub(in crate::projection) fn server_step(&self, bar: &Bar) -> Option<i64> {
         let scope = match bar.parent {
             Some(parent) => self.bar(parent)?.scope.as_deref(),
             None => self.attempt(bar.attempt).map(|attempt| &attempt.scope),
         };
-        Some(
-            bar.step.unwrap_or(
-                bar.local_step
-                    .saturating_add(scope.and_then(|s| s.offset).unwrap_or(0)),
-            ),
-        )
+        let counted = || Some(bar.local_step.saturating_add(scope?.offset?));
+        bar.step.or_else(counted)
     }
 
     /// Returns the bar of an event, else the newest bar that was running, else the last bar before it.

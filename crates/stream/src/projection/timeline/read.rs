@@ -161,6 +161,9 @@ impl Timeline {
             (None, None) => (BarState::Done, None),
         };
         self.close(key, state, detail, stamp);
+        if state == BarState::Done && task.result.is_some() {
+            self.set_written(key, stamp.seq);
+        }
     }
 
     fn apply_debug(&mut self, payload: &Payload<'_>, timed: EventTime) {
@@ -299,16 +302,23 @@ impl Timeline {
     }
 
     fn apply_updates(&mut self, payload: &Payload<'_>, stamp: EventStamp) {
-        let is_interrupted = payload.named_interrupts().is_some();
-        if self.is_exact() && !is_interrupted {
-            return;
-        }
         for Write { node, .. } in payload.writes() {
             if node == "__interrupt__" {
                 self.mark_interrupted();
-            } else if !self.is_exact() {
-                let parent = self.graph(&payload.ns, stamp);
+                continue;
+            }
+            let parent = self.graph(&payload.ns, stamp);
+            if !self.is_exact() {
                 self.close_written(parent, node, &payload.ns, stamp);
+                continue;
+            }
+            // The result of the task, which may follow, has its id.
+            let is_open = |bar: &Bar| {
+                bar.kind == BarKind::Node && bar.written.is_none() && *bar.name == **node
+            };
+            let open = self.recent(parent, is_open).next_back();
+            if let Some(key) = open {
+                self.set_written(key, stamp.seq);
             }
         }
     }

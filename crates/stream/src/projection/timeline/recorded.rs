@@ -331,7 +331,7 @@ impl Timeline {
                 end: true,
             },
         );
-        (bar.known.end, bar.seen) = (task.ended.is_some(), ended);
+        (bar.known.end, bar.seen, bar.is_recorded) = (task.ended.is_some(), ended, true);
         self.push_bar(bar, task.id);
     }
 

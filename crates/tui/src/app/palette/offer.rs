@@ -212,9 +212,11 @@ impl Candidate {
 /// tools call it.
 fn words(row: &Binding) -> &'static str {
     match row.id.split_once('.').map_or(row.id, |(_, id)| id) {
-        "again" | "edit_state" | "history" if row.context == Context::Stream => {
+        "again" | "edit_state" if row.context == Context::Stream => {
             "fork branch rerun restart redo rewind"
         }
+        "steps" => "fork branch checkpoints tree history updates writes",
+        "events" => "raw custom delivery gaps latency tokens",
         "again" | "retry" => "rerun restart redo resume",
         "redeploy" => "restart deploy again",
         "rollback" if row.action == Action::Rollback => "revert undo previous rollback",

@@ -270,7 +270,7 @@ impl Component for Agent {
                 }
             }
             (Runs, Tab::Assistants) => return versions(server),
-            (View9, _) => return show_graph(server),
+            (View5, _) => return show_graph(server),
             (Open | Right, _) => return open(server),
             (NewRun, _) => return compose(server),
             (Left, Tab::Runs | Tab::Assistants) => server.show(Tab::Threads),

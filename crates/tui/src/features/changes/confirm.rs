@@ -384,7 +384,7 @@ impl Confirm {
             Action::Back | Action::Quit => self.leave(),
             Action::Option => self.toggle_option(cx.session),
             Action::Update if self.may_edit(cx) => self.edit_first(),
-            Action::View9 if self.is_of_shown_checkpoint(cx) => self.show_on_graph(),
+            Action::View5 if self.is_of_shown_checkpoint(cx) => self.show_on_graph(),
             Action::Collapse => {
                 self.is_folded = !self.is_folded;
                 Requests::none()

@@ -92,7 +92,7 @@ impl Confirm {
             Action::Send => self.is_ready(),
             Action::Option => self.with_other_option().is_some(),
             Action::Update => is_free && self.may_edit(cx),
-            Action::View9 => is_free && self.is_of_shown_checkpoint(cx),
+            Action::View5 => is_free && self.is_of_shown_checkpoint(cx),
             Action::Collapse | Action::Curl => is_free && self.preview().is_some(),
             _ => true,
         }
@@ -130,7 +130,7 @@ impl Confirm {
         let keys = [
             label("confirm.send", Action::Send, send),
             label("confirm.edit", Action::Update, "edit state"),
-            label("confirm.graph", Action::View9, "show on the graph"),
+            label("confirm.graph", Action::View5, "show on the graph"),
             label("confirm.option", Action::Option, option),
             copy,
             label("confirm.fold", Action::Collapse, fold),

@@ -258,12 +258,12 @@ impl StreamState {
                 result: Some(Ok(Arc::new(found))),
             });
         };
-        // In the History view, the branch under the cursor.
+        // In the Steps view, the branch under the cursor.
         let tip = viewer
             .views
-            .history
+            .steps
             .id_under_cursor()
-            .filter(|_| viewer.view() == View::History)
+            .filter(|_| viewer.view() == View::Steps)
             .map(str::to_string);
         let title = format!(
             "{} › thread {}",
@@ -279,18 +279,18 @@ impl StreamState {
         })
     }
 
-    /// Shows a checkpoint in the History view.
+    /// Shows a checkpoint in the Steps view.
     pub fn show_checkpoint(&mut self, id: &str) -> Requests {
         let Some(viewer) = self.tabs.shown_mut() else {
             return Requests::none();
         };
-        viewer.show(View::History);
-        match viewer.views.history.go_to(id) {
+        viewer.show(View::Steps);
+        match viewer.views.steps.go_to(id) {
             true => Requests::none(),
             false => {
                 let id = text::short_id(id);
                 Requests::info(format!(
-                    "Checkpoint {id} is not loaded yet: scroll down in History to load older ones."
+                    "Checkpoint {id} is not loaded yet: scroll up in Steps to load older ones."
                 ))
             }
         }

@@ -26,7 +26,7 @@ fn has(viewer: &Viewer, row: &Binding) -> bool {
         // A checkpoint is copied from the server.
         Action::Describe if view == View::Events => true,
         Action::Describe => has_server && viewer.thread_id.is_some(),
-        Action::Again => has_server || view != View::History,
+        Action::Again => has_server || view != View::Steps,
         action if acts_on_server(action) => has_server,
         Action::TakeEvents => viewer.leaves_events(),
         Action::FoldAll | Action::UnfoldAll => view != View::State || !viewer.shows_changes(),

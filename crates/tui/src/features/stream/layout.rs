@@ -94,7 +94,7 @@ impl StreamState {
             view.lay_out(viewer, half.rows, half.is_titled());
         }
         // Other views wait for states, too, while they show a checkpoint.
-        if shows(View::History) || viewer.views.history.awaits_state() {
+        if shows(View::Steps) || viewer.views.steps.awaits_state() {
             viewer.request_history(|| cx.session.next_stream.take());
         }
     }

@@ -6,7 +6,6 @@ pub mod export;
 pub mod find;
 pub mod formats;
 pub mod graph;
-pub mod history;
 mod layout;
 pub mod modes_dialog;
 mod mouse;

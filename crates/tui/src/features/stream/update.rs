@@ -230,7 +230,7 @@ impl StreamState {
         );
         if is_in_time && viewer.has_only_snapshots() {
             return Some(Requests::info(
-                "This stream has no events to go back to. 0 shows the checkpoints.",
+                "This stream has no events to go back to. 2 shows the steps.",
             ));
         }
         if is_in_time || action == Action::Replay {
@@ -440,7 +440,7 @@ fn show_view(viewer: &mut Viewer, action: Action) -> bool {
 /// The actions that show the views, in their order.
 const KEYS: [Action; VIEWS.len()] = {
     use Action::*;
-    [View1, View2, View3, View4, View5, View6, View9, View0]
+    [View1, View2, View3, View4, View5, View6, View7]
 };
 
 /// Says in which views an action works that the shown view doesn't have.

@@ -218,7 +218,7 @@ fn nothing_of_run(viewer: &Viewer, view: View) -> Option<String> {
         }
         _ => false,
     };
-    let name = View::History.title();
+    let name = View::Steps.title();
     let text = match viewer.shows_only_records() {
         true => format!(
             "No events of {run} were received. {name} shows its checkpoints, each with its state."

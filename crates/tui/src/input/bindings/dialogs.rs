@@ -172,7 +172,7 @@ pub(super) const ROWS: Rows = &[
             bind(
                 "confirm.graph",
                 "g",
-                View9,
+                View5,
                 "show on the graph",
                 "Show it on the graph",
                 "Show it on the graph",

@@ -162,7 +162,7 @@ pub(super) const ROWS: Rows = &[(
         .only_on(WITH_TEXT)
         .in_view(&[
             ("Graph", "Copy the name of the node"),
-            ("History", "Copy the id of the checkpoint"),
+            ("Steps", "Copy the event or the checkpoint's id"),
         ]),
         bind(
             "app.suspend",
@@ -276,7 +276,7 @@ pub(super) const ROWS: Rows = &[(
             ("State", "Fold"),
             ("Timeline", "Fold"),
             ("Graph", "Fold the group"),
-            ("History", "Go to the tree"),
+            ("Steps", "Fold, or leave the difference"),
         ]),
         bind(
             "move.right",
@@ -291,7 +291,7 @@ pub(super) const ROWS: Rows = &[(
             ("State", "Unfold"),
             ("Timeline", "Unfold"),
             ("Graph", "Unfold the group"),
-            ("History", "Go to the difference"),
+            ("Steps", "Unfold, or go to the difference"),
         ]),
     ],
 )];

@@ -142,11 +142,11 @@ pub(super) const ROWS: Rows = &[
             ),
             bind(
                 "why.history",
-                "0",
-                View0,
-                "history",
-                "Show History",
-                "The checkpoints, to run again from one of them",
+                "2",
+                View2,
+                "steps",
+                "Show Steps",
+                "The steps, to run again from one of them",
             ),
             bind(
                 "why.details",

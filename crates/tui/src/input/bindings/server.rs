@@ -41,8 +41,8 @@ pub(super) const ROWS: Rows = &[
             ),
             bind(
                 "server.graph",
-                "9",
-                View9,
+                "5",
+                View5,
                 "graph",
                 "Show the graph",
                 "Show the graph of the assistant",
@@ -353,8 +353,8 @@ pub(super) const ROWS: Rows = &[
             ),
             bind(
                 "records.graph",
-                "9",
-                View9,
+                "5",
+                View5,
                 "graph",
                 "Show the graph",
                 "Graph of the assistant",

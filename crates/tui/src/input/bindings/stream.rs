@@ -3,12 +3,12 @@
 use super::super::action::{Action::*, Context};
 use super::{Rows, bind, write};
 
-/// Views with a cursor among the events. Graph and History have cursors of their own.
-const WITH_EVENTS: &[&str] = &["Messages", "Updates", "State", "Timeline", "Runs", "Events"];
+/// Views with a cursor among the events. Graph has a cursor of its own.
+const WITH_EVENTS: &[&str] = &["Messages", "Steps", "State", "Timeline", "Events", "Runs"];
 /// Views whose entries are events, which a filter can hide.
-const FILTERED: &[&str] = &["Messages", "Updates", "Timeline", "Events"];
+const FILTERED: &[&str] = &["Messages", "Steps", "Timeline", "Events"];
 /// Views that show the text of events.
-const WITH_TEXT: &[&str] = &["Messages", "Updates", "Events"];
+const WITH_TEXT: &[&str] = &["Messages", "Events"];
 
 pub(super) const ROWS: Rows = &[
     (
@@ -27,7 +27,7 @@ pub(super) const ROWS: Rows = &[
                 ("Timeline", "Go to Messages"),
                 ("Runs", "Show only this run, or all again"),
                 ("Graph", "Go to the last visit"),
-                ("History", "Open the difference or the state"),
+                ("Steps", "Show the state here in all views"),
             ]),
             bind(
                 "stream.as_received",
@@ -55,7 +55,7 @@ pub(super) const ROWS: Rows = &[
                 "Change how times are shown",
                 "Times: of day, since the run began, since the previous entry",
             )
-            .only_in(&["Messages", "Updates", "Events"]),
+            .only_in(&["Messages", "Steps", "Events"]),
             bind(
                 "stream.fold_all",
                 "-",
@@ -85,11 +85,11 @@ pub(super) const ROWS: Rows = &[
                 Collapse,
                 "collapse",
                 "Collapse unchanged or idle parts",
-                "History: equal keys; Graph: what is idle",
+                "Steps: equal keys; Graph: what is idle",
             )
-            .only_in(&["History", "Graph"])
+            .only_in(&["Steps", "Graph"])
             .in_view(&[
-                ("History", "Show or hide equal keys"),
+                ("Steps", "Show or hide equal keys"),
                 ("Graph", "Fold what is idle"),
             ]),
             bind(
@@ -97,14 +97,14 @@ pub(super) const ROWS: Rows = &[
                 "=",
                 Compare,
                 "compare",
-                "Compare states, runs or branches",
-                "State: changes since a state; Runs: two runs; History: branches",
+                "Show a difference",
+                "Steps, State: changes since a state; Runs: two runs",
             )
-            .only_in(&["State", "Runs", "History"])
+            .only_in(&["Steps", "State", "Runs"])
             .in_view(&[
                 ("State", "Show changes since a state"),
                 ("Runs", "Compare two runs"),
-                ("History", "Compare branches"),
+                ("Steps", "Show the difference, then that of branches"),
             ]),
             bind(
                 "stream.mark",
@@ -155,7 +155,7 @@ pub(super) const ROWS: Rows = &[
                 "Save the view to a file: text, JSON lines, Markdown",
             )
             .only_in(&[
-                "Messages", "Updates", "State", "Timeline", "Runs", "Events", "Graph",
+                "Messages", "Steps", "State", "Timeline", "Graph", "Events", "Runs",
             ]),
             bind(
                 "stream.modes",
@@ -222,17 +222,17 @@ pub(super) const ROWS: Rows = &[
                 "Run it again",
                 "Retry a failure, run the last input again, or play a recording",
             )
-            .in_view(&[("History", "Run again from here")]),
+            .in_view(&[("Steps", "Run again from here")]),
             write(
                 "stream.edit_state",
                 "u",
                 Update,
                 "edit state",
                 "Edit the state",
-                "In History: edit the state here; an older one also runs",
+                "In Steps: edit the state here; an older one also runs",
             )
-            .only_in(&["History"])
-            .in_view(&[("History", "Edit the state here")]),
+            .only_in(&["Steps"])
+            .in_view(&[("Steps", "Edit the state here")]),
             bind(
                 "stream.explain",
                 "e",
@@ -251,7 +251,7 @@ pub(super) const ROWS: Rows = &[
             )
             .in_view(&[
                 ("Events", "Show the delivery report"),
-                ("History", "Show the checkpoint in full"),
+                ("Steps", "Show the checkpoint in full"),
             ]),
             bind(
                 "stream.bisect",
@@ -296,7 +296,6 @@ pub(super) const ROWS: Rows = &[
             .in_view(&[
                 ("State", "Search the state"),
                 ("Graph", "Search for a node"),
-                ("History", "Search the checkpoints"),
             ]),
             bind(
                 "stream.next_problem",
@@ -310,7 +309,7 @@ pub(super) const ROWS: Rows = &[
                 ("State", "Next or previous hit or state"),
                 ("Timeline", "Next or previous failure or run"),
                 ("Graph", "Next hit, else visited node"),
-                ("History", "Next or previous thing to see"),
+                ("Steps", "Next question, failure or branch"),
             ]),
             bind(
                 "stream.prev_problem",
@@ -385,7 +384,6 @@ pub(super) const ROWS: Rows = &[
             .in_view(&[
                 ("Runs", "Go to the oldest run"),
                 ("Graph", "Follow the running node"),
-                ("History", "Go to the oldest checkpoint"),
             ]),
             bind(
                 "stream.play",
@@ -393,12 +391,12 @@ pub(super) const ROWS: Rows = &[
                 Play,
                 "pause",
                 "Toggle playback",
-                "Play or pause; Runs: mark; History: set A; Graph: breakpoint",
+                "Play or pause; Runs: mark; Steps: set A; Graph: breakpoint",
             )
             .in_view(&[
                 ("Graph", "Set a breakpoint"),
                 ("Runs", "Mark the run, or play the past"),
-                ("History", "Set A, the base to compare with"),
+                ("Steps", "Set A, the base to compare with"),
             ]),
             bind(
                 "stream.later",
@@ -457,12 +455,12 @@ pub(super) const ROWS: Rows = &[
                 "Messages: token by token, tool calls with results",
             ),
             bind(
-                "stream.updates",
+                "stream.steps",
                 "2",
                 View2,
-                "updates",
-                "Show Updates",
-                "Updates: what each node wrote",
+                "steps",
+                "Show Steps",
+                "Steps: what ran and wrote, with branches and differences",
             ),
             bind(
                 "stream.state",
@@ -481,12 +479,12 @@ pub(super) const ROWS: Rows = &[
                 "Timeline: bars for nodes, tools and models",
             ),
             bind(
-                "stream.runs",
+                "stream.graph",
                 "5",
                 View5,
-                "runs",
-                "Show Runs",
-                "Runs: status, times, tokens, why each ended",
+                "graph",
+                "Show the Graph",
+                "Graph: nodes and edges, what ran, how often and how long",
             ),
             bind(
                 "stream.events",
@@ -497,20 +495,12 @@ pub(super) const ROWS: Rows = &[
                 "Events: raw events, delivery",
             ),
             bind(
-                "stream.graph",
-                "9",
-                View9,
-                "graph",
-                "Show the Graph",
-                "Graph: nodes and edges, what ran, how often and how long",
-            ),
-            bind(
-                "stream.history",
-                "0",
-                View0,
-                "history",
-                "Show History",
-                "History: the thread's checkpoints as a tree, their differences",
+                "stream.runs",
+                "7",
+                View7,
+                "runs",
+                "Show Runs",
+                "Runs: status, times, tokens, why each ended",
             ),
             bind(
                 "stream.next_view",

@@ -25,7 +25,7 @@ impl RecordPage {
             (Action::Schemas, RecordList::Versions { assistant, .. }) => {
                 return Route::Record(Described::Schemas(server, assistant.clone())).into();
             }
-            (Action::View9, RecordList::Versions { assistant, name }) => {
+            (Action::View5, RecordList::Versions { assistant, name }) => {
                 return Route::Graph(server, assistant.to_string(), name.to_string()).into();
             }
             _ => {}

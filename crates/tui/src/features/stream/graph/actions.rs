@@ -22,7 +22,7 @@ use runtail_core::text;
 const PARTNERS: [View; 5] = [
     View::Messages,
     View::Timeline,
-    View::Updates,
+    View::Steps,
     View::State,
     View::Events,
 ];

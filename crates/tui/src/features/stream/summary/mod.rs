@@ -66,9 +66,11 @@ pub fn event(event: &Event, state: Option<&Snapshot>, room: usize) -> Option<Lin
 /// Summarizes what one node wrote with an update, or the questions of a graph that stopped there (`__interrupt__`).
 pub fn written(event: &Event, node: &str, room: usize) -> Option<Line> {
     let payload = unwrapped(event)?;
-    let written = match &payload.node {
-        Some(named) => Some(payload.json).filter(|_| named == node),
-        None => payload.json.get(node),
+    let written = match (&payload.node, payload.name) {
+        (Some(named), _) => Some(payload.json).filter(|_| named == node),
+        (None, "tasks") => payload.json.get("result"),
+        (None, "debug") => payload.json.get("payload")?.get("result"),
+        (None, _) => payload.json.get(node),
     };
     let mut out = OneLine::new(room);
     match node {
@@ -76,6 +78,13 @@ pub fn written(event: &Event, node: &str, room: usize) -> Option<Line> {
         _ => modes::content(&mut out, written?),
     }
     Some(out.finish())
+}
+
+/// Summarizes the result of a task.
+pub fn result(json: Peek<'_>, room: usize) -> Line {
+    let mut out = OneLine::new(room);
+    modes::content(&mut out, json);
+    out.finish()
 }
 
 /// Summarizes any JSON.

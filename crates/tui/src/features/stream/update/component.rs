@@ -3,9 +3,10 @@
 use super::{only_looks, show_view};
 use crate::features::stream::commands::{acts_on_server, commands};
 use crate::features::stream::find::Typing;
-use crate::features::stream::history::act_on_checkpoint;
+
 use crate::features::stream::viewer::Viewer;
 use crate::features::stream::views::View;
+use crate::features::stream::views::steps::act_on_checkpoint;
 use crate::features::stream::{StreamState, view};
 use crate::input::action::{Action, Context};
 use crate::input::commands::Commands;
@@ -94,7 +95,7 @@ impl Component for StreamState {
 
     fn copied(&mut self) -> Option<String> {
         let viewer = self.tabs.shown()?;
-        // Copies the error of a failed thread, unless an entry is selected. History always has one.
+        // Copies the error of a failed thread, unless an entry is selected. The graph always has one.
         let has_own = viewer.view().kind().has_own_cursor();
         match viewer.offers_error() && !has_own {
             true => viewer.thread_status().error().map(str::to_string),
@@ -116,8 +117,12 @@ impl Component for StreamState {
         if !quit && viewer.view().of().close(viewer) {
             return Some(Requests::none());
         }
+        let shown = viewer.shown_checkpoint().map(|shown| shown.of.id.clone());
         if !quit && viewer.leave_checkpoint() {
-            viewer.show(View::History);
+            viewer.show(View::Steps);
+            if let Some(id) = shown {
+                viewer.views.steps.go_to(&id);
+            }
             return Some(Requests::none());
         }
         let thread = self.tabs.shown()?.thread_id.clone();
@@ -223,7 +228,7 @@ impl Component for StreamState {
             }
             (SubscriptionId::History(number), SubscriptionEvent::Panicked(why)) => {
                 let viewers = self.tabs.all_mut().iter_mut();
-                viewers.for_each(|viewer| viewer.views.history.on_panic(number, &why));
+                viewers.for_each(|viewer| viewer.views.steps.on_panic(number, &why));
             }
             (SubscriptionId::History(number), event) => return self.on_history(number, &event),
             (SubscriptionId::Graph(number), event) => self.on_graph(session, number, &event),

@@ -7,7 +7,7 @@ use runtail_core::text;
 /// Returns the line, or `None` without a search and a filter.
 pub fn line(viewer: &Viewer) -> Option<Line> {
     let find = viewer.finding();
-    // The State view searches the state and has its own line; so has the History view.
+    // The State view searches the state and has its own line.
     let searches_state = viewer.view().of().own_search(viewer).is_some();
     let (filter, pattern) = (&find.filter, &find.pattern);
     if searches_state && filter.text().is_empty() || filter.text().is_empty() && pattern.is_empty()

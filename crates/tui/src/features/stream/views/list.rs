@@ -4,36 +4,34 @@ use super::events::EventsTab;
 use super::messages::MessagesTab;
 use super::runs::RunsTab;
 use super::state::StateTab;
+use super::steps::StepsTab;
 use super::stream_view::{EntryKind, StreamView, ViewFacts};
 use super::timeline::TimelineTab;
-use super::updates::UpdatesTab;
 use super::{VIEWS, View};
 use crate::features::stream::graph::GraphTab;
-use crate::features::stream::history::HistoryTab;
 
 /// The views, in the order of [`VIEWS`].
 static LIST: [&dyn StreamView; VIEWS.len()] = [
     &MessagesTab,
-    &UpdatesTab,
+    &StepsTab,
     &StateTab,
     &TimelineTab,
-    &RunsTab,
-    &EventsTab,
     &GraphTab,
-    &HistoryTab,
+    &EventsTab,
+    &RunsTab,
 ];
 
-/// The digits of their keys.
-const DIGITS: [char; VIEWS.len()] = ['1', '2', '3', '4', '5', '6', '9', '0'];
-
 impl View {
-    /// Returns the view with a title. Earlier versions had a view each for custom events, raw events and the delivery.
+    /// Returns the view with a title, or the one that has what a view of an earlier version showed.
     pub fn named(word: &str) -> Option<View> {
         let is_named = |name: &str| name.eq_ignore_ascii_case(word);
-        let is_old = ["raw", "custom", "delivery"].into_iter().any(is_named);
+        let old = match word.to_ascii_lowercase().as_str() {
+            "raw" | "custom" | "delivery" => Some(View::Events),
+            "updates" | "history" => Some(View::Steps),
+            _ => None,
+        };
         let mut views = VIEWS.into_iter();
-        let view = views.find(|view| is_named(view.title()));
-        view.or(is_old.then_some(View::Events))
+        views.find(|view| is_named(view.title())).or(old)
     }
 
     /// Returns what the view shows.
@@ -58,6 +56,6 @@ impl View {
 
     /// Returns the digit of its key.
     pub fn digit(self) -> char {
-        DIGITS[self as usize]
+        char::from(b'1' + self as u8)
     }
 }

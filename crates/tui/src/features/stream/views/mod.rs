@@ -7,10 +7,10 @@ pub mod messages;
 pub mod runs;
 pub mod state;
 pub mod states;
+pub mod steps;
 pub mod stream_view;
 pub mod time_travel;
 pub mod timeline;
-mod updates;
 
 use crate::widgets::line::Line;
 use crate::widgets::scroll::{Flat, LinePos};
@@ -27,32 +27,29 @@ use std::sync::Arc;
 pub enum View {
     /// Messages, token by token.
     Messages,
-    /// What each node wrote.
-    Updates,
+    /// One row for each task, live or from the records.
+    Steps,
     /// The state after each step.
     State,
     /// Bars for nodes, tools and model calls.
     Timeline,
-    /// The thread's runs, and the events of the runs and the connection.
-    Runs,
-    /// Every event as received.
-    Events,
     /// The graph of the assistant, with what ran.
     Graph,
-    /// The checkpoints of the thread, as the server has them.
-    History,
+    /// Every event as received, and how they were delivered.
+    Events,
+    /// One row for each run of the thread.
+    Runs,
 }
 
 /// All views, in the order of their keys.
-pub const VIEWS: [View; 8] = [
+pub const VIEWS: [View; 7] = [
     View::Messages,
-    View::Updates,
+    View::Steps,
     View::State,
     View::Timeline,
-    View::Runs,
-    View::Events,
     View::Graph,
-    View::History,
+    View::Events,
+    View::Runs,
 ];
 
 /// The views that a new page shows, the second one in a split.
@@ -69,12 +66,6 @@ pub fn extent<T>(rows: &Rows<T>) -> Flat {
 /// Returns the row with a key.
 pub fn row_at<T>(rows: &Rows<T>, key: u64) -> Option<&T> {
     rows.get(usize::try_from(key.checked_sub(rows.evicted())?).ok()?)
-}
-
-/// Returns the position of the last row that fulfills a condition, which the rows after it don't.
-fn last_until<T>(rows: &Rows<T>, is_before: impl Fn(&T) -> bool) -> LinePos {
-    let after = rows.partition_point(is_before) as u64;
-    LinePos::of(rows.evicted() + after.saturating_sub(1))
 }
 
 /// Formats times, in eight columns unless they have a date.

@@ -4,9 +4,9 @@ use super::events::EventsState;
 use super::messages::blocks::Blocks;
 use super::runs::RunsState;
 use super::state::shown::ShownState;
+use super::steps::StepsState;
 use super::timeline::rows::TimelineRows;
 use crate::features::stream::graph::GraphView;
-use crate::features::stream::history::History;
 use crate::session::prefs::ViewPrefs;
 use crate::widgets::jobs::{JobProgress, PendingJob};
 use runtail_stream::projection::Projections;
@@ -21,14 +21,14 @@ pub struct ViewStates {
     pub events: EventsState,
     /// The graph of the thread's assistant.
     pub graph: GraphView,
-    /// The checkpoints of the thread.
-    pub history: History,
+    /// The steps of the thread.
+    pub steps: StepsState,
 }
 
 impl ViewStates {
     /// Returns the memory that they use, in bytes.
     pub fn bytes(&self) -> usize {
-        self.history.bytes() + self.graph.bytes()
+        self.steps.bytes() + self.graph.bytes()
     }
 
     /// Applies the user's display options.
@@ -44,23 +44,24 @@ impl ViewStates {
         self.messages.forget();
         self.runs.forget();
         self.events.forget();
+        self.steps.forget();
         self.timeline.forget();
         self.state.forget_others(projections);
     }
 
     /// Returns the background work.
     pub fn jobs(&self) -> impl Iterator<Item = &PendingJob> {
-        self.state.jobs().chain(self.history.work())
+        self.state.jobs().chain(self.steps.work())
     }
 
     /// Returns the background work, so that it can be numbered.
     pub fn jobs_mut(&mut self) -> impl Iterator<Item = &mut PendingJob> {
-        self.state.jobs_mut().chain(self.history.work_mut())
+        self.state.jobs_mut().chain(self.steps.work_mut())
     }
 
     /// Applies a result of the background work.
     pub fn on_job_part(&mut self, number: u64, part: &JobProgress) {
-        self.history.on_job_part(number, part);
+        self.steps.on_job_part(number, part);
         self.state.on_job_part(number, part);
     }
 }

@@ -113,7 +113,7 @@ pub(super) fn why(view: &ThreadView<'_>, session: &Session) -> Why {
         let at = at.unwrap_or(why.actions.len());
         why.actions.insert(
             at,
-            ("stream.history", "run again from an earlier step".into()),
+            ("stream.steps", "run again from an earlier step".into()),
         );
         if matches!(
             view.status,

@@ -108,9 +108,9 @@ impl Page for WhyPage {
         };
         let close = Requests::from(Request::Close);
         if action == Action::Update {
-            // The state is edited at its checkpoint, which History shows.
+            // The state is edited at its checkpoint, which Steps shows.
             return close
-                .and(Request::Do(Context::Stream, Action::View0))
+                .and(Request::Do(Context::Stream, Action::View2))
                 .and(Request::Do(Context::Stream, action));
         }
         match repair(shown, action) {

@@ -33,10 +33,7 @@ impl StreamView for MessagesTab {
         ViewFacts {
             title: "Messages",
             kind: EntryKind::Rows,
-            empty: (
-                "messages",
-                " Press 2 for updates, 3 for state, 6 for events.",
-            ),
+            empty: ("messages", " Press 2 for steps, 3 for state, 6 for events."),
             empty_at_checkpoint: "The state at this checkpoint has no messages.",
             records_of: Some(View::Events),
             ..EVENTS

@@ -6,13 +6,13 @@ mod rows;
 pub use line::{RunSummary, describe};
 pub use rows::RunsState;
 
-use crate::features::stream::report::cost_of;
 use super::stream_view::{
     Around, EntryKind, ExportedAs, StreamView, ViewFacts, ViewLayout, ViewRows,
 };
 use super::{View, row_at};
 use crate::features::stream::commands::for_thread;
 use crate::features::stream::formats::{Format, Part};
+use crate::features::stream::report::cost_of;
 use crate::features::stream::viewer::Viewer;
 use crate::input::action::Action;
 use crate::input::commands::Commands;
@@ -40,7 +40,7 @@ impl StreamView for RunsTab {
             empty: ("runs", ""),
             empty_at_checkpoint: "No runs are known up to this checkpoint.",
             export: ExportedAs::Table(&TITLES),
-            records_of: Some(View::Raw),
+            records_of: Some(View::Events),
         }
     }
 

@@ -181,7 +181,7 @@ impl StreamView for StateTab {
             true => {
                 let text = match comparison.base {
                     _ if viewer.shown_checkpoint().is_some() => {
-                        "Nothing to compare here: the History view compares checkpoints."
+                        "Nothing to compare here: Steps compares checkpoints."
                     }
                     Base::Before => {
                         "Nothing to compare: this is the first state in this namespace."

@@ -1,11 +1,11 @@
 //! Loading the history page by page, and the states that are shown.
 
-use super::{History, Purpose};
+use super::{Purpose, StepsState};
 use crate::session::checkpoints::{
     CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest,
 };
 use runtail_api::{ApiError, Kind};
-use runtail_core::model::{Checkpoint, Parent};
+use runtail_core::model::{Checkpoint, CheckpointTree, Parent};
 use runtail_core::text;
 use runtail_stream::Seq;
 use std::collections::HashSet;
@@ -71,7 +71,7 @@ pub(super) enum Arrived {
     Failed(String),
 }
 
-impl History {
+impl StepsState {
     /// Returns the requests in progress, with their numbers.
     pub fn requests(&self) -> impl Iterator<Item = (u64, HistoryRequest)> + '_ {
         self.loading.requests.iter().cloned()
@@ -110,17 +110,14 @@ impl History {
         if known.thread != self.loading.seen.thread {
             // A checkpoint may be awaited before the first page.
             let is_first = self.loading.seen.thread.is_none();
-            let (cursor, awaited) = (std::mem::take(&mut self.cursor), self.awaited.take());
-            let (cursor, awaited) = if is_first {
-                (cursor, awaited)
-            } else {
-                Default::default()
+            let (wanted, awaited) = match is_first {
+                true => (self.wanted.take(), self.awaited.take()),
+                false => (None, None),
             };
-            *self = History {
-                panes: self.panes,
-                cursor,
+            *self = StepsState {
+                wanted,
                 awaited,
-                ..History::default()
+                ..StepsState::default()
             };
             self.loading.seen.thread = known.thread.clone();
         }
@@ -140,14 +137,13 @@ impl History {
         if self.is_loading_page() || self.loading.failure.is_some() {
             return;
         }
-        let window_end = self.top + 2 * usize::from(self.panes.rows.h.max(1));
         let (before, limit) = if !self.loading.has_page {
             (None, PAGE)
         } else if known != self.loading.seen {
             (None, REFRESH)
         } else if !self.loading.is_complete
-            && window_end >= self.tree.rows().len()
-            && self.len() < MAX_CHECKPOINTS
+            && self.is_near_start
+            && self.pages.len() < MAX_CHECKPOINTS
         {
             (self.loading.oldest.clone(), PAGE)
         } else {
@@ -162,7 +158,7 @@ impl History {
 
     fn request_states(&mut self, number: impl Fn() -> u64) {
         let mut wanted: Vec<String> = self.awaited.iter().map(|(id, _)| id.clone()).collect();
-        if let Some((old, new)) = self.pair().filter(|_| self.shows_difference()) {
+        if let Some((old, new)) = self.pair().filter(|_| self.is_open) {
             wanted.extend([new, old]);
         }
         wanted.retain(|id| {
@@ -198,19 +194,19 @@ impl History {
     }
 
     fn add_page(&mut self, is_older_page: bool, page: CheckpointPage) {
-        let is_new = |checkpoint: &Checkpoint| self.tree.find(&checkpoint.id).is_none();
+        let is_new = |checkpoint: &Checkpoint| self.pages.find(&checkpoint.id).is_none();
         let has_new = page.checkpoints.iter().any(is_new);
         let overlaps = !page.checkpoints.iter().all(is_new);
         let last = page
             .checkpoints
             .last()
             .map(|checkpoint| checkpoint.id.clone());
-        let mut all: Vec<Arc<Checkpoint>> = self.tree.entries().to_vec();
+        let mut all: Vec<Arc<Checkpoint>> = self.pages.entries().to_vec();
         if is_older_page {
             // A server that ignores `before` would return the same page forever.
             self.loading.is_complete = page.is_last || !has_new;
             self.loading.oldest = last.or(self.loading.oldest.take());
-        } else if page.is_last || !overlaps {
+        } else if page.is_last || !overlaps || !self.loading.has_page {
             // This is all there is, or there are so many new ones that those between are unknown.
             all.clear();
             self.loading.is_complete = page.is_last;
@@ -232,28 +228,13 @@ impl History {
             all.retain(|checkpoint| checkpoint.id < from || kept.contains(&*checkpoint.id));
         }
         self.loading.has_page = true;
-        self.set_checkpoints(
-            all.into_iter()
-                .chain(page.checkpoints.into_iter().map(Arc::new)),
-        );
+        let pages = page.checkpoints.into_iter().map(Arc::new);
+        self.pages = Arc::new(CheckpointTree::new(all.into_iter().chain(pages)));
     }
 
-    /// Uses the checkpoints of a recording's snapshot. It has no states.
-    pub fn show_recorded(&mut self, seen: Known, history: Option<&str>) {
-        if self.loading.has_page && self.loading.seen == seen {
-            return;
-        }
-        self.loading = Loading {
-            has_page: true,
-            is_recorded: true,
-            seen,
-            ..Loading::default()
-        };
-        self.set_checkpoints(
-            Checkpoint::read_all(history.unwrap_or("[]"))
-                .into_iter()
-                .map(Arc::new),
-        );
+    /// Shows the checkpoints of a recording's snapshots, which have no states.
+    pub(super) fn show_recorded(&mut self) {
+        self.loading.is_recorded = true;
     }
 
     /// Applies a state, if it is still wanted.
@@ -362,46 +343,55 @@ impl History {
         self.states.failed.get(id).map(String::as_str)
     }
 
-    /// Returns the line about what is loaded.
-    pub(super) fn loaded_text(&self) -> String {
-        let loaded = self.len() as u64;
+    /// Returns the lines about what the rows lack, if they lack anything.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let loaded = self.pages.len() as u64;
         let count = text::count(loaded);
-        match (&self.loading.failure, self.loading.is_complete) {
-            _ if self.loading.is_recorded => {
-                format!("The newest {count} when the snapshot was loaded.")
+        let mut notes = Vec::new();
+        match &self.loading.failure {
+            Some(failure) if self.pages.is_empty() => notes.push(failure_text(failure)),
+            Some(failure) => notes.push(format!("Loaded {count}. {}", failure_text(failure))),
+            None if self.pages.is_empty() && self.is_loading_page() && self.visible.is_empty() => {
+                notes.push("Loading the history…".into());
             }
-            (Some(failure), _) => format!("Loaded {count}. {}", failure_text(failure)),
-            (None, true) => format!("Loaded {count} of {count}."),
-            (None, false) if self.len() >= MAX_CHECKPOINTS => {
-                format!("Loaded {count}, the maximum. Older checkpoints are not shown.")
+            None if self.loading.is_complete || self.pages.is_empty() => {}
+            None if self.pages.len() >= MAX_CHECKPOINTS => {
+                notes.push(format!(
+                    "The newest {count} checkpoints. Older ones are not shown."
+                ));
             }
-            // The steps of a thread are counted from -1.
-            (None, false) => match self
-                .tree
-                .entries()
-                .iter()
-                .filter_map(|entry| entry.step)
-                .min()
-            {
+            None => notes.push(match self.oldest_step() {
+                // The steps of a thread are counted from -1.
                 Some(step @ 0..) if step < 1_000_000 => {
-                    format!(
-                        "Loaded {count} of about {}.",
-                        text::count(loaded + step.unsigned_abs() + 1)
-                    )
+                    let all = text::count(loaded + step.unsigned_abs() + 1);
+                    format!("The newest {count} of about {all} checkpoints. Scroll up for more.")
                 }
-                _ => format!("Loaded {count}; more on scroll."),
-            },
+                _ => format!("The newest {count} checkpoints. Scroll up for more."),
+            }),
         }
+        if self.saved_only_last() {
+            let why = "Only the last checkpoint was saved; there's nothing to run again from.";
+            notes.push(why.into());
+        }
+        notes
+    }
+
+    fn oldest_step(&self) -> Option<i64> {
+        self.pages
+            .entries()
+            .iter()
+            .filter_map(|entry| entry.step)
+            .min()
     }
 
     /// Returns whether the newest run saved only its last checkpoint, as runs with the durability `exit` do.
     pub(super) fn saved_only_last(&self) -> bool {
-        let entries = self.tree.entries();
+        let entries = self.pages.entries();
         let Some(head) = entries.first().filter(|_| self.loading.is_complete) else {
             return false;
         };
         let is_of_run = |entry: &&Arc<Checkpoint>| entry.run_id == head.run_id;
-        let before = match self.tree.parent(0) {
+        let before = match self.pages.parent(0) {
             Parent::At(parent) => entries[parent].step,
             Parent::None => Some(-1),
             // Something was before it, which the server no longer has.
