@@ -484,7 +484,7 @@ fn a_recording_with_extreme_numbers_is_read() {
     process::run(["redact", file, "--dry-run", "--path", "**.a"]).expect(0);
     let mut term = Term::spawn(&["--replay", file], 240, 36);
     term.wait_for("run finished");
-    for view in ["1", "2", "3", "4", "5", "9", "0"] {
+    for view in ["1", "2", "3", "4", "5", "6", "7"] {
         term.keys(view);
     }
     // Time travel back and forth must not iterate over the number ranges.

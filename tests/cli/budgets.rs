@@ -221,7 +221,7 @@ fn watch(url: &str, time: Duration) -> (u64, String) {
     term.keys("\r");
     term.wait_for("Messages");
     let until = Instant::now() + time;
-    for view in ["1", "2", "3", "4", "5", "6", "9", "0"].iter().cycle() {
+    for view in ["1", "2", "3", "4", "5", "6", "7"].iter().cycle() {
         term.keys(view);
         std::thread::sleep(Duration::from_millis(300));
         if Instant::now() > until {

@@ -500,7 +500,7 @@ fn check_views(term: &Term, case: &Case, messages: &str) {
         ("4", "4 Timeline"),
         ("6", "6 Events"),
         ("1", "1 Messages"),
-        ("5", "5 Runs"),
+        ("7", "7 Runs"),
     ] {
         term.keys(key);
         term.wait_for(title);

@@ -103,7 +103,7 @@ impl Tour {
         self.show(1.0);
         self.press("\x13", "Messages");
         self.watch(6.0);
-        self.press("9", "VISITS");
+        self.press("5", "VISITS");
         self.watch(3.0);
         self.press("4", "critical path");
         self.watch(3.0);

@@ -79,7 +79,7 @@ fn the_cause_of_an_earlier_run_comes_from_the_history() {
         (SnapshotPart::Runs, json!([later, failed])),
         (SnapshotPart::History, captured("modelfail-history")),
     ]);
-    dash.keys("5");
+    dash.keys("7");
     dash.shows(CAUSE);
 }
 

@@ -737,7 +737,7 @@ fn runs_are_marked_and_compared_in_the_thread() {
         };
         subs.iter().filter_map(run).collect()
     };
-    dash.keys("5<Home>=");
+    dash.keys("7<Home>=");
     assert!(
         dash.screen().contains("Mark a thread or a run with m"),
         "{}",
@@ -764,7 +764,7 @@ fn runs_are_marked_and_compared_in_the_thread() {
     dash.keys("<Down><Space><Space>=");
     assert_eq!(sides(&dash), ["r1", "r2"]);
     let mut dash = page((140, 40), &records("idle", "finished-state", json!([])));
-    for key in ["5m", "="] {
+    for key in ["7m", "="] {
         dash.keys(key);
         assert!(
             dash.screen().contains("No run is selected."),

@@ -104,7 +104,7 @@ fn graph_shows_what_ran_beside_the_messages() {
     let mut dash = thread((140, 30));
     // It is requested with the page, because it gives the nodes their colors in all views.
     assert!(dash.wants(is_graph));
-    dash.keys("9");
+    dash.keys("5");
     dash.shows("Loading the graph…");
     let wanted = dash.wanted(is_graph);
     assert!(matches!(wanted.what, SubscriptionKind::Graph(_, assistant) if assistant == "a-1"));
@@ -154,7 +154,7 @@ fn nodes_have_the_colors_of_the_graph_before_its_view_is_opened() {
     };
     dash.keys("4");
     let in_timeline = colors(&mut dash);
-    dash.keys("9");
+    dash.keys("5");
     assert_eq!(in_timeline, colors(&mut dash));
     assert_eq!(in_timeline.len(), 1, "{in_timeline:?}");
 }
@@ -170,7 +170,7 @@ fn servers_without_graphs_are_asked_once_until_the_view_is_opened() {
     dash.snapshot(vec![(SnapshotPart::Thread, record)]);
     dash.relayout();
     assert!(!is_requested(&dash));
-    dash.keys("9");
+    dash.keys("5");
     dash.relayout();
     assert!(is_requested(&dash));
 }
@@ -178,7 +178,7 @@ fn servers_without_graphs_are_asked_once_until_the_view_is_opened() {
 #[test]
 fn groups_fold_and_the_cursor_follows_the_running_node() {
     let mut dash = thread((120, 30));
-    dash.keys("9");
+    dash.keys("5");
     load(&mut dash);
     run(&mut dash);
     footer_line(&mut dash, 1).has("sub:read: from plan · to sub:check");
@@ -195,14 +195,14 @@ fn groups_fold_and_the_cursor_follows_the_running_node() {
     footer_line(&mut dash, 1).has("plan: from START, search");
     dash.keys("<Enter>");
     assert!(dash.view() == View::Messages && dash.position().is_some());
-    dash.keys("9G");
+    dash.keys("5G");
     footer_line(&mut dash, 1).has("sub:read:");
 }
 
 #[test]
 fn observed_steps_replace_a_graph_that_cannot_be_loaded() {
     let mut dash = thread((120, 24));
-    dash.keys("9");
+    dash.keys("5");
     let error = dash.error("prod-us", Kind::Status(500));
     dash.answer(is_graph, SubscriptionEvent::Graph(Err(error)));
     dash.shows("Couldn't load the graph: 500. No steps yet.");
@@ -214,7 +214,7 @@ fn observed_steps_replace_a_graph_that_cannot_be_loaded() {
 #[test]
 fn breakpoints_are_passed_to_the_composer() {
     let mut dash = thread((140, 40));
-    dash.keys("9");
+    dash.keys("5");
     load(&mut dash);
     dash.keys("g<Down><Space>");
     dash.shows("►‖plan");
@@ -229,7 +229,7 @@ fn breakpoints_are_passed_to_the_composer() {
 #[test]
 fn a_finished_run_has_no_running_node() {
     let mut dash = thread((120, 24));
-    dash.keys("9");
+    dash.keys("5");
     load(&mut dash);
     run(&mut dash);
     dash.shows("◐ now");
@@ -260,7 +260,7 @@ fn runs(dash: &mut Dash, before: Value) {
 #[test]
 fn breakpoints_of_the_run_and_of_the_graph_are_shown() {
     let mut dash = thread((140, 30));
-    dash.keys("9");
+    dash.keys("5");
     let mut described = description();
     for (node, stops) in [(1, "before,after"), (2, "before")] {
         described["nodes"][node]["metadata"] = json!({"__interrupt": stops});
@@ -298,7 +298,7 @@ fn breakpoints_of_the_run_and_of_the_graph_are_shown() {
 #[test]
 fn a_folded_subgraph_shows_the_breakpoints_in_it() {
     let mut dash = thread((140, 30));
-    dash.keys("9");
+    dash.keys("5");
     let mut described = description();
     described["nodes"][4]["metadata"] = json!({"__interrupt": "before,after"});
     dash.answer(
@@ -320,7 +320,7 @@ fn a_folded_subgraph_shows_the_breakpoints_in_it() {
 #[test]
 fn a_record_without_breakpoints_shows_none() {
     let mut dash = thread((140, 30));
-    dash.keys("9");
+    dash.keys("5");
     load(&mut dash);
     // Aegra's records have no kwargs.
     let run = json!({"run_id": "r", "thread_id": "t", "assistant_id": "a-1", "status": "success", "created_at": "2026-11-21T13:00:00Z"});
@@ -333,7 +333,7 @@ fn a_record_without_breakpoints_shows_none() {
 #[test]
 fn a_search_finds_nodes_in_folded_groups() {
     let mut dash = thread((140, 30));
-    dash.keys("9");
+    dash.keys("5");
     load(&mut dash);
     run(&mut dash);
     dash.keys("c-");
@@ -387,7 +387,7 @@ fn described() -> Graph {
 #[test]
 fn the_graph_of_an_assistant_is_a_page() {
     let mut dash = server((140, 24));
-    dash.keys("9");
+    dash.keys("5");
     let wanted = dash.wanted(is_graph);
     assert!(
         matches!(wanted.what, SubscriptionKind::Graph(_, id) if id == "fe096781-5601-53d2-b2f6-0d3403f7e9ca")
@@ -427,7 +427,7 @@ fn the_graph_of_an_assistant_is_a_page() {
     dash.answer(is_graph, SubscriptionEvent::Graph(Err(error)));
     dash.shows("Couldn't reload the graph: 502.");
     // It is kept for the next time.
-    dash.keys("<Esc>9");
+    dash.keys("<Esc>5");
     dash.shows("►¦write");
 }
 
@@ -449,7 +449,7 @@ fn a_graph_page_says_why_it_has_no_graph() {
         (Ok(Graph::default()), "The graph of agent has no nodes."),
     ] {
         let mut dash = server((80, 24));
-        dash.keys("9");
+        dash.keys("5");
         let result = result
             .map(Arc::new)
             .map_err(|kind| dash.error("prod-us", kind));
@@ -519,7 +519,7 @@ fn the_graph_command_takes_the_thread_an_assistant_or_a_name() {
 #[test]
 fn a_graph_page_is_saved() {
     let mut dash = server((120, 30));
-    dash.keys("9");
+    dash.keys("5");
     dash.keys(":export svg early.svg<Enter>");
     dash.shows("No graph is loaded");
     dash.answer(

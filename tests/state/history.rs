@@ -112,7 +112,7 @@ pub(crate) fn opened(size: (u16, u16), history: &[Value]) -> Dash {
     if size.0 >= 120 {
         dash.keys("f");
     }
-    dash.keys("0");
+    dash.keys("2");
     serve(&mut dash, history);
     dash
 }
@@ -187,7 +187,7 @@ fn a_thousand_checkpoints_are_paged_without_their_states() {
     let history = line(1_000);
     let mut dash = demo_thread((80, 24));
     assert_eq!(requests(&dash), []);
-    dash.keys("0");
+    dash.keys("2");
     let first = serve(&mut dash, &history);
     assert_eq!(
         first,
@@ -218,7 +218,7 @@ fn a_thousand_checkpoints_are_paged_without_their_states() {
 fn responses_to_earlier_requests_are_dropped() {
     let history = line(10);
     let mut dash = demo_thread((80, 24));
-    dash.keys("0");
+    dash.keys("2");
     let (key, request) = requests(&dash).remove(0);
     let page = |history: &[Value]| Msg::Subscription {
         key: key.clone(),
@@ -428,7 +428,7 @@ fn missing_checkpoints_and_histories_are_explained() {
         ),
     ] {
         let mut dash = demo_thread((100, 24));
-        dash.keys("0");
+        dash.keys("2");
         let error = runtail_api::ApiError {
             detail: detail.into(),
             ..dash.error("prod-us", kind)
@@ -466,7 +466,7 @@ fn runs_that_saved_only_their_last_checkpoint_are_explained() {
 fn recordings_show_the_checkpoints_of_their_snapshots() {
     let mut dash = demo();
     dash.open_recording("a.jsonl".into());
-    dash.keys("0");
+    dash.keys("2");
     dash.snapshot(vec![(
         SnapshotPart::History,
         Value::Array(capture("fork-history")),

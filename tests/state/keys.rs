@@ -41,7 +41,7 @@ fn server(size: (u16, u16), keys: &str) -> Dash {
 fn graph(size: (u16, u16)) -> Dash {
     let mut dash = crate::graph::thread(size);
     crate::graph::run(&mut dash);
-    dash.keys("9");
+    dash.keys("5");
     dash.relayout();
     crate::graph::load(&mut dash);
     dash.relayout();
@@ -55,11 +55,11 @@ const STREAMS: [Screen; 14] = [
     ("State", |size| thread(size, "3")),
     ("changes of a state", |size| thread(size, "3=")),
     ("Timeline", |size| thread(size, "4")),
-    ("Runs", |size| thread(size, "5")),
+    ("Runs", |size| thread(size, "7")),
     ("Events", |size| thread(size, "6")),
     ("Delivery report", |size| thread(size, "6d")),
     ("Graph", graph),
-    ("observed graph", |size| thread(size, "9")),
+    ("observed graph", |size| thread(size, "5")),
     ("History", |size| {
         crate::history::opened(size, &crate::history::capture("fork-history"))
     }),
@@ -80,7 +80,7 @@ const EMPTY_STREAMS: [Screen; 5] = [
     ("State, empty", |size| empty(size, "3")),
     ("Timeline, empty", |size| empty(size, "4")),
     ("Events, empty", |size| empty(size, "6")),
-    ("Graph, empty", |size| empty(size, "9")),
+    ("Graph, empty", |size| empty(size, "5")),
 ];
 
 fn empty(size: (u16, u16), view: &str) -> Dash {

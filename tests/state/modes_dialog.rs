@@ -203,7 +203,7 @@ fn mode_change_is_shown_in_runs() {
         resumed_after: Some("1795224332619-0".into()),
     };
     dash.items(vec![Item::Record(close), Item::Record(open)]);
-    dash.keys("5<Right>");
+    dash.keys("7<Right>");
     dash.shows([
         "modes changed: reopened after 1795224332619-0",
         "(connection 2, 200)",

@@ -274,7 +274,7 @@ fn actions_are_found_by_words_of_other_tools() {
             .all(|id| found.contains(&id.to_string())),
         "{found:?}"
     );
-    dash.keys("0");
+    dash.keys("2");
     let names: Vec<String> = rows(&dash, "fork", Group::Here)
         .into_iter()
         .map(|(name, _)| name)
@@ -430,7 +430,7 @@ fn every_action_of_another_screen_says_where_it_works() {
     dash.open_thread();
     dash.keys("1");
     assert!(note(&dash, "stream.edit_state").contains("works in: Steps"));
-    dash.keys("0");
+    dash.keys("2");
     assert!(!note(&dash, "stream.edit_state").contains("works "));
 }
 
@@ -605,7 +605,7 @@ fn arguments_are_completed() {
     );
     assert_eq!(
         completions(&dash, "view r"),
-        ["view runs", "view graph", "view history", "view delivery"]
+        ["view runs", "view graph", "view delivery"]
     );
     dash.keys(":dep i");
     insta::assert_snapshot!("palette_arguments_100x30", dash.screen());

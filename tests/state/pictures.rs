@@ -195,7 +195,7 @@ fn pictures_of_the_views_match_the_screens() {
         assert_pictures(&mut dash, name);
     }
     let mut dash = crate::views::thread((SIZE.0, 20));
-    dash.keys("5");
+    dash.keys("7");
     assert_pictures(&mut dash, "runs");
     let mut dash = crate::thread_actions::page(
         (SIZE.0, 22),

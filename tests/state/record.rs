@@ -243,16 +243,18 @@ fn evicted_events_are_counted_and_recorded() {
     }
     let newest = dash.newest_event().0;
     assert_eq!(disk.events(), (1..=newest).collect::<Vec<_>>());
-    for view in 1..=8 {
+    for view in 1..=7 {
         dash.keys(&view.to_string());
         dash.shows("900 evicted  ");
     }
+    dash.keys("6d");
     let delivery = dash.screen();
     let line = delivery
         .lines()
         .find(|line| line.contains("evicted") && !line.contains("live"))
         .unwrap();
     line.has("900");
+    dash.keys("<Esc>");
     dash.resize(80, 24);
     dash.shows("900 evicted  ");
     // A recording that starts now contains the rest, reports the missing events and counts its own.

@@ -110,7 +110,7 @@ fn streams_are_redrawn_until_they_end_or_are_covered() {
     assert_eq!(redraws_in(&mut dash, MINUTES), MINUTES);
     dash.end(Outcome::Success);
     dash.pass(3600);
-    for key in ["1", "2", "3", "4", "5", "6", "9", "0"] {
+    for key in ["1", "2", "3", "4", "5", "6", "7"] {
         dash.keys(key);
         let redraws = redraws_in(&mut dash, 2 * MINUTES);
         assert!(

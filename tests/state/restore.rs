@@ -486,7 +486,7 @@ fn open_tabs_are_saved_when_they_change_and_not_without_the_setting() {
     assert_eq!(
         saved[0].tabs,
         [SavedTab {
-            view: "updates".into(),
+            view: "steps".into(),
             ..tab("local", "bot", "t-1")
         }]
     );

@@ -31,7 +31,7 @@ fn runs_name_the_revision_that_ran_them() {
     ]);
     let mut dash = page((140, 40), &records("idle", "finished-state", runs));
     // Each run is unfolded, the oldest one first.
-    dash.keys("5G<Right><Up><Right><Up><Right><Up><Right>");
+    dash.keys("7G<Right><Up><Right><Up><Right><Up><Right>");
     let screen = dash.screen();
     for (_, revision) in [
         ("run 4 ", "newest revision main@9fceb02"),

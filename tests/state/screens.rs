@@ -100,7 +100,7 @@ fn scrolling_up_pauses_and_end_follows() {
     assert_eq!(dash.body(), paused, "a paused view does not move");
     dash.shows("‖ 42 new · G");
     // The other views select the same event, and switching back keeps the position.
-    dash.keys("5");
+    dash.keys("7");
     dash.shows("‖");
     dash.keys("6");
     assert_eq!(dash.body(), paused);
@@ -304,7 +304,7 @@ fn help_starts_with_the_current_context() {
     assert_eq!(first(&mut dash, "?"), "HERE: MESSAGES");
     assert_eq!(first(&mut dash, "<Esc>M?"), "HERE: STREAM MODES");
     assert_eq!(
-        first(&mut dash, "<Esc><Esc>7<Up><Enter>?"),
+        first(&mut dash, "<Esc><Esc>6<Up><Enter>?"),
         "HERE: JSON DOCUMENT"
     );
 }

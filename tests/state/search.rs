@@ -338,7 +338,7 @@ fn filter_counts_hidden_events_and_applies_to_every_view() {
     dash.keys("2");
     finish(&mut dash);
     dash.shows("No match for ns:sub mode:values.");
-    dash.keys("9");
+    dash.keys("5");
     status_line(&mut dash).has("this view is not filtered");
     dash.keys("6&<Backspace><Backspace>");
     assert!(

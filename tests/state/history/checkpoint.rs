@@ -86,7 +86,7 @@ fn escape_returns_from_a_checkpoint_to_the_history() {
     dash.keys("<Up><Enter>");
     serve(&mut dash, &history);
     dash.shows("at step 2");
-    dash.keys("0<Up><Enter>");
+    dash.keys("2<Up><Enter>");
     serve(&mut dash, &history);
     assert!(dash.view() == View::State);
     dash.shows("at step 1");
@@ -232,7 +232,7 @@ fn keys_that_cannot_work_are_not_offered() {
     footer(&mut dash).has(["run again from here", "state here"]);
     // A server with only the calls of the contract.
     let mut dash = demo_thread((140, 24));
-    dash.keys("f0");
+    dash.keys("f2");
     let error = runtail_api::ApiError {
         detail: "not found".into(),
         ..dash.error("prod-us", Kind::NotFound)

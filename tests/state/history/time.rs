@@ -100,7 +100,7 @@ fn a_run_that_continued_is_running_at_its_checkpoint() {
     // Step 5 of run 3: `draft` is next, and ran later.
     let mut dash = at_step(&approval(), runs(), 5);
     dash.shows("at step 5");
-    let runs_view = body(&mut dash, "5");
+    let runs_view = body(&mut dash, "7");
     for wanted in ["1  ◆ asked", "2  ● finished", "3  ◐ running"] {
         assert!(runs_view.contains(wanted), "{runs_view}");
     }
@@ -131,7 +131,7 @@ fn a_run_that_continued_is_running_at_its_checkpoint() {
 fn a_run_has_ended_at_its_last_checkpoint() {
     // Step 6, the last one of run 3, asks; run 4 answered it.
     let mut dash = at_step(&approval(), runs(), 6);
-    let runs_view = body(&mut dash, "5");
+    let runs_view = body(&mut dash, "7");
     runs_view.has("3  ◆ asked");
     runs_view.lacks("4  ●");
     // The question was answered.
@@ -150,7 +150,7 @@ fn runs_have_the_numbers_of_the_thread() {
     let mut history = approval();
     history[1]["parent_checkpoint"]["checkpoint_id"] = json!("00000002");
     let mut dash = at_step(&history, runs(), 7);
-    let runs_view = body(&mut dash, "5");
+    let runs_view = body(&mut dash, "7");
     runs_view.has("4  ◐ running");
     // A list that has not all runs doesn't show which number a run has, even if few of them are older.
     let more = (0..50).map(|nth| {
@@ -159,7 +159,7 @@ fn runs_have_the_numbers_of_the_thread() {
     });
     let all: Vec<Value> = more.chain(runs().as_array().unwrap().clone()).collect();
     let mut dash = at_step(&approval(), json!(all), 5);
-    let runs_view = body(&mut dash, "5");
+    let runs_view = body(&mut dash, "7");
     runs_view.has("3 here  ◐ running");
 }
 
@@ -168,7 +168,7 @@ fn a_run_that_had_not_begun_is_queued_at_a_checkpoint() {
     let mut all = runs();
     all[0]["created_at"] = json!(time(30.2));
     let mut dash = at_step(&approval(), all, 6);
-    let runs_view = body(&mut dash, "5");
+    let runs_view = body(&mut dash, "7");
     runs_view.has("4  ◌ queued");
 }
 
@@ -179,7 +179,7 @@ fn keys_act_on_the_shown_checkpoint() {
     let at = id(&history[3]).to_string();
     // Until the notice is gone.
     dash.pass(30);
-    for view in ["1", "3", "4", "5"] {
+    for view in ["1", "3", "4", "7"] {
         dash.keys(view);
         let screen = dash.screen();
         let footer = screen.lines().last().unwrap_or_default();

@@ -319,12 +319,12 @@ fn a_paused_thread_can_be_edited_or_run_again_from_an_earlier_step() {
     let actions = [
         "a continue: runs second",
         "u edit state first, then continue",
-        "0 run again from an earlier step",
+        "2 run again from an earlier step",
     ];
     let rows = actions.map(|action| screen.lines().position(|line| line.contains(action)));
     assert!(rows.iter().all(Option::is_some) && rows.is_sorted());
-    // `0` shows the checkpoints; `u` also opens the state of the newest one, once it is loaded.
-    dash.keys("0");
+    // `2` shows the steps; `u` also opens the state of the newest one, once it is loaded.
+    dash.keys("2");
     assert!(dash.dialog().is_none());
     dash.shows("Loading the history");
     let mut dash = page((140, 40), &waiting("breakpoint"));

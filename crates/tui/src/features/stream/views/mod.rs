@@ -13,7 +13,7 @@ pub mod time_travel;
 pub mod timeline;
 
 use crate::widgets::line::Line;
-use crate::widgets::scroll::{Flat, LinePos};
+use crate::widgets::scroll::Flat;
 use crate::widgets::status::precise;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
