@@ -185,7 +185,7 @@ fn readme_pictures_match_the_screens() {
 #[test]
 fn pictures_of_the_views_match_the_screens() {
     for (key, name, rows) in [
-        ("2", "updates", 16),
+        ("2", "steps", 16),
         ("3", "state", 28),
         ("6", "events", 32),
         ("6d", "delivery", 26),
@@ -204,7 +204,7 @@ fn pictures_of_the_views_match_the_screens() {
     dash.keys("a");
     assert_pictures(&mut dash, "answer");
     let mut dash = crate::history::opened(SIZE, &crate::history::capture("fork-history"));
-    assert_pictures(&mut dash, "history");
+    assert_pictures(&mut dash, "branches");
 }
 
 #[test]
