@@ -1,4 +1,4 @@
-//! Loads what the History view shows. A task of its own parses the pages, which repeat all values of the thread.
+//! Loads what the Steps view shows. A task of its own parses the pages, which repeat all values of the thread.
 
 use super::out::Out;
 use super::services::Services;

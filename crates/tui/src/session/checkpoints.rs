@@ -1,4 +1,4 @@
-//! What the History view requests from a server, and what it receives.
+//! what the Steps view requests from a server, and what it receives.
 
 use runtail_core::json::Peek;
 use runtail_core::model::{Checkpoint, StateFacts};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 const MAX_NESTED: usize = 3;
 const MAX_NAME: usize = 60;
 
-/// A request of the History view.
+/// A request of the Steps view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HistoryRequest {
     /// Up to `limit` checkpoints, newest first, before this one.

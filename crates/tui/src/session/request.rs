@@ -88,7 +88,7 @@ pub enum StreamCommand {
     Reopen,
     /// Export its view to a file.
     Export(String),
-    /// Show a checkpoint of its thread in the History view.
+    /// Show a checkpoint of its thread in the Steps view.
     ShowCheckpoint(String),
     /// Show a checkpoint of its thread in all views, the graph first.
     ShowOnGraph(String),
