@@ -111,10 +111,11 @@ impl Tour {
         self.show(2.5);
         self.press("A", "ctrl-s send");
         self.show(3.0);
-        // The inbox is readable above the answer.
+        // The inbox is readable above the answer, and has its keys again once the answer is sent.
         self.term.keys("\x13");
         self.term.wait_until("the answer is sent", |term| {
-            !term.screen().contains("ctrl-s send")
+            let screen = term.screen();
+            !screen.contains("ctrl-s send") && screen.contains("a answer")
         });
         self.watch(2.0);
         self.back("waiting first, then olde", "Timeline");

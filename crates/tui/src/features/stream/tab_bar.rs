@@ -14,8 +14,13 @@ use runtail_core::text;
 use runtail_stream::Outcome;
 use runtail_stream::projection::Status;
 
-/// The number of the last view.
-const LAST_DIGIT: char = '0';
+/// How the views are named in their tabs. The shown view always has a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Named {
+    InFull,
+    Short,
+    ByDigit,
+}
 
 /// Returns a short name of a stream: its graph and the end of its thread's id.
 pub fn name(viewer: &Viewer) -> String {
@@ -151,15 +156,15 @@ fn run_info(viewer: &Viewer) -> Vec<String> {
     std::iter::once(parts.join(" · ")).chain(name).collect()
 }
 
-/// Returns the view tabs, with the connection at the right. In a narrow pane only the shown view has its name.
+/// Returns the view tabs, with the connection at the right. In a narrow pane the names are short, then only the shown view has one.
 pub fn views(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, width: u16) -> Line {
     // The views take precedence over the event rate and ages.
-    let details = [Detail::Full, Detail::LastEvent, Detail::State];
-    let choices = [true, false]
+    let details = [Detail::Full, Detail::LastEvent, Detail::Age];
+    let choices = [Named::InFull, Named::Short, Named::ByDigit]
         .into_iter()
-        .flat_map(|full| details.map(|detail| (full, detail)));
-    let drawn = |(full, detail): (bool, Detail)| {
-        let mut line = view_tabs(viewer, full);
+        .flat_map(|named| details.map(|detail| (named, detail)));
+    let drawn = |(named, detail): (Named, Detail)| {
+        let mut line = view_tabs(viewer, named);
         line.right = connection(state, cx, viewer, detail).right;
         line
     };
@@ -167,28 +172,35 @@ pub fn views(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, width: u16) -> L
     choices
         .map(drawn)
         .find(fits)
-        .unwrap_or_else(|| drawn((false, Detail::State)))
+        .unwrap_or_else(|| drawn((Named::ByDigit, Detail::Age)))
 }
 
-fn view_tabs(viewer: &Viewer, full: bool) -> Line {
+fn view_tabs(viewer: &Viewer, named: Named) -> Line {
     let mut line = Line::new();
+    let mut gap = "";
     for view in &VIEWS {
         let chosen = *view == viewer.view();
         let has_content = viewer.count(*view) > 0;
+        line.push_plain(gap);
         line.push(
             if chosen { Tone::Accent } else { Tone::Dim },
             &view.digit().to_string(),
         );
-        if full || chosen {
+        let has_name = named != Named::ByDigit || chosen;
+        if has_name {
             let tone = match (chosen, has_content) {
                 (true, _) => Tone::Focus,
                 (false, true) => Tone::Plain,
                 (false, false) => Tone::Dim,
             };
-            line.push(tone, &format!(" {}", view.title()));
+            let name = match (named, view) {
+                (Named::Short, View::Messages) => "Msg",
+                (Named::Short, View::Timeline) => "Time",
+                _ => view.title(),
+            };
+            line.push(tone, &format!(" {name}"));
         }
-        let gap = if full || chosen { "  " } else { " " };
-        line.push_plain(if view.digit() == LAST_DIGIT { "" } else { gap });
+        gap = if has_name { "  " } else { " " };
     }
     line
 }

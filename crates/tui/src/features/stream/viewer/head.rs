@@ -114,8 +114,8 @@ pub enum Detail {
     Full,
     /// The state and the age of the last event.
     LastEvent,
-    /// The state.
-    State,
+    /// A dot, and the age of the last event while the stream is live.
+    Age,
 }
 
 impl Viewer {
@@ -390,10 +390,12 @@ impl Viewer {
             return line;
         }
         line.push(Tone::Good, "● ");
-        line.push_plain("live");
-        if detail == Detail::State {
+        if detail == Detail::Age {
+            let age = delivery.last_event_at.map(|at| text::age_since(at, now));
+            line.push_plain(age.as_deref().unwrap_or("live"));
             return line;
         }
+        line.push_plain("live");
         if detail == Detail::Full
             && delivery.heartbeats > 0
             && delivery
