@@ -162,20 +162,21 @@ impl Commands {
         })
     }
 
-    /// Returns the commands of the footer that do something now.
-    fn enabled(&self) -> Vec<Hint> {
-        let is_enabled = |id: &str| {
-            self.all
-                .iter()
-                .any(|one| one.row.id == id && one.is_enabled)
-        };
-        let hints = self.footer.iter().copied();
-        hints.filter(|(id, _)| is_enabled(id)).collect()
+    /// Returns whether the command of a row does something now.
+    pub fn is_enabled(&self, id: &str) -> bool {
+        self.all
+            .iter()
+            .any(|one| one.row.id == id && one.is_enabled)
     }
 
-    /// Returns what the footer shows: keys with their labels, at most six, the last two for the palette and the help. Dialogs in
-    /// which letters are typed show all of theirs.
-    pub fn hints(&self, keymap: &Keymap, ascii: bool) -> Vec<(String, &'static str)> {
+    /// Returns the commands of the footer that do something now.
+    fn enabled(&self) -> Vec<Hint> {
+        let hints = self.footer.iter().copied();
+        hints.filter(|(id, _)| self.is_enabled(id)).collect()
+    }
+
+    /// Returns the commands that the footer shows.
+    pub fn hinted(&self) -> Vec<Hint> {
         let mut shown = self.enabled();
         if self.has_last {
             if shown.len() > MAX_HINTS {
@@ -185,6 +186,13 @@ impl Commands {
             shown.truncate(MAX_HINTS);
             shown.extend([("app.command", None), ("app.help", None)]);
         }
+        shown
+    }
+
+    /// Returns what the footer shows: keys with their labels, at most six, the last two for the palette and the help. Dialogs in
+    /// which letters are typed show all of theirs.
+    pub fn hints(&self, keymap: &Keymap, ascii: bool) -> Vec<(String, &'static str)> {
+        let shown = self.hinted();
         let hint = |(id, label): Hint| {
             let keys = match self.range {
                 Some((first, last)) if first == id => {
