@@ -6,14 +6,11 @@ use runtail_tui::features::stream::find::StreamFilter;
 use runtail_tui::input::action::Context;
 use runtail_tui::input::key::Key;
 use runtail_tui::input::keymap::{BINDINGS, Binding, Keymap};
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 const README: &str = include_str!("../../README.md");
 const VIEWS: &str = include_str!("../../docs/views.md");
-const KEYS: &str = include_str!("../../docs/keys.md");
 const ARCHITECTURE: &str = include_str!("../../docs/architecture.md");
-const INTERNALS: &str = include_str!("../../docs/internals.md");
 const CONTRIBUTING: &str = include_str!("../../CONTRIBUTING.md");
 
 /// A row of a table: its section heading, its first cell and the other cells.
@@ -109,43 +106,77 @@ fn documented_keys_have_an_action_there() {
     }
 }
 
-#[test]
-fn keys_page_lists_every_action_with_its_keys() {
-    let mut named = Vec::new();
-    for Row {
-        heading,
-        first,
-        rest,
-    } in rows(KEYS, "key")
-    {
-        let (actions, text) = rest.split_once('|').expect("three columns");
-        assert!(text.trim().len() > 3, "{actions} has no description");
-        let actions = code(actions);
-        let find = |id: &&str| BINDINGS.iter().find(|binding| binding.id == *id);
-        let bindings: Vec<&Binding> = actions
-            .iter()
-            .map(|id| find(id).unwrap_or_else(|| panic!("{heading}: there is no action {id}")))
-            .collect();
-        let keys: Vec<Key> = code(&first).into_iter().map(key).collect();
-        let own: Vec<Key> = bindings
-            .iter()
-            .flat_map(|binding| binding.keys())
-            .map(key)
-            .collect();
-        assert_eq!(keys, own, "{heading}: {actions:?}");
-        named.extend(bindings.iter().map(|binding| binding.id));
+/// Compares a generated file with its text. `RUNTAIL_UPDATE_DOCS=1 cargo test --test state documents` writes it.
+fn check_generated(path: &str, text: &str) {
+    if std::env::var_os("RUNTAIL_UPDATE_DOCS").is_some() {
+        std::fs::write(path, text).unwrap();
     }
-    let all: BTreeSet<&str> = BINDINGS.iter().map(|binding| binding.id).collect();
-    let missing: Vec<&str> = all
-        .iter()
-        .filter(|id| !named.contains(id))
-        .copied()
-        .collect();
-    assert_eq!(
-        missing, [""; 0],
-        "these actions are missing from docs/keys.md"
+    assert!(
+        std::fs::read_to_string(path).unwrap() == text,
+        "{path} is outdated: RUNTAIL_UPDATE_DOCS=1 updates it"
     );
-    assert_eq!(named.len(), all.len(), "docs/keys.md lists an action twice");
+}
+
+/// Returns a row of the page of keys: rows of the table that share a sentence.
+fn keys_row(rows: &[&Binding]) -> String {
+    let quoted = |names: Vec<&str>| match names.is_empty() {
+        true => "–".to_string(),
+        false => {
+            let names = names.iter().map(|name| format!("`{name}`"));
+            names.collect::<Vec<_>>().join(" · ")
+        }
+    };
+    let shown = |key| if key == "Enter" { "⏎" } else { key };
+    let keys = quoted(rows.iter().flat_map(|row| row.keys()).map(shown).collect());
+    let ids = quoted(rows.iter().map(|row| row.id).collect());
+    // What it does in some views replaces what the sentence says in a few words about them.
+    let row = rows[0];
+    let names_view = |(view, _): &(&str, &str)| row.sentence().contains(view);
+    let mut does = match row.in_view.iter().any(names_view) {
+        true => row.name().to_string(),
+        false => row.sentence().to_string(),
+    };
+    for (view, name) in row.in_view {
+        let (first, rest) = name.split_at(1);
+        does += &format!("; in {view}: {}{rest}", first.to_lowercase());
+    }
+    if !row.views.is_empty() && row.views.len() < 4 && row.in_view.is_empty() {
+        does += &format!(" (in {})", row.place());
+    }
+    format!(
+        "| {} | {ids} | {} |\n",
+        keys.replace('|', "\\|"),
+        does.replace('|', "\\|")
+    )
+}
+
+#[test]
+fn keys_page_is_made_from_the_table_of_keys() {
+    const PATH: &str = "docs/keys.md";
+    const MARK: &str = "<!-- Generated from the table of keys. RUNTAIL_UPDATE_DOCS=1 cargo test --test state documents -->\n";
+    let head = |title: &str| format!("\n## {title}\n\n| key | action | does |\n|---|---|---|\n");
+    let mut page = String::new();
+    let mut context = None;
+    let mut rows = BINDINGS.iter().peekable();
+    while let Some(first) = rows.next() {
+        if context.replace(first.context) != Some(first.context) {
+            page += &head(first.context.title());
+        }
+        // A row without a sentence belongs to the row before it.
+        let mut shared = vec![first];
+        while let Some(row) = rows.next_if(|row| row.help.is_empty()) {
+            shared.push(row);
+        }
+        page += &keys_row(&shared);
+    }
+    page += &head("Text fields");
+    for (keys, does) in runtail_tui::widgets::text_input::KEYS {
+        let keys: Vec<String> = keys.split("  ").map(|key| format!("`{key}`")).collect();
+        page += &format!("| {} | – | {does} |\n", keys.join(" · "));
+    }
+    let written = std::fs::read_to_string(PATH).unwrap();
+    let (intro, _) = written.split_once(MARK).expect("the mark");
+    check_generated(PATH, &format!("{intro}{MARK}{page}"));
 }
 
 #[test]
@@ -205,7 +236,6 @@ fn example_configuration_has_the_default_keys_of_all_actions() {
     }
 }
 
-/// `RUNTAIL_UPDATE_DOCS=1 cargo test --test state documents` updates the actions.
 #[test]
 fn schema_of_the_configuration_has_all_actions() {
     const PATH: &str = "assets/config.schema.json";
@@ -234,13 +264,7 @@ fn schema_of_the_configuration_has_all_actions() {
     let actions = actions.join(",\n");
     let updated =
         format!("{start}    \"bindings\": {{{head}\"properties\": {{\n{actions}\n      }}{end}");
-    if std::env::var_os("RUNTAIL_UPDATE_DOCS").is_some() {
-        std::fs::write(PATH, &updated).unwrap();
-    }
-    assert!(
-        std::fs::read_to_string(PATH).unwrap() == updated,
-        "{PATH} is outdated: RUNTAIL_UPDATE_DOCS=1 updates it"
-    );
+    check_generated(PATH, &updated);
     // Editors read the schema of the release that wrote the file.
     let line = Config::EXAMPLE.lines().next().unwrap();
     let tag = concat!("/v", env!("CARGO_PKG_VERSION"), "/");
@@ -272,11 +296,7 @@ fn files_named_in_the_documents_exist() {
         .map(|file| file.iter().filter(|part| *part != "src").collect())
         .collect();
     files.extend(short);
-    for name in code(ARCHITECTURE)
-        .into_iter()
-        .chain(code(INTERNALS))
-        .chain(code(CONTRIBUTING))
-    {
+    for name in code(ARCHITECTURE).into_iter().chain(code(CONTRIBUTING)) {
         let is_path = !name.contains([' ', '*', '(', '='])
             && !name.contains("NAME")
             && (name.ends_with(".rs") || name.contains('/'))

@@ -1,7 +1,8 @@
 //! The keys that the footer and the help show do something on the screen that shows them.
 
 use runtail_stream::SnapshotPart;
-use runtail_testkit::dash::{Dash, demo_like, demo_server, demo_thread};
+use runtail_testkit::dash::{Dash, Dialog, demo_like, demo_server, demo_thread};
+use runtail_tui::input::help::HelpItem;
 use runtail_tui::session::msg::Effect;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -291,4 +292,44 @@ fn every_key_of_the_help_does_something_and_is_listed_once() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn help_shows_at_most_25_whole_lines_and_tab_the_others() {
+    // A line is its name, or where there is room its wrapped sentence.
+    let missing = |screen: &str, items: &[&HelpItem]| {
+        let is_whole = |item: &&&HelpItem| {
+            let mut words = item.sentence.split_whitespace();
+            screen.contains(&item.name) || words.all(|word| screen.contains(word))
+        };
+        let cut = items.iter().filter(|item| !is_whole(item));
+        cut.map(|item| item.name.clone()).collect::<Vec<String>>()
+    };
+    let mut count = 0;
+    for (name, open) in STREAMS.iter().chain(&EMPTY_STREAMS).chain(&OTHERS) {
+        let mut dash = open((80, 24));
+        dash.screen();
+        let (_, items) = dash.help();
+        dash.keys("?");
+        if !dash.has_dialog(Dialog::Help) {
+            // Where text is typed, it is a character.
+            continue;
+        }
+        count += 1;
+        let (first, more): (Vec<_>, Vec<_>) = items.iter().partition(|item| item.is_first);
+        assert!(first.len() <= 25, "{name}: {}", first.len());
+        let first_page = dash.screen();
+        dash.keys("<Tab>");
+        let mut others = dash.screen();
+        // They may need more lines than the screen has.
+        for _ in &more {
+            dash.keys("<Down>");
+            others += &dash.screen();
+        }
+        let cut = [missing(&first_page, &first), missing(&others, &more)];
+        assert_eq!(cut, [[""; 0]; 2], "{name}: {first_page}");
+        dash.keys("<Tab>");
+        assert_eq!(dash.screen(), first_page, "{name}");
+    }
+    assert!(count > 30, "{count}");
 }

@@ -96,6 +96,7 @@ fn what_works_elsewhere_is_not_run_before_it_is_chosen() {
     dash.lacks("▌ Change the playback speed");
     dash.keys("<Enter>");
     dash.shows("> speed");
+    dash.says("Change the playback speed doesn't work here. Press Down to choose it.");
     dash.keys("<Down>");
     dash.shows("▌ Change the playback speed");
     dash.keys("<Enter>");
@@ -412,14 +413,13 @@ fn every_action_of_another_screen_says_where_it_works() {
         found.map(|offer| offer.note).unwrap_or_default()
     };
     assert!(
-        note(&dash, "revisions.explain").ends_with("works on: a revision"),
+        note(&dash, "revisions.explain").ends_with("works on: a revision; Tab goes to Revisions"),
         "{}",
         note(&dash, "revisions.explain")
     );
-    assert!(
-        note(&dash, "server.compare")
-            .ends_with("works on: a thread, run or assistant, with 1 or more marked")
-    );
+    let compare = note(&dash, "server.compare");
+    let place = "works on: a thread, run or assistant, with 1 or more marked; Enter goes to Threads and runs";
+    assert!(compare.ends_with(place), "{compare}");
     assert!(note(&dash, "stream.edit_state").contains("works in: Steps"));
     assert!(
         note(&dash, "export").ends_with("works on: a thread"),
@@ -429,7 +429,11 @@ fn every_action_of_another_screen_says_where_it_works() {
     // In a view, what other views have is elsewhere.
     dash.open_thread();
     dash.keys("1");
-    assert!(note(&dash, "stream.edit_state").contains("works in: Steps"));
+    let edit = note(&dash, "stream.edit_state");
+    assert!(
+        edit.ends_with("works in: the explanation of a thread (e), Steps"),
+        "{edit}"
+    );
     dash.keys("2");
     assert!(!note(&dash, "stream.edit_state").contains("works "));
 }
@@ -464,15 +468,15 @@ fn the_mouse_works_in_the_palette_and_in_the_help() {
     dash.feed(Msg::Click { x, y });
     assert_eq!(dash.view(), View::Events, "a second one runs");
     assert!(dash.dialog().is_none());
-    dash.keys("?");
-    let (x, y) = row_with(&mut dash, "Show Steps");
+    dash.keys("?<Tab>");
+    let (x, y) = row_with(&mut dash, "Timeline: bars");
     dash.feed(Msg::Click { x, y });
     dash.feed(Msg::Wheel { lines: 1, x, y });
-    dash.shows("▌ 3");
+    dash.shows("▌ 5");
     for _ in 0..2 {
         dash.feed(Msg::Click { x, y });
     }
-    assert_eq!(dash.view(), View::Steps);
+    assert_eq!(dash.view(), View::Timeline);
     // A click beside the lines does nothing.
     dash.keys("?");
     dash.feed(Msg::Click { x: 139, y: 38 });
@@ -517,21 +521,21 @@ fn every_action_begins_with_a_verb_and_every_footer_has_at_most_six_keys() {
 #[test]
 fn help_is_filtered_and_runs_the_selected_line() {
     let mut dash = demo_thread((140, 40));
-    dash.keys("?/raw<Enter>");
+    // The filter also finds what is under "more".
+    dash.keys("?");
+    dash.lacks("bars for nodes");
+    dash.keys("/timel<Enter>");
     // There is room for the sentences.
-    dash.shows("6       Events: raw events, delivery");
-    dash.lacks("Steps");
-    while !dash.screen().lines().any(|line| line.contains("▌ 6")) {
+    dash.shows("4  Timeline: bars for nodes, tools and models");
+    dash.lacks(["State:", "Tab more"]);
+    while !dash.screen().lines().any(|line| line.contains("▌ 4")) {
         dash.keys("<Down>");
     }
     dash.keys("<Enter>");
     assert!(dash.dialog().is_none());
-    assert_eq!(dash.view(), View::Events);
-    // Tab shows other contexts, in the order of the table.
-    dash.keys("?<Tab>");
-    dash.shows("Help · Deployments");
-    dash.keys("<BackTab>");
-    dash.shows("Help · thread, Events");
+    assert_eq!(dash.view(), View::Timeline);
+    dash.keys("?/nothing of that name<Enter>");
+    dash.shows("No key of this screen matches");
 }
 
 #[test]
@@ -543,14 +547,14 @@ fn help_shows_the_sentences_where_all_of_them_have_room() {
     // A click on any row of a line chooses it, and Down goes to the next line.
     let row = screen
         .lines()
-        .position(|line| line.contains("           server  "))
+        .position(|line| line.contains("▌ ⏎ "))
         .unwrap() as u16;
     dash.keys("<Down><Down>");
     dash.feed(runtail_tui::session::msg::Msg::Click { x: 14, y: row });
     dash.shows("▌ ⏎ ");
     dash.keys("<Down>");
     dash.shows("▌ n ");
-    dash.resize(140, 24);
+    dash.resize(90, 24);
     dash.shows("Roll back to the last good one");
     dash.lacks("(preview first)");
 }

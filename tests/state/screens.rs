@@ -291,7 +291,9 @@ fn help_starts_with_the_current_context() {
             .lines()
             .nth(2)
             .unwrap_or_default()
-            .trim_matches(['│', ' '])
+            .trim_start_matches(['│', ' '])
+            .split_once("   ")
+            .map_or("", |(heading, _)| heading)
             .to_string()
     }
     let mut dash = demo_like((80, 24));

@@ -453,8 +453,8 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     let Some(notice) = notice_line(app, area.w.saturating_sub(NOTICE_MARGIN)) else {
         return;
     };
-    // The keys keep their place: a notice that doesn't fit beside them is above them.
-    let above = u16::from(notice_is_above(&keys, &notice, area.w));
+    // The keys keep their place: a notice that doesn't fit beside them is above them, in a row that the layout left free.
+    let above = u16::from(app.session.has_notice_row);
     let (room, y) = (area.w.saturating_sub(1), area.y.saturating_sub(above));
     let width = (notice.width() as u16).min(room);
     let x = area.x + room - width;
@@ -478,12 +478,8 @@ pub(super) fn has_notice_above(app: &App) -> bool {
     let width = app.session.size.0;
     let notice =
         notice_line(app, width.saturating_sub(NOTICE_MARGIN)).filter(|_| app.prompt.is_none());
-    notice
-        .is_some_and(|notice| notice_is_above(&hint_line(app, usize::from(width)), &notice, width))
-}
-
-fn notice_is_above(keys: &Line, notice: &Line, width: u16) -> bool {
-    keys.width() + notice.width() + 2 > usize::from(width)
+    let keys = || hint_line(app, usize::from(width)).width();
+    notice.is_some_and(|notice| keys() + notice.width() + 2 > usize::from(width))
 }
 
 /// Columns that a notice leaves free: one at each edge of the screen.

@@ -98,14 +98,19 @@ impl App {
 
     /// Says that something works only on another screen, and which key goes there.
     pub(super) fn works_only(&self, context: Context, what: &str) -> String {
+        works_only(what, context.place(), &self.key_to(context))
+    }
+
+    /// Returns the key that goes to another screen; empty without one.
+    pub(super) fn key_to(&self, context: Context) -> String {
         let key = self.way_to(context).map(|id| self.session.key(id));
-        works_only(what, context.place(), &key.unwrap_or_default())
+        key.unwrap_or_default()
     }
 
     /// Returns the action that goes from the pane with the focus to another screen, if one key does.
     fn way_to(&self, context: Context) -> Option<&'static str> {
         use Context::*;
-        if !self.overlays.is_empty() {
+        if self.page_under_help().is_some() {
             return None;
         }
         let has_thread = || {

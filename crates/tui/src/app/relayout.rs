@@ -9,11 +9,13 @@ impl App {
         self.share();
         self.session.has_notice_row = bars::has_notice_above(self);
         self.lay_out_overlays();
-        // An overlay that doesn't fit shows more keys, and these may leave the notice no room beside them.
-        let is_above = bars::has_notice_above(self);
-        if is_above != self.session.has_notice_row {
-            self.session.has_notice_row = is_above;
-            self.lay_out_overlays();
+        // An overlay shows other keys at another height, so the notice may have more or less room beside them. If each height
+        // asks for the other, the notice has a row.
+        for is_above in [false, true] {
+            if self.session.has_notice_row != is_above && bars::has_notice_above(self) == is_above {
+                self.session.has_notice_row = is_above;
+                self.lay_out_overlays();
+            }
         }
         // The areas depend on the number of rows.
         self.deployments.list.refresh(self.session.now);

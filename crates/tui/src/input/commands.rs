@@ -162,25 +162,26 @@ impl Commands {
         })
     }
 
+    /// Returns whether the command of a row does something now.
+    pub fn is_enabled(&self, id: &str) -> bool {
+        self.all
+            .iter()
+            .any(|one| one.row.id == id && one.is_enabled)
+    }
+
     /// Returns the commands of the footer that do something now, each once.
     fn enabled(&self) -> Vec<Hint> {
-        let is_enabled = |id: &str| {
-            self.all
-                .iter()
-                .any(|one| one.row.id == id && one.is_enabled)
-        };
         let mut hints: Vec<Hint> = Vec::new();
         for (id, label) in self.footer.iter().copied() {
-            if is_enabled(id) && !hints.iter().any(|(shown, _)| *shown == id) {
+            if self.is_enabled(id) && !hints.iter().any(|(shown, _)| *shown == id) {
                 hints.push((id, label));
             }
         }
         hints
     }
 
-    /// Returns what the footer shows: keys with their labels, at most six, the last two for the palette and the help. Dialogs in
-    /// which letters are typed show all of theirs.
-    pub fn hints(&self, keymap: &Keymap, ascii: bool) -> Vec<(String, &'static str)> {
+    /// Returns the commands that the footer shows.
+    pub fn hinted(&self) -> Vec<Hint> {
         let mut shown = self.enabled();
         if self.has_last {
             if shown.len() > MAX_HINTS {
@@ -190,6 +191,13 @@ impl Commands {
             shown.truncate(MAX_HINTS);
             shown.extend([("app.command", None), ("app.help", None)]);
         }
+        shown
+    }
+
+    /// Returns what the footer shows: keys with their labels, at most six, the last two for the palette and the help. Dialogs in
+    /// which letters are typed show all of theirs.
+    pub fn hints(&self, keymap: &Keymap, ascii: bool) -> Vec<(String, &'static str)> {
+        let shown = self.hinted();
         let hint = |(id, label): Hint| {
             let keys = match self.range {
                 Some((first, last)) if first == id => {

@@ -5,61 +5,25 @@ use super::bindings::{BINDINGS, Binding};
 use super::commands::Commands;
 use super::key::Key;
 use super::keymap::{Keymap, key_glyph};
-use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::text_input;
 use std::collections::BTreeSet;
 
-/// The contexts with keys of their own, in the order of the help screen.
-const CONTEXTS: [Context; 28] = {
-    use Context::*;
-    [
-        Deployments,
-        Revisions,
-        Server,
-        Stream,
-        Inbox,
-        Compare,
-        Logs,
-        Why,
-        Answer,
-        Card,
-        Bisect,
-        Report,
-        Inspector,
-        Modes,
-        Composer,
-        Editor,
-        Confirm,
-        Journal,
-        Entry,
-        Profiles,
-        Browse,
-        Records,
-        Request,
-        SignIn,
-        Save,
-        FirstRun,
-        Help,
-        Global,
-    ]
-};
+/// Maximum number of lines that the help shows before "more".
+pub const MAX_FIRST: usize = 25;
 
-/// Headings within a long list, each with the id of the row below it.
-const SECTIONS: [(&str, &str); 6] = [
-    ("stream.answer", "THIS THREAD"),
-    ("stream.search", "FIND"),
-    ("stream.follow", "TIME"),
-    ("stream.messages", "VIEWS"),
-    ("app.help", "EVERYWHERE"),
-    ("move.up", "MOVE"),
+/// Headings within a long list, each with the id of the row below it, and how many of its lines are among the first ones if not
+/// all have room. The head of the page shows the keys of the views.
+const SECTIONS: [(&str, &str, usize); 6] = [
+    ("stream.answer", "THIS THREAD", 7),
+    ("stream.search", "FIND", 3),
+    ("stream.follow", "TIME", 2),
+    ("stream.messages", "VIEWS", 0),
+    ("app.command", "EVERYWHERE", 4),
+    ("move.up", "MOVE", 0),
 ];
 
-/// The key of an action without one. It can be given one.
-const NO_KEY: &str = "none";
-/// Width of the id column in the table of all keys.
-const ID_WIDTH: usize = 26;
 /// Maximum columns of the keys of one row where the help has several columns. Other rows show only their first key.
-const MAX_KEYS: usize = 9;
+const MAX_KEYS: usize = 5;
 
 /// Maximum length of a sentence that describes two keys where there is little room.
 const MAX_PAIR: usize = 31;
@@ -77,6 +41,8 @@ pub struct HelpItem {
     pub name: String,
     /// What they do, in a sentence.
     pub sentence: String,
+    /// Whether the help shows it first, or under "more".
+    pub is_first: bool,
 }
 
 /// Lines of the help with a heading.
@@ -84,14 +50,6 @@ pub struct HelpItem {
 pub struct HelpGroup {
     pub title: String,
     pub items: Vec<HelpItem>,
-}
-
-/// Returns the contexts that the help shows, starting with the current one.
-pub fn contexts(current: Context) -> impl Iterator<Item = Context> {
-    let others = CONTEXTS
-        .into_iter()
-        .filter(move |context| *context != current && *context != Context::Global);
-    std::iter::once(current).chain(others)
 }
 
 /// The screen that the help is about.
@@ -116,8 +74,8 @@ pub fn help_groups(keymap: &Keymap, place: HelpPlace<'_>, ascii: bool) -> Vec<He
         for rows in rows(context) {
             let section = rows
                 .first()
-                .and_then(|row| SECTIONS.iter().find(|(id, _)| *id == row.id));
-            if let Some((_, heading)) = section {
+                .and_then(|row| SECTIONS.iter().find(|(id, ..)| *id == row.id));
+            if let Some((_, heading, _)) = section {
                 groups.push(HelpGroup {
                     title: heading.to_string(),
                     items: Vec::new(),
@@ -140,15 +98,10 @@ pub fn help_groups(keymap: &Keymap, place: HelpPlace<'_>, ascii: bool) -> Vec<He
             let item = |(keys, help): &(&str, &str)| HelpItem {
                 id: None,
                 keys: keys.to_string(),
-                // Beside other columns there is room for the first key.
-                short_keys: keys
-                    .split("  ")
-                    .next()
-                    .filter(|_| keys.len() > MAX_KEYS)
-                    .unwrap_or(keys)
-                    .to_string(),
+                short_keys: keys.split("  ").next().unwrap_or(keys).to_string(),
                 name: help.to_string(),
                 sentence: help.to_string(),
+                is_first: false,
             };
             let items = text_input::KEYS.iter().map(item).collect();
             groups.push(HelpGroup {
@@ -158,7 +111,46 @@ pub fn help_groups(keymap: &Keymap, place: HelpPlace<'_>, ascii: bool) -> Vec<He
         }
     }
     groups.retain(|group| !group.items.is_empty());
+    mark_first(&mut groups, place.commands);
     groups
+}
+
+/// Marks the lines that the help shows first: those of the footer, then what works now, in the order of the table.
+fn mark_first(groups: &mut [HelpGroup], commands: &Commands) {
+    let hints = commands.hinted();
+    let works = |item: &HelpItem| item.id.is_some_and(|id| commands.is_enabled(id));
+    let share = |group: &HelpGroup| {
+        let section = SECTIONS
+            .iter()
+            .find(|(_, heading, _)| *heading == group.title);
+        section
+            .map(|(.., share)| (*share).min(group.items.iter().filter(|item| works(item)).count()))
+    };
+    let shared: usize = groups.iter().filter_map(share).sum();
+    let mut ranked: Vec<(usize, &mut HelpItem)> = Vec::new();
+    for group in groups {
+        // The keys of the screen get what the others leave.
+        let share = share(group).unwrap_or(MAX_FIRST - shared);
+        let mut used = 0;
+        for item in &mut group.items {
+            // The help needs no line about itself.
+            let is_hinted =
+                item.id != Some("app.help") && hints.iter().any(|(id, _)| Some(*id) == item.id);
+            let rank = match works(item) {
+                true if is_hinted => 0,
+                true if used < share => 1,
+                true if share > 0 => 2,
+                true => 3,
+                false => 4,
+            };
+            used += usize::from(rank < 2);
+            ranked.push((rank, item));
+        }
+    }
+    ranked.sort_by_key(|(rank, _)| *rank);
+    for (_, item) in ranked.into_iter().take(MAX_FIRST) {
+        item.is_first = true;
+    }
 }
 
 /// Returns the rows of a context. A row without a sentence belongs to the row before it.
@@ -215,27 +207,15 @@ fn item(
             bound.push((row, keys));
         }
     }
-    let (first, first_keys) = bound.first()?;
-    let keys = joined(
-        &bound
-            .iter()
-            .map(|(_, keys)| joined(keys))
-            .collect::<Vec<_>>(),
-    );
-    let short_keys = match runtail_core::text::width(&keys) {
-        0..=MAX_KEYS => keys.clone(),
-        _ => match joined(
-            &bound
-                .iter()
-                .filter_map(|(_, keys)| keys.first().cloned())
-                .collect::<Vec<_>>(),
-        ) {
-            firsts if runtail_core::text::width(&firsts) > MAX_KEYS => {
-                first_keys.first().cloned().unwrap_or(firsts)
-            }
-            firsts => firsts,
-        },
+    let (first, _) = bound.first()?;
+    let joined = |most| {
+        let keys = bound.iter().flat_map(|(_, keys)| keys.iter().take(most));
+        keys.map(String::as_str).collect::<Vec<_>>().join("  ")
     };
+    let (keys, mut short_keys) = (joined(usize::MAX), joined(1));
+    if runtail_core::text::width(&short_keys) > MAX_KEYS {
+        short_keys.truncate(short_keys.find("  ").unwrap_or(short_keys.len()));
+    }
     let name = if bound.len() > 1 && first.help.len() <= MAX_PAIR {
         first.help
     } else {
@@ -252,73 +232,8 @@ fn item(
         short_keys,
         name,
         sentence,
+        is_first: false,
     })
-}
-
-/// Returns all current key bindings, below the problems of the configured ones. A sentence without room beside its keys is
-/// below them.
-pub fn table_lines(keymap: &Keymap, width: usize, ascii: bool) -> Vec<Line> {
-    let problems = keymap
-        .problems()
-        .iter()
-        .flat_map(|problem| wrap(problem, width));
-    let mut lines: Vec<Line> = problems.map(|line| Line::bad(&line)).collect();
-    if !lines.is_empty() {
-        lines.push(Line::new());
-    }
-    for binding in BINDINGS.iter() {
-        let keys = keys(keymap, binding, ascii);
-        let own: Vec<String> = binding
-            .keys()
-            .filter_map(|key| Some(key_glyph(key.parse().ok()?, ascii)))
-            .collect();
-        let own = joined(&own);
-        let changed = if keys == own {
-            String::new()
-        } else {
-            format!("instead of {own}  ")
-        };
-        let line =
-            Line::plain(&format!("{:<ID_WIDTH$}", binding.id)).with_accent(&format!("{keys:<23} "));
-        let whole = line
-            .clone()
-            .with_moving(&changed)
-            .with_dim(binding.sentence());
-        if whole.width() <= width {
-            lines.push(whole);
-            continue;
-        }
-        lines.push(line);
-        for (tone, text) in [
-            (Tone::Moving, changed.trim_end()),
-            (Tone::Dim, binding.sentence()),
-        ] {
-            let below = wrap(text, width.saturating_sub(ID_WIDTH))
-                .into_iter()
-                .filter(|part| !part.is_empty());
-            lines.extend(
-                below.map(|part| Line::of(tone, &format!("{}{part}", " ".repeat(ID_WIDTH)))),
-            );
-        }
-    }
-    lines
-}
-
-fn keys(keymap: &Keymap, binding: &Binding, ascii: bool) -> String {
-    let keys: Vec<String> = keymap
-        .keys_of(binding.id)
-        .iter()
-        .map(|key| key_glyph(*key, ascii))
-        .collect();
-    joined(&keys)
-}
-
-fn joined(keys: &[String]) -> String {
-    if keys.is_empty() {
-        NO_KEY.into()
-    } else {
-        keys.join("  ")
-    }
 }
 
 #[cfg(test)]
@@ -331,6 +246,12 @@ mod tests {
         "Messages", "Steps", "State", "Timeline", "Graph", "Events", "Runs",
     ];
 
+    /// Returns the contexts with keys of their own.
+    fn contexts() -> BTreeSet<Context> {
+        let own = BINDINGS.iter().map(|row| row.context);
+        own.filter(|context| *context != Context::Global).collect()
+    }
+
     fn commands_in(context: Context, view: Option<&str>) -> Commands {
         Commands::of(context).retain(|row| view.is_none_or(|view| row.works_in(view)))
     }
@@ -338,7 +259,8 @@ mod tests {
     /// Returns the help of every context, and of the stream in every view.
     fn all_helps(keymap: &Keymap) -> Vec<(Context, Option<&'static str>, Vec<HelpItem>)> {
         let views = VIEWS.iter().map(|view| (Context::Stream, Some(*view)));
-        let places = contexts(Context::Stream)
+        let places = contexts()
+            .into_iter()
             .map(|context| (context, None))
             .chain(views);
         let help = |(context, view)| {
@@ -418,10 +340,9 @@ mod tests {
                 }
             }
         }
-        for (id, _) in SECTIONS {
+        for (id, ..) in SECTIONS {
             assert!(BINDINGS.iter().any(|binding| binding.id == id), "{id}");
         }
-        assert_eq!(contexts(Context::Stream).count(), CONTEXTS.len() - 1);
         let named = BINDINGS.iter().flat_map(|row| {
             row.views
                 .iter()
@@ -429,6 +350,46 @@ mod tests {
                 .chain(row.in_view.iter().map(|of| of.0))
         });
         named.for_each(|view| assert!(VIEWS.contains(&view), "{view}"));
+    }
+
+    #[test]
+    fn help_first_shows_at_most_25_lines_of_what_works() {
+        for (context, view, items) in all_helps(&Keymap::default()) {
+            let first = items.iter().filter(|item| item.is_first);
+            let most = items.len().min(MAX_FIRST);
+            assert_eq!(first.clone().count(), most, "{context:?} {view:?}");
+            let has = |id: &str| first.clone().any(|item| item.id == Some(id));
+            let hinted = commands_in(context, view).hinted().into_iter();
+            for (id, _) in hinted.filter(|(id, _)| *id != "app.help") {
+                // The second row of a line is a part of the first.
+                let is_line = items.iter().any(|item| item.id == Some(id));
+                assert!(has(id) || !is_line, "{context:?} {view:?}: {id}");
+            }
+            let is_typed = context.is_typed_in();
+            let has_line = items.iter().any(|item| item.id == Some("app.back"));
+            assert!(has("app.back") || !has_line, "{context:?} {view:?}");
+            assert!(has("app.command") || is_typed, "{context:?} {view:?}");
+            if view.is_some() {
+                assert!(has("stream.search") && has("stream.cancel"), "{view:?}");
+            }
+        }
+        // What does nothing now isn't among the first.
+        let commands = commands_in(Context::Stream, Some("Messages"));
+        let idle = commands.enable_if(false, &["stream.cancel", "stream.answer"]);
+        let groups = help_groups(
+            &Keymap::default(),
+            HelpPlace {
+                context: Context::Stream,
+                view: Some("Messages"),
+                commands: &idle,
+            },
+            false,
+        );
+        let items = groups.iter().flat_map(|group| &group.items);
+        for item in items.filter(|item| item.is_first) {
+            let works = item.id.is_some_and(|id| idle.is_enabled(id));
+            assert!(works, "{}", item.name);
+        }
     }
 
     #[test]
@@ -459,7 +420,7 @@ mod tests {
         for line in [
             "⏎ Go to the last visit",
             "c Fold what is idle",
-            "End  G Follow the running node",
+            "End Follow the running node",
             "Space Set a breakpoint",
         ] {
             assert!(lines.iter().any(|own| own == line), "{line}: {lines:#?}");
@@ -489,38 +450,6 @@ mod tests {
     }
 
     #[test]
-    fn the_table_of_all_keys_has_whole_sentences_at_any_width() {
-        let keys = |keys: &[&str]| keys.iter().map(|key| key.to_string()).collect();
-        let odd = BTreeMap::from([
-            ("stream.state".to_string(), keys(&["F2", "no such key"])),
-            ("stream.explain".to_string(), keys(&["ctrl-Right"])),
-        ]);
-        let (keymap, problems) = Keymap::new(&odd);
-        assert!(!problems.is_empty());
-        for width in [56, 76, 136] {
-            let lines = table_lines(&keymap, width, false);
-            let long: Vec<String> = lines
-                .iter()
-                .filter(|line| line.width() > width)
-                .map(Line::text)
-                .collect();
-            assert!(long.is_empty(), "wider than {width}:\n{}", long.join("\n"));
-            let words: Vec<String> = lines
-                .iter()
-                .map(|line| line.text().trim().to_string())
-                .collect();
-            let said = words.join(" ");
-            let lost: Vec<&str> = BINDINGS
-                .iter()
-                .map(Binding::sentence)
-                .filter(|sentence| !said.contains(sentence))
-                .collect();
-            assert!(lost.is_empty(), "{width}: {lost:?}");
-            assert!(said.contains("instead of e"), "{width}");
-        }
-    }
-
-    #[test]
     fn help_shows_the_configured_keys() {
         let set = |id: &str, keys: &[&str]| {
             (
@@ -534,13 +463,6 @@ mod tests {
         ]);
         let (keymap, problems) = Keymap::new(&changes);
         assert_eq!(problems, Vec::<String>::new());
-        let line_with = |lines: Vec<Line>, what: &str| {
-            lines
-                .iter()
-                .map(Line::text)
-                .find(|line| line.contains(what))
-                .unwrap()
-        };
         let groups = help_groups(
             &keymap,
             HelpPlace {
@@ -557,11 +479,6 @@ mod tests {
                 .unwrap()
                 .keys,
             "F2"
-        );
-        let line = line_with(table_lines(&keymap, 136, false), "stream.prev_message");
-        assert!(
-            line.contains("none") && line.contains("instead of ("),
-            "{line}"
         );
     }
 }

@@ -301,6 +301,11 @@ impl Session {
         self.keymap.key(id, self.settings.ascii)
     }
 
+    /// Returns the keys of a frame. In ASCII, the symbol of Enter would look like that of Ctrl.
+    pub fn frame_keys(&self, keys: &str) -> String {
+        keys.replace('⏎', if self.settings.ascii { "Enter" } else { "⏎" })
+    }
+
     /// Formats a time of day in the user's time zone.
     pub fn clock(&self, at: Timestamp) -> String {
         at.to_zoned(self.settings.tz.clone())

@@ -1,32 +1,20 @@
-//! The help screen, the table of all keys, and the messages of the session.
+//! The help screen, the page of all keys, and the messages of the session.
 
+mod keys;
+mod layout;
 mod page;
 mod subject;
 
+pub use keys::KeysPage;
 pub use page::HelpPage;
 
 use crate::input::commands::Commands;
-use crate::input::help::table_lines;
 use crate::session::{Cx, GUTTER, Page};
 use crate::widgets::line::{Line, Tone, wrap};
-
-/// The page of all key bindings.
-#[derive(Debug, Clone)]
-pub struct KeysPage;
 
 /// The page of all messages of the session.
 #[derive(Debug, Clone)]
 pub struct Messages;
-
-impl Page for KeysPage {
-    fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
-        ("Key bindings", String::new())
-    }
-
-    fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
-        table_lines(&cx.session.keymap, width, cx.session.settings.ascii)
-    }
-}
 
 impl Page for Messages {
     fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {

@@ -172,6 +172,20 @@ impl Palette {
         // Otherwise the list already says that nothing matches.
         selected.or_else(|| parse_target::read(&typed).map(|_| typed))
     }
+
+    /// Runs the selected row, or says how it is chosen.
+    fn run_selected(&self) -> Requests {
+        if let Some(line) = self.line_to_run() {
+            return Request::Line(line).into();
+        }
+        let says = |row: &Completion| {
+            Requests::info(format!(
+                "{} doesn't work here. Press Down to choose it.",
+                row.shown
+            ))
+        };
+        self.offers.get(self.at()).map(says).unwrap_or_default()
+    }
 }
 
 impl App {
@@ -235,14 +249,7 @@ impl Component for Palette {
             Code::Esc => return Some(Request::Close.into()),
             Code::Backspace if self.input.is_empty() => return Some(Request::Close.into()),
             _ if cx.session.keymap.quits(key) => return Some(Request::Quit.into()),
-            Code::Enter => {
-                return Some(
-                    self.line_to_run()
-                        .map(Request::Line)
-                        .map(Requests::from)
-                        .unwrap_or_default(),
-                );
-            }
+            Code::Enter => return Some(self.run_selected()),
             Code::Up if self.recalled.is_some() || self.input.is_empty() && self.at() == 0 => {
                 self.recall(&cx.session.prefs.said, true)
             }
@@ -278,11 +285,7 @@ impl Component for Palette {
         let clicked = view::offer_at(self, cx, cx.area.y + y);
         match clicked {
             Some(at) if at == self.at() && self.runs_selected() => {
-                return self
-                    .line_to_run()
-                    .map(Request::Line)
-                    .map(Requests::from)
-                    .unwrap_or_default();
+                return self.run_selected();
             }
             Some(at) => {
                 (self.is_used, self.is_chosen) = (true, true);

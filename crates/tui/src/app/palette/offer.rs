@@ -103,7 +103,7 @@ impl Candidate {
         let scope = if works_here && row.context != Context::Global {
             String::new()
         } else {
-            scope_of_name(row)
+            scope_of_name(app, row)
         };
         let note = with_scope(&sentence, &scope);
         let group = if works_here {
@@ -241,15 +241,24 @@ fn words(row: &Binding) -> &'static str {
     }
 }
 
-/// Returns where an action works: by its object, or by all screens that have an action of this name.
-fn scope_of_name(row: &'static Binding) -> String {
+/// Returns where an action works, by its object or by all screens that have an action of this name, with the keys that go there.
+fn scope_of_name(app: &App, row: &'static Binding) -> String {
+    let place = |other: &Binding| match app.key_to(other.context) {
+        key if key.is_empty() => (1, other.place()),
+        key => (0, format!("{} ({key})", other.place())),
+    };
     let same = BINDINGS
         .iter()
         .filter(|other| other.name() == row.name() && is_listed(other));
-    let places: BTreeSet<String> = same.map(Binding::place).collect();
-    match places.len() {
-        0 | 1 => row.scope(),
-        _ => format!("works in: {}", Vec::from_iter(places).join(", ")),
+    // Those that a key goes to are first.
+    let places: BTreeSet<(u8, String)> = same.map(place).collect();
+    if places.len() > 1 {
+        let names: Vec<String> = places.into_iter().map(|(_, name)| name).collect();
+        return format!("works in: {}", names.join(", "));
+    }
+    match app.key_to(row.context) {
+        key if key.is_empty() => row.scope(),
+        key => format!("{}; {key} goes to {}", row.scope(), row.context.place()),
     }
 }
 

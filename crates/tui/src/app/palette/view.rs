@@ -41,7 +41,7 @@ pub(super) fn palette(palette: &Palette, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         area,
         format!(": {typed}").trim_end(),
         &Line::new(),
-        &keys(usize::from(w), cx),
+        &cx.session.frame_keys(&keys(usize::from(w))),
     );
     let (before, after) = palette.input.around_cursor();
     let mut line = Line::accent("> ");
@@ -217,8 +217,8 @@ fn counter(palette: &Palette) -> String {
     format!("{} of {}{elsewhere}", actions.count(), palette.count)
 }
 
-/// Returns the keys that fit. In ASCII, the symbol of Enter would look like that of Ctrl.
-fn keys(width: usize, cx: &Cx<'_>) -> String {
+/// Returns the keys that fit.
+fn keys(width: usize) -> String {
     let room = width.saturating_sub(6);
     let fitting = (1..=KEYS.len()).rev().find(|n| {
         let all: usize = KEYS.iter().take(*n).map(|key| text::width(key) + 3).sum();
@@ -228,12 +228,7 @@ fn keys(width: usize, cx: &Cx<'_>) -> String {
         .iter()
         .filter(|at| **at < fitting.unwrap_or(1))
         .filter_map(|at| KEYS.get(*at));
-    let keys = shown.copied().collect::<Vec<_>>().join("   ");
-    if cx.session.settings.ascii {
-        keys.replace('⏎', "Enter")
-    } else {
-        keys
-    }
+    shown.copied().collect::<Vec<_>>().join("   ")
 }
 
 /// Returns a row: the name, what it does, and its key at the right.

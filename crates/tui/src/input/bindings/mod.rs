@@ -119,7 +119,7 @@ impl Binding {
         }
     }
 
-    /// Returns where its key works, as the end of a sentence: "works only in History or Graph".
+    /// Returns where its key works, as the end of a sentence: "works only in Steps or Graph".
     pub fn place(&self) -> String {
         match self.views {
             _ if self.context != Context::Stream => self.context.place().to_string(),
