@@ -104,8 +104,7 @@ impl InboxPage {
 
     /// Marks the threads of the rows, or removes their marks if all of them are marked.
     fn toggle_marks(&mut self, rows: Vec<InboxListRow>) -> Requests {
-        let threads: Vec<InboxListRow> =
-            rows.into_iter().filter(InboxListRow::is_thread).collect();
+        let threads: Vec<InboxListRow> = rows.into_iter().filter(InboxListRow::is_thread).collect();
         if threads.is_empty() {
             return Requests::info("Only threads can be marked.");
         }
