@@ -165,6 +165,23 @@ impl Inbox {
                 }
             }
         }
+        self.push_threads(&mut listing);
+        listing
+            .rows
+            .extend(self.revisions.iter().map(|(key, failed)| {
+                let region = region(&failed.profile).or_else(|| failed.region.clone());
+                let as_of = self.stale_lists.get(&failed.profile).copied();
+                InboxListRow {
+                    as_of,
+                    ..failed_row(key, failed, region.as_deref())
+                }
+            }));
+        listing.finish();
+        self.listing = Arc::new(listing);
+    }
+
+    /// Adds the rows of the threads, and the limits of the lists that they are from.
+    fn push_threads(&self, listing: &mut Listing) {
         // Most rows are as before. Reading their questions again would take most of the time.
         let before: HashMap<&str, &InboxListRow> = self
             .listing
@@ -184,7 +201,7 @@ impl Inbox {
                     server: server.clone(),
                     id: thread.thread_id.clone(),
                 };
-                let region = region(&server.profile);
+                let region = self.regions.get(&server.profile).cloned().flatten();
                 let key = thread_key(&target);
                 let is_same = |known: &&&InboxListRow| {
                     known.row.region == region
@@ -213,18 +230,6 @@ impl Inbox {
                 });
             }
         }
-        listing
-            .rows
-            .extend(self.revisions.iter().map(|(key, failed)| {
-                let region = region(&failed.profile).or_else(|| failed.region.clone());
-                let as_of = self.stale_lists.get(&failed.profile).copied();
-                InboxListRow {
-                    as_of,
-                    ..failed_row(key, failed, region.as_deref())
-                }
-            }));
-        listing.finish();
-        self.listing = Arc::new(listing);
     }
 
     /// Returns `lab`, or `eu › support-bot` for one of several servers.
