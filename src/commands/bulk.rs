@@ -213,7 +213,7 @@ async fn plan(
         .into_iter()
         .filter(|thread| seen.insert(thread.clone()));
     let plans = threads.map(|thread| async move {
-        let plan = server.plan_on_thread(&action.intent(&thread)).await;
+        let plan = server.plan_on_thread(&action.intent(&thread, None)).await;
         Target { thread, plan }
     });
     let mut targets: Vec<Target> = stream::iter(plans)
@@ -343,6 +343,7 @@ fn question(action: &BulkAction, targets: &[Target]) -> String {
         BulkAction::Prune => format!("Prune {what} with all runs and checkpoints"),
         BulkAction::Retry(None) => format!("Retry {what}"),
         BulkAction::Retry(Some(_)) => format!("Edit and retry {what}"),
+        BulkAction::Answer(_) => format!("Answer {what}"),
     }
 }
 

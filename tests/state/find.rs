@@ -543,7 +543,7 @@ fn pruning_is_the_other_option_of_deleting() {
     };
     assert_eq!(effects.iter().filter(is_prune).count(), 2, "{effects:?}");
     assert_eq!(
-        BulkAction::Prune.intent("t"),
+        BulkAction::Prune.intent("t", None),
         ThreadIntent::Prune { thread: "t".into() }
     );
     plan_all(&mut dash, effects, &[]);

@@ -27,6 +27,7 @@ mod graph;
 mod history;
 mod inbox;
 mod inbox_details;
+mod inbox_groups;
 mod keys;
 mod message_order;
 mod messages;

@@ -4,6 +4,7 @@ use super::edit::START;
 use super::{StateEdit, ThreadIntent};
 use crate::prelude::*;
 use crate::{CancelAction, CancelState, CancelTarget};
+use runtail_core::model::GivenAnswer;
 
 /// Maximum number of threads of one action.
 pub const MAX_BULK: usize = 1000;
@@ -21,11 +22,13 @@ pub enum BulkAction {
     Prune,
     /// Retries the failed ones, if there is an edit with their states edited first.
     Retry(Option<Arc<StateEdit>>),
+    /// Answers the open question of each.
+    Answer(GivenAnswer),
 }
 
 impl BulkAction {
-    /// Returns the intent for one thread.
-    pub fn intent(&self, thread: &str) -> ThreadIntent {
+    /// Returns the intent for one thread. `interrupt`: the question to answer; none means the only one.
+    pub fn intent(&self, thread: &str, interrupt: Option<&str>) -> ThreadIntent {
         let thread = thread.to_string();
         match self {
             BulkAction::Cancel => ThreadIntent::Cancel {
@@ -40,6 +43,11 @@ impl BulkAction {
                 thread,
                 edit: edit.clone(),
             },
+            BulkAction::Answer(answer) => ThreadIntent::Answer {
+                thread,
+                interrupt: interrupt.map(String::from),
+                answer: answer.clone(),
+            },
         }
     }
 
@@ -51,6 +59,9 @@ impl BulkAction {
             BulkAction::Prune => "prune",
             BulkAction::Retry(None) => "retry",
             BulkAction::Retry(Some(_)) => "edit and retry",
+            BulkAction::Answer(GivenAnswer::Approve) => "approve",
+            BulkAction::Answer(GivenAnswer::Reject(_)) => "reject",
+            BulkAction::Answer(_) => "answer",
         }
     }
 
@@ -74,6 +85,9 @@ impl BulkAction {
             }
             BulkAction::Retry(None) => {
                 "Runs these failed threads again: from the failed step where the server can do that, else with the whole input."
+            }
+            BulkAction::Answer(_) => {
+                "Each question is read again just before it is answered. An answer can't be changed once it is sent."
             }
             BulkAction::Retry(Some(edit)) => {
                 let runs = match edit.as_node.as_deref() {

@@ -2,6 +2,8 @@
 //!
 //! Everything here is pure, so that the command and the dashboard show the same rows in the same order.
 
+mod shape;
+
 use super::curl::quoted;
 use super::thread_facts::{Question, ThreadFacts};
 use super::{Action, DecisionKind, StuckSign, ThreadStatus, summary_of};
@@ -66,12 +68,13 @@ pub enum InboxGroup {
 }
 
 impl InboxGroup {
-    /// Returns the place of its rows in the inbox. Failed and stuck ones are sorted together.
+    /// Returns the place of its rows in the inbox.
     pub fn rank(self) -> u8 {
         match self {
             InboxGroup::Waiting => 0,
-            InboxGroup::Failed | InboxGroup::Stuck => 1,
-            InboxGroup::Unfinished => 2,
+            InboxGroup::Failed => 1,
+            InboxGroup::Stuck => 2,
+            InboxGroup::Unfinished => 3,
         }
     }
 }
@@ -455,19 +458,24 @@ impl InboxRow {
     }
 }
 
-/// Sorts rows: waiting ones first, then failed and stuck ones, then unfinished ones, each oldest first. Rows without a time are last in their group.
+/// Sorts rows: waiting ones first, then failed, stuck and unfinished ones. Failed ones are newest first, the others oldest first, and
+/// rows without a time are last in their group.
 pub fn sort_inbox(rows: &mut [InboxRow]) {
     rows.sort_by(compare_inbox);
 }
 
 /// Compares two rows in the order of the inbox.
 pub fn compare_inbox(a: &InboxRow, b: &InboxRow) -> Ordering {
-    let place = |row: &InboxRow| {
-        let since = row.since();
-        let names = [&row.profile, &row.deployment, &row.command].map(String::clone);
-        (row.group().rank(), since.is_none(), since, names)
+    let rank = |row: &InboxRow| (row.group().rank(), row.since().is_none());
+    let by_time = a.since().cmp(&b.since());
+    let by_time = match a.group() {
+        InboxGroup::Failed => by_time.reverse(),
+        _ => by_time,
     };
-    place(a).cmp(&place(b))
+    rank(a).cmp(&rank(b)).then(by_time).then_with(|| {
+        let names = [&a.profile, &a.deployment, &a.command];
+        names.cmp(&[&b.profile, &b.deployment, &b.command])
+    })
 }
 
 /// Quotes a word for a shell, without its control characters.

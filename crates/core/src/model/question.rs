@@ -98,6 +98,25 @@ impl Question {
         one_line(&text)
     }
 
+    /// Returns what is asked without the details, on one line: the names of its actions, its text, or the names of its fields.
+    pub fn title(&self) -> String {
+        let actions = self.actions();
+        let names = || actions.iter().map(|action| action.name.as_str());
+        let title = match (&self.value, text_of(&self.value)) {
+            _ if !actions.is_empty() => {
+                format!("Approve {}", names().collect::<Vec<_>>().join(" · "))
+            }
+            (_, Some(text)) if !text.trim().is_empty() => crate::text::head(text, MAX_READ).into(),
+            (Value::Object(fields), _) if !fields.is_empty() => fields
+                .keys()
+                .map(String::as_str)
+                .collect::<Vec<_>>()
+                .join(", "),
+            _ => "A question without text".into(),
+        };
+        one_line(&title)
+    }
+
     /// Returns the actions that it asks about; none where it asks something else.
     pub fn actions(&self) -> Vec<Action> {
         match self.dialect() {

@@ -292,7 +292,7 @@ impl App {
                 Overlay::FirstRun(_) if !self.session.profiles.is_empty() => {}
                 // The result of a change that is being sent is reported even if its dialog closes.
                 Overlay::Confirm(confirm)
-                    if !is_unchanged(&confirm.profile) && confirm.is_pending() =>
+                    if !confirm.profiles().all(&is_unchanged) && confirm.is_pending() =>
                 {
                     closed.push("the pending change (nothing was sent)".into());
                     forget_effects.extend(confirm.forget());

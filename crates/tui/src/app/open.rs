@@ -73,9 +73,10 @@ impl App {
             Route::Change(profile, proposal) => {
                 self.preview(Confirm::of_one(session, profile, *proposal))
             }
-            Route::Bulk(server, action, threads) => {
-                self.preview(Confirm::of_threads(session, server, action, threads))
-            }
+            Route::Bulk(action, threads) => match Confirm::of_threads(session, action, threads) {
+                Some(confirm) => self.preview(confirm),
+                None => Vec::new(),
+            },
             Route::Authenticate(profile, provider) => {
                 self.apply(sign_in::begin(session, profile, &provider))
             }

@@ -302,6 +302,11 @@ impl App {
         if let (Ok(_), Some(server)) = (result, &mut self.agent.server) {
             server.threads.table.marked.remove(&thread.id);
         }
+        for overlay in self.overlays.iter_mut().filter(|_| result.is_ok()) {
+            if let Overlay::Inbox(page) = overlay {
+                page.unmark(thread);
+            }
+        }
         let Some(confirm) = self.preview_of(sender) else {
             return Vec::new();
         };

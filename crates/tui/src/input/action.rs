@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(
             exempt.map(|row| row.id).collect::<Vec<_>>().join(" "),
             "deployments.create deployments.sort deployments.reverse deployments.filter \
-             server.threads server.assistants server.mark_all server.sort server.filter inbox.filter \
+             server.threads server.assistants server.mark_all server.sort server.filter inbox.mark_all inbox.filter \
              records.create records.filter profiles.save \
              browse.profile browse.back_profile browse.filter browse.create browse.discover"
         );

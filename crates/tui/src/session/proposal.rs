@@ -45,6 +45,18 @@ impl Proposal {
     }
 }
 
+/// A thread of an action on several.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BulkTarget {
+    pub thread: ThreadRef,
+    /// Its name in the preview, which may be empty.
+    pub title: String,
+    /// The question to answer; none means the only one.
+    pub interrupt: Option<String>,
+    /// Why it is left out, if that is known before it is planned.
+    pub left_out: Option<String>,
+}
+
 /// What became of a change that was sent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sent {

@@ -4,7 +4,7 @@ use super::catalog::AfterTest;
 use super::compare::SideRef;
 use super::destination::Destination;
 use super::msg::{Described, Effect, LogRef, RevisionRef, ServerRef, StreamTarget, ThreadRef};
-use super::proposal::Proposal;
+use super::proposal::{BulkTarget, Proposal};
 use super::record_list::RecordList;
 use super::run::Origin;
 use super::subject::Subject;
@@ -166,8 +166,8 @@ pub enum Route {
     Edit(Subject, String),
     /// The preview of a change that a profile sends.
     Change(Arc<str>, Box<Proposal>),
-    /// The preview of an action on several threads of a server: their ids and titles.
-    Bulk(ServerRef, BulkAction, Vec<(String, String)>),
+    /// The preview of an action on several threads, which may be on several servers.
+    Bulk(BulkAction, Vec<BulkTarget>),
     /// A page of an agent server's records.
     Records(ServerRef, RecordList),
     /// An authentication, before it is sent.

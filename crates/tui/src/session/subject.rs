@@ -1,5 +1,6 @@
 //! The subject of an edited document.
 
+use super::proposal::BulkTarget;
 use super::refs::{ServerRef, ThreadRef};
 use runtail_core::model::Service;
 use std::sync::Arc;
@@ -50,9 +51,8 @@ pub enum Subject {
     },
     /// One edit of the states of several failed threads, which are retried after it.
     Retry {
-        server: ServerRef,
-        /// Their ids and titles.
-        threads: Arc<[(String, String)]>,
+        profile: Arc<str>,
+        threads: Arc<[BulkTarget]>,
         /// How many there are, in words.
         name: Arc<str>,
     },

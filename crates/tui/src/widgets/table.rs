@@ -82,6 +82,11 @@ impl Table {
         self.selection.selected.as_deref()
     }
 
+    /// Returns the index of the selected row, if it is shown.
+    pub fn at(&self) -> Option<usize> {
+        self.selection.at(&self.ids)
+    }
+
     /// Returns the index of the selected row; 0 if there is none.
     pub fn cursor(&self) -> usize {
         self.selection.cursor()

@@ -130,7 +130,7 @@ fn a_list_of_threads_and_the_inbox_say_the_same_of_a_stopped_thread() {
 }
 
 #[test]
-fn waiting_rows_precede_failed_and_unfinished_ones_and_the_oldest_is_first() {
+fn waiting_rows_are_oldest_first_and_failed_ones_newest_first() {
     use InboxCause::{Breakpoint, Cancelled, Edited, Error, Question, Stuck};
     let hour = |hour: u8| at(&format!("2026-11-21T{hour:02}:00:00Z"));
     let thread = |(id, cause, since): (&str, Option<InboxCause>, u8)| {
@@ -165,7 +165,7 @@ fn waiting_rows_precede_failed_and_unfinished_ones_and_the_oldest_is_first() {
     let ids: Vec<String> = rows.iter().map(id).collect();
     assert_eq!(
         ids.join(", "),
-        "old, young, no time, stuck, revision, failed, cancelled, edited"
+        "old, young, no time, failed, revision, stuck, cancelled, edited"
     );
 }
 

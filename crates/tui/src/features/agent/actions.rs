@@ -4,7 +4,7 @@ use super::Agent;
 use super::state::{Server, Tab};
 use crate::input::action::Action;
 use crate::session::compare::SideRef;
-use crate::session::msg::{Described, ServerRef, StreamTarget, ThreadRef};
+use crate::session::msg::{BulkTarget, Described, ServerRef, StreamTarget, ThreadRef};
 use crate::session::record_list::RecordList;
 use crate::session::run::{Origin, Warning, Where};
 use crate::session::{Requests, Route};
@@ -90,10 +90,15 @@ pub(super) fn act_on_marked(server: &Server, action: Action) -> Requests {
     let titled = |id: &String| {
         let row = server.threads.row(id);
         let title = row.and_then(|row| row.found.thread.name().or(row.found.title.as_deref()));
-        (id.clone(), title.unwrap_or_default().to_string())
+        BulkTarget {
+            thread: server.thread_ref(id),
+            title: title.unwrap_or_default().to_string(),
+            interrupt: None,
+            left_out: None,
+        }
     };
     let threads = listed.into_iter().chain(rest).map(titled).collect();
-    let mut out: Requests = Route::Bulk(server.server.clone(), action, threads).into();
+    let mut out: Requests = Route::Bulk(action, threads).into();
     match server.threads.table.hidden_marks() {
         0 => {}
         1 => out.notify(

@@ -9,7 +9,7 @@ use super::view;
 use crate::input::action::{Action, Context};
 use crate::input::commands::Commands;
 use crate::input::key::{Code, Key};
-use crate::session::msg::{Effect, EffectResult, Proposal, Sent, ServerRef};
+use crate::session::msg::{BulkTarget, Effect, EffectResult, Proposal, Sent};
 use crate::session::{Component, Cx, Request, Requests, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
@@ -58,8 +58,8 @@ pub struct ChangeTarget {
     pub number: u64,
     /// The requested change.
     pub proposal: Proposal,
-    /// Its name in a list of several.
-    pub(super) title: String,
+    /// The thread that it is about, if it is one of several.
+    pub(super) of: Option<BulkTarget>,
     /// Its progress.
     pub stage: Stage,
 }
@@ -94,6 +94,11 @@ impl ChangeTarget {
         }
     }
 
+    /// Returns the profile that sends it, if it is an action on an agent server.
+    pub(super) fn profile(&self) -> Option<&Arc<str>> {
+        self.proposal.server().map(|server| &server.profile)
+    }
+
     /// Returns the id of its thread; empty if it has none.
     pub(super) fn thread(&self) -> &str {
         match &self.proposal {
@@ -106,36 +111,47 @@ impl ChangeTarget {
 impl Confirm {
     /// Creates the preview of a change, which is not planned yet.
     pub fn of_one(session: &Session, profile: Arc<str>, proposal: Proposal) -> Confirm {
-        Confirm::new(session, profile, [(proposal, String::new())], None)
+        Confirm::new(session, profile, vec![(proposal, None)], None)
     }
 
-    /// Creates the preview of an action on several threads, each with an id and a title.
+    /// Creates the preview of an action on several threads; `None` without a thread.
     pub fn of_threads(
         session: &Session,
-        server: ServerRef,
         action: BulkAction,
-        threads: Vec<(String, String)>,
-    ) -> Confirm {
-        let proposed = |(thread, title): (String, String)| {
-            let intent = action.intent(&thread);
-            (Proposal::Thread(server.clone(), intent), title)
+        threads: Vec<BulkTarget>,
+    ) -> Option<Confirm> {
+        let is_planned = |target: &&BulkTarget| target.left_out.is_none();
+        let first = threads.iter().find(is_planned).or(threads.first())?;
+        let profile = first.thread.server.profile.clone();
+        let proposed = |target: BulkTarget| {
+            let intent = action.intent(&target.thread.id, target.interrupt.as_deref());
+            let proposal = Proposal::Thread(target.thread.server.clone(), intent);
+            (proposal, Some(target))
         };
-        let changes: Vec<_> = threads.into_iter().map(proposed).collect();
-        let profile = server.profile.clone();
-        Confirm::new(session, profile, changes, Some(Several { server, action }))
+        let changes = threads.into_iter().map(proposed).collect();
+        Some(Confirm::new(
+            session,
+            profile,
+            changes,
+            Some(Several { action }),
+        ))
     }
 
     fn new(
         session: &Session,
         profile: Arc<str>,
-        changes: impl IntoIterator<Item = (Proposal, String)>,
+        changes: Vec<(Proposal, Option<BulkTarget>)>,
         several: Option<Several>,
     ) -> Confirm {
-        let target = |(proposal, title)| ChangeTarget {
+        let stage = |of: &Option<BulkTarget>| match of.as_ref().and_then(|of| of.left_out.clone()) {
+            Some(why) => Stage::Refused(PlanError::Unfit(why)),
+            None => Stage::Waiting,
+        };
+        let target = |(proposal, of)| ChangeTarget {
             number: session.next_change.take(),
             proposal,
-            title,
-            stage: Stage::Waiting,
+            stage: stage(&of),
+            of,
         };
         Confirm {
             profile,
@@ -155,6 +171,14 @@ impl Confirm {
     /// Returns the only change, or the first one of several.
     pub fn one(&self) -> &ChangeTarget {
         &self.targets[0]
+    }
+
+    /// Returns the profiles that send its changes.
+    pub fn profiles(&self) -> impl Iterator<Item = &str> {
+        let of_targets = self.targets.iter().filter_map(ChangeTarget::profile);
+        std::iter::once(&self.profile)
+            .chain(of_targets)
+            .map(|profile| &**profile)
     }
 
     /// Returns whether it is an action on several threads.
@@ -259,7 +283,8 @@ impl Confirm {
         for target in waiting.take(BULK_CONCURRENCY.saturating_sub(planning)) {
             target.stage = Stage::Planning;
             let proposal = Box::new(target.proposal.clone());
-            out.push(Effect::Plan(target.number, self.profile.clone(), proposal));
+            let profile = target.profile().unwrap_or(&self.profile).clone();
+            out.push(Effect::Plan(target.number, profile, proposal));
         }
         out
     }
@@ -358,7 +383,7 @@ impl Confirm {
     pub(super) fn replace(&mut self, session: &Session, other: Confirm) -> Requests {
         let mut out = Requests::none();
         self.forget().for_each(|effect| out.push(effect));
-        if session.is_read_only(&self.profile) {
+        if session.is_read_only(&other.profile) {
             out.push(Request::Close);
             out.notify(true, session.read_only_text(&self.profile));
             return out;

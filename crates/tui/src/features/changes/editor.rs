@@ -27,11 +27,10 @@ impl Subject {
             Subject::CreateDeployment { profile }
             | Subject::UpdateDeployment { profile, .. }
             | Subject::Authenticate { profile, .. }
-            | Subject::Service { profile, .. } => profile,
+            | Subject::Service { profile, .. }
+            | Subject::Retry { profile, .. } => profile,
             Subject::State { thread, .. } => &thread.server.profile,
-            Subject::Cron { server, .. }
-            | Subject::Item { server, .. }
-            | Subject::Retry { server, .. } => &server.profile,
+            Subject::Cron { server, .. } | Subject::Item { server, .. } => &server.profile,
         }
     }
 
@@ -365,21 +364,13 @@ impl Editor {
 /// Opens the preview of an edited state: of the newest one an edit, of an older one a branch that begins with the edit. An
 /// edit of several threads is followed by their retries.
 fn preview_state(subject: &Subject, values: serde_json::Value) -> Requests {
-    if let Subject::Retry {
-        server, threads, ..
-    } = subject
-    {
+    if let Subject::Retry { threads, .. } = subject {
         let edit = Arc::new(StateEdit {
             checkpoint: None,
             values,
             as_node: None,
         });
-        return Route::Bulk(
-            server.clone(),
-            BulkAction::Retry(Some(edit)),
-            threads.to_vec(),
-        )
-        .into();
+        return Route::Bulk(BulkAction::Retry(Some(edit)), threads.to_vec()).into();
     }
     let Subject::State {
         thread,

@@ -3,7 +3,9 @@
 use super::confirm::{Confirm, Stage, after_failure};
 use crate::session::msg::{Effect, Proposal};
 use crate::session::{Cx, Request, Requests, Session};
-use runtail_api::{Acted, ApiError, BULK_CONCURRENCY, BulkOutcome, Kind, StartError, ThreadIntent};
+use runtail_api::{
+    Acted, ApiError, BULK_CONCURRENCY, BulkOutcome, Kind, PlanError, StartError, ThreadIntent,
+};
 use runtail_core::text;
 
 impl Confirm {
@@ -34,12 +36,34 @@ impl Confirm {
                 text::clean(&wanted)
             ));
         }
-        // The profile can become read-only while the dialog is open.
-        if cx.session.is_read_only(&self.profile) {
+        // A profile can become read-only while the dialog is open.
+        if self.several.is_none() && cx.session.is_read_only(&self.profile) {
             return Requests::error(cx.session.read_only_text(&self.profile));
         }
+        let mut out = self.leave_out_read_only(cx.session);
+        if self.ready() == 0 {
+            out.notify(true, cx.session.read_only_text(&self.profile));
+            return out;
+        }
         self.is_sent = true;
-        self.send_next()
+        out.extend(self.send_next());
+        out
+    }
+
+    /// Leaves out the threads of several whose profiles are read-only by now.
+    fn leave_out_read_only(&mut self, session: &Session) -> Requests {
+        let mut out = Requests::none();
+        for target in self.targets.iter_mut().filter(|target| target.of.is_some()) {
+            let sealed = target
+                .profile()
+                .filter(|profile| session.is_read_only(profile));
+            if let (Some(profile), Stage::Ready(_)) = (sealed, &target.stage) {
+                let why = format!("{profile} is read-only");
+                target.stage = Stage::Refused(PlanError::Unfit(why));
+                out.push(Effect::Forget(target.number));
+            }
+        }
+        out
     }
 
     /// Sends the next requests, a few at a time.
@@ -61,7 +85,8 @@ impl Confirm {
                     out.extend(note_cancelling(&target.proposal));
                 }
                 let thread = target.proposal.thread();
-                out.push(Effect::Send(target.number, self.profile.clone(), thread));
+                let profile = target.profile().unwrap_or(&self.profile).clone();
+                out.push(Effect::Send(target.number, profile, thread));
             }
         }
         out

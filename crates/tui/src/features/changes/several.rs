@@ -2,11 +2,13 @@
 
 use super::confirm::{ChangeTarget, Confirm, Stage};
 use super::writers::next_node;
-use crate::session::msg::ServerRef;
+use crate::session::msg::{BulkTarget, Proposal, ServerRef};
 use crate::session::subject::Subject;
 use crate::session::{Cx, Request, Requests, Route, Session};
+use crate::widgets::form_lines::padded;
 use crate::widgets::line::{Line, Tone, marked, wrapped};
-use runtail_api::{BulkAction, BulkOutcome, Choice, StateEdit, Writer};
+use runtail_api::{BulkAction, BulkOutcome, Choice, StateEdit, ThreadIntent, Writer};
+use runtail_core::model::GivenAnswer;
 use runtail_core::text::{self, short_id};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,10 +18,12 @@ const MAX_WARNINGS: usize = 6;
 /// Maximum number of lines of the edit that a preview shows.
 const MAX_VALUES: usize = 40;
 
-/// An action on several threads of a server.
+/// Columns of a thread's title.
+const MAX_TITLE: usize = 40;
+
+/// An action on several threads.
 #[derive(Debug, Clone)]
 pub(super) struct Several {
-    pub server: ServerRef,
     pub action: BulkAction,
 }
 
@@ -28,7 +32,7 @@ impl Several {
     pub fn edit(&self) -> Option<&StateEdit> {
         match &self.action {
             BulkAction::Retry(edit) => edit.as_deref(),
-            BulkAction::Cancel | BulkAction::Delete | BulkAction::Prune => None,
+            _ => None,
         }
     }
 }
@@ -82,7 +86,11 @@ impl Confirm {
             _ if !self.is_open() || !self.is_planned() => return Requests::none(),
             BulkAction::Delete => BulkAction::Prune,
             BulkAction::Prune => BulkAction::Delete,
-            BulkAction::Retry(None) => return self.begin_edit(all.server),
+            BulkAction::Retry(None) => return self.begin_edit(),
+            BulkAction::Answer(GivenAnswer::Approve) => {
+                BulkAction::Answer(GivenAnswer::Reject(None))
+            }
+            BulkAction::Answer(_) => BulkAction::Answer(GivenAnswer::Approve),
             BulkAction::Retry(Some(edit)) if !self.nodes().is_empty() => {
                 let next = next_node(edit.as_node.as_deref(), self.nodes()).map(str::to_string);
                 BulkAction::Retry(Some(Arc::new(StateEdit {
@@ -93,27 +101,26 @@ impl Confirm {
             BulkAction::Cancel | BulkAction::Retry(Some(_)) => return Requests::none(),
         };
         let threads = self.threads(|_| true);
-        self.replace(
-            session,
-            Confirm::of_threads(session, all.server, action, threads),
-        )
+        match Confirm::of_threads(session, action, threads) {
+            Some(other) => self.replace(session, other),
+            None => Requests::none(),
+        }
     }
 
-    /// Returns the ids and the titles of its threads.
-    fn threads(&self, is: impl Fn(&Stage) -> bool) -> Vec<(String, String)> {
+    /// Returns its threads.
+    fn threads(&self, is: impl Fn(&Stage) -> bool) -> Vec<BulkTarget> {
         let chosen = self.targets.iter().filter(|target| is(&target.stage));
-        let named = |target: &ChangeTarget| (target.thread().to_string(), target.title.clone());
-        chosen.map(named).collect()
+        chosen.filter_map(|target| target.of.clone()).collect()
     }
 
     /// Opens the editor of the keys that are written to every thread that failed.
-    fn begin_edit(&self, server: ServerRef) -> Requests {
+    fn begin_edit(&self) -> Requests {
         let threads = self.threads(|stage| matches!(stage, Stage::Ready(_)));
         if threads.is_empty() {
             return Requests::info("None of these threads can be retried.");
         }
         let subject = Subject::Retry {
-            server,
+            profile: self.profile.clone(),
             name: text::counted(threads.len(), "thread").into(),
             threads: threads.into(),
         };
@@ -123,9 +130,19 @@ impl Confirm {
     }
 
     /// Returns the subject of the title.
-    pub(super) fn threads_subject(&self, cx: &Cx<'_>, all: &Several) -> String {
+    pub(super) fn threads_subject(&self, cx: &Cx<'_>) -> String {
         let threads = text::counted(self.targets.len(), "thread");
-        format!("{threads} · {}", cx.session.place(&all.server))
+        let mut servers: Vec<&ServerRef> = self
+            .targets
+            .iter()
+            .filter_map(|target| target.proposal.server())
+            .collect();
+        servers.sort();
+        servers.dedup();
+        match servers.as_slice() {
+            [server] => format!("{threads} · {}", cx.session.place(server)),
+            several => format!("{threads} · {} servers", several.len()),
+        }
     }
 
     /// Returns the lines of the preview or of the result.
@@ -141,11 +158,13 @@ impl Confirm {
             BulkAction::Delete => "prunes instead: threads with an active run are left out",
             BulkAction::Prune => "deletes instead: active runs are cancelled first",
             BulkAction::Retry(None) => "edits the states first: the same keys in every thread",
+            BulkAction::Answer(GivenAnswer::Approve) => "rejects instead",
+            BulkAction::Answer(_) => "approves instead",
             BulkAction::Cancel | BulkAction::Retry(Some(_)) => "",
         };
         if self.is_open() && self.ready() > 0 {
             lines.extend(warning(&all.action.effect(), width));
-            if let BulkAction::Retry(_) = all.action {
+            if let BulkAction::Retry(_) | BulkAction::Answer(_) = all.action {
                 lines.extend(self.warning_lines(width));
             }
             if !other.is_empty() {
@@ -156,7 +175,11 @@ impl Confirm {
             lines.extend(self.edit_lines(edit, &option, width));
         }
         lines.push(Line::new());
-        lines.extend(self.targets.iter().map(line_of));
+        // Rows without a title leave their room to what follows.
+        let titles = self.targets.iter().filter_map(|target| target.of.as_ref());
+        let widest = titles.map(|of| text::width(&text::clean(&of.title))).max();
+        let title = widest.unwrap_or(0).min(MAX_TITLE);
+        lines.extend(self.targets.iter().map(|target| line_of(target, title)));
         if self.outcomes(|outcome| outcome == BulkOutcome::Edited) > 0 {
             let (answer, retry) = (session.key("server.answer"), session.key("server.retry"));
             let how = format!(
@@ -253,7 +276,8 @@ fn warning(said: &str, width: usize) -> Vec<Line> {
     marked((Tone::Moving, "! "), Tone::Plain, said, width)
 }
 
-fn line_of(target: &ChangeTarget) -> Line {
+/// Returns the line of a thread. `title`: the columns of its title.
+fn line_of(target: &ChangeTarget, title: usize) -> Line {
     let (mark, tone, word, detail) = match &target.stage {
         Stage::Waiting | Stage::Planning => ("◌", Tone::Dim, "reading", String::new()),
         Stage::Ready(preview) => {
@@ -262,8 +286,14 @@ fn line_of(target: &ChangeTarget) -> Line {
                 false => ", then the run",
             };
             let request = &preview.request;
-            let request = format!("{} {}{then}", request.method, request.url);
-            ("·", Tone::Dim, "", request)
+            // Of an answer, the first note is the question that was read.
+            let said = match (&target.proposal, preview.notes.first()) {
+                (Proposal::Thread(_, ThreadIntent::Answer { .. }), Some(asked)) => {
+                    asked.text.trim_start_matches("Question: ").to_string()
+                }
+                _ => format!("{} {}{then}", request.method, request.url),
+            };
+            ("·", Tone::Dim, "", said)
         }
         Stage::Refused(why) => ("■", Tone::Dim, "left out", why.to_string()),
         Stage::Sending(_) | Stage::Failed(..) => ("◐", Tone::Moving, "sending", String::new()),
@@ -288,10 +318,10 @@ fn line_of(target: &ChangeTarget) -> Line {
     if !word.is_empty() {
         line.push_strong(&format!("{word}  "));
     }
-    line.push_plain(&text::fit(&text::clean(&target.title), 40));
-    line.push_dim(&format!(
-        "  {}",
-        text::clean(detail.lines().next().unwrap_or_default())
-    ));
+    if let Some(of) = target.of.as_ref().filter(|_| title > 0) {
+        let cell = text::fit(&text::clean(&of.title), title).into_owned();
+        line.push_plain(&format!("{}  ", padded(&cell, title)));
+    }
+    line.push_dim(&text::clean(detail.lines().next().unwrap_or_default()));
     line
 }

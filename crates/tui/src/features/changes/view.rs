@@ -82,7 +82,7 @@ pub(super) fn confirm(
         None => frame_of_one(confirm, cx, canvas),
         Some(all) => {
             let title = text::capitalized(all.action.word());
-            let subject = confirm.threads_subject(cx, all);
+            let subject = confirm.threads_subject(cx);
             frame(cx, canvas, &title, &subject, &confirm.profile);
         }
     }

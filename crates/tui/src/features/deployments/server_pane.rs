@@ -1,7 +1,7 @@
 //! Draws an agent server without a control plane in place of revisions: what it is, and what needs a person on it.
 
 use super::shown_row::ShownRow;
-use crate::session::inbox::table;
+use crate::session::inbox::{InboxListRow, table};
 use crate::session::profile::server_software;
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
@@ -43,11 +43,7 @@ pub(super) fn server(shown: ShownRow<'_>, canvas: &mut Canvas<'_>) {
         server.url.trim_end_matches('/')
     )));
     put(&Line::new());
-    let needs = cx.session.inbox.rows_of(&server).map(|rows| {
-        let columns = table::columns(room.w.into(), true);
-        table::lines(&rows, &columns, cx.session, None, |_| None)
-    });
-    match needs {
+    match cx.session.inbox.rows_of(&server) {
         None => put(&Line::dim(
             "What needs you here is not known: the server has not listed its threads.",
         )),
@@ -59,7 +55,11 @@ pub(super) fn server(shown: ShownRow<'_>, canvas: &mut Canvas<'_>) {
             } else {
                 rows.len()
             };
-            rows.iter().take(shown).for_each(&mut put);
+            let cells = |row: &InboxListRow| table::cells(row, cx.session, None);
+            let visible = rows.iter().take(shown).map(|row| (*row, cells(row)));
+            let columns = table::columns(room.w.into(), true);
+            let lines = table::lines(visible.collect(), &columns, None);
+            lines.iter().for_each(&mut put);
             let more = rows.len() - shown;
             if more > 0 {
                 put(&Line::dim(&format!("… {} more", text::count(more as u64))));

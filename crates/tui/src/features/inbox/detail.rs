@@ -1,5 +1,7 @@
 //! The details of the selected row: the whole question or error, and the keys that help.
 
+use super::rows::{Group, Rows};
+use super::view::needs;
 use crate::session::Cx;
 use crate::session::inbox::table;
 use crate::session::inbox::{InboxListRow, Target};
@@ -99,6 +101,69 @@ pub fn lines(
     lines
 }
 
+/// Returns the lines of a group for a size: what its threads need, since when, and the keys that act on all of them.
+pub fn group_lines(
+    rows: &Rows,
+    group: &Group,
+    cx: &Cx<'_>,
+    (width, height): (usize, usize),
+) -> Vec<Line> {
+    let mut of_group = group
+        .rows
+        .iter()
+        .map(|at| &rows.listing.rows[*at])
+        .peekable();
+    let Some(row) = of_group.peek().copied() else {
+        return Vec::new();
+    };
+    let (glyph, _, (tone, _)) = table::state(row);
+    let InboxItem::Thread(thread) = &row.row.item else {
+        return Vec::new();
+    };
+    let wrapped = wrap(&text::clean(&needs(row)), width.saturating_sub(2));
+    let mut lines: Vec<Line> = wrapped
+        .iter()
+        .map(|part| Line::plain("  ").with_strong(part))
+        .collect();
+    if let Some(first) = wrapped.first() {
+        lines[0] = Line::of(tone, &format!("{glyph} ")).with_strong(first);
+    }
+    if let Some((first, last)) = group.since {
+        let age = |at| text::age_since(at, cx.session.server_time(&row.row.profile));
+        lines.push(Line::dim(&format!(
+            "  first {} ago · newest {} ago",
+            age(first),
+            age(last)
+        )));
+    }
+    let room = height.saturating_sub(1);
+    let fit = room.saturating_sub(lines.len() + 1);
+    for row in of_group.take(fit) {
+        let of = format!(
+            "  {:>4} ago  {}  ",
+            table::age(row, cx.session),
+            table::thread(&row.row)
+        );
+        lines.push(Line::dim(&of).with_plain(&table::needs(row)));
+    }
+    let more = group.rows.len().saturating_sub(fit);
+    if more > 0 {
+        lines.push(Line::dim(&format!("  … {} more", text::count(more as u64))));
+    }
+    lines.truncate(room);
+    lines.resize_with(room, Line::new);
+    let mut ids = vec![("inbox.open", if group.is_open { "fold" } else { "unfold" })];
+    if !cx.session.is_read_only(&row.row.profile) {
+        let approve = approve_label(&thread.questions).filter(|_| can_answer(row, cx));
+        ids.extend(approve.map(|_| ("inbox.approve", "approve all")));
+        let is_failed = row.row.group() == InboxGroup::Failed;
+        ids.extend(is_failed.then_some(("inbox.retry", "retry all")));
+    }
+    ids.extend([("inbox.mark", "mark all"), ("inbox.explain", "explain")]);
+    lines.push(keys_line(&ids, cx.session, width));
+    lines
+}
+
 /// Adds the ids of the thread below the rest, if there is room.
 fn push_ids(lines: &mut Vec<Line>, row: &InboxListRow, width: usize, room: usize) {
     let InboxItem::Thread(thread) = &row.row.item else {
@@ -165,6 +230,9 @@ fn keys(row: &InboxListRow, cx: &Cx<'_>, width: usize) -> Line {
                 ("inbox.explain", "explain"),
                 ("inbox.details", "details"),
             ]);
+            let may_retry =
+                row.row.group() == InboxGroup::Failed && !session.is_read_only(&row.row.profile);
+            ids.extend(may_retry.then_some(("inbox.retry", "retry")));
             ids.push((
                 "inbox.watch",
                 if row.is_watched {

@@ -4,6 +4,8 @@
 mod detail;
 mod notify;
 mod page;
+mod rows;
+mod several;
 mod subscription;
 mod view;
 

@@ -1,30 +1,31 @@
 //! The page of the inbox: its selection, filter and keys.
 
-use super::{detail, view};
+use super::rows::{Entry, Rows};
+use super::{detail, several, view};
 use crate::input::action::{Action, Context};
 use crate::input::commands::Commands;
-use crate::session::inbox::{InboxListRow, Listing, Target};
-use crate::session::msg::{Described, Effect, EffectResult, RowDetail};
+use crate::session::inbox::{InboxListRow, Listing, Target, table};
+use crate::session::msg::{BulkTarget, Described, Effect, EffectResult, RowDetail, ThreadRef};
 use crate::session::row_details::RowDetails;
 use crate::session::thread::AnswerFrom;
 use crate::session::{Component, Cx, Request, Requests, Route, Session};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::table::Table;
 use jiff::Timestamp;
-use runtail_api::{ApiError, CancelAction, ThreadIntent};
-use runtail_core::model::{InboxGroup, InboxItem};
+use runtail_api::{ApiError, BulkAction, CancelAction, MAX_BULK, ThreadIntent};
+use runtail_core::model::{GivenAnswer, InboxGroup, compare_inbox};
 use runtail_core::text;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The page.
 #[derive(Debug, Clone, Default)]
 pub struct InboxPage {
-    listing: Arc<Listing>,
-    /// The keys of the rows, as shown.
-    order: Vec<String>,
+    pub(super) rows: Rows,
     pub(super) table: Table,
+    /// The marked rows as they were when they were marked.
+    marked: HashMap<String, InboxListRow>,
     pub(super) details: RowDetails,
     /// Whether the user moved the cursor. From then on the rows keep their places.
     is_touched: bool,
@@ -35,91 +36,26 @@ pub struct InboxPage {
 impl InboxPage {
     /// Creates a page of these rows.
     pub fn new(listing: Arc<Listing>) -> InboxPage {
-        let mut page = InboxPage::default();
-        page.set_listing(listing);
-        page
+        InboxPage::default().reopened(listing)
     }
 
     /// Shows these rows, sorted. The selection stays on its row.
     pub fn reopened(mut self, listing: Arc<Listing>) -> InboxPage {
-        self.order.clear();
-        self.set_listing(listing);
+        self.rows.set(listing, false, &mut self.table);
         self
-    }
-
-    /// Applies new rows. New ones join at the end of their group, so that no row moves under the user's eyes.
-    pub fn set_listing(&mut self, listing: Arc<Listing>) {
-        let before: HashMap<&str, usize> = self
-            .order
-            .iter()
-            .enumerate()
-            .map(|(n, key)| (key.as_str(), n))
-            .collect();
-        let mut rows: Vec<(u8, usize, &str)> = listing
-            .rows
-            .iter()
-            .map(|row| {
-                let at = before
-                    .get(row.key.as_str())
-                    .copied()
-                    .filter(|_| self.is_touched);
-                (
-                    row.row.group().rank(),
-                    at.unwrap_or(usize::MAX),
-                    row.key.as_str(),
-                )
-            })
-            .collect();
-        // Stable: rows that are new keep the order of the inbox.
-        rows.sort_by_key(|(rank, at, _)| (*rank, *at));
-        self.order = rows.into_iter().map(|(.., key)| key.to_string()).collect();
-        self.listing = listing;
     }
 
     /// Applies the newest rows, if they are not shown yet.
     pub fn update_listing(&mut self, newest: &Arc<Listing>) {
-        if !Arc::ptr_eq(&self.listing, newest) {
-            self.set_listing(newest.clone());
+        if !Arc::ptr_eq(&self.rows.listing, newest) {
+            self.rows
+                .set(newest.clone(), self.is_touched, &mut self.table);
         }
     }
 
     /// Returns the rows and their completeness.
     pub(super) fn listing(&self) -> &Listing {
-        &self.listing
-    }
-
-    /// Returns the rows that match the filter, as shown.
-    pub(super) fn shown(&self) -> Vec<&InboxListRow> {
-        let by_key: HashMap<&str, &InboxListRow> = self
-            .listing
-            .rows
-            .iter()
-            .map(|row| (row.key.as_str(), row))
-            .collect();
-        let fits = |row: &&InboxListRow| {
-            let inner = &row.row;
-            let of_thread = match &inner.item {
-                InboxItem::Thread(thread) => [
-                    Some(thread.thread_id.as_str()),
-                    thread.graph.as_deref(),
-                    thread.owner.as_deref(),
-                ],
-                InboxItem::Revision(revision) => [Some(revision.revision_id.as_str()), None, None],
-            };
-            let texts = [
-                inner.profile.as_str(),
-                &inner.deployment,
-                inner.state(),
-                inner.region.as_deref().unwrap_or(""),
-            ];
-            let texts = texts.into_iter().chain(of_thread.into_iter().flatten());
-            self.table.fits(texts) || self.table.fits([inner.needs()])
-        };
-        self.order
-            .iter()
-            .filter_map(|key| by_key.get(key.as_str()).copied())
-            .filter(fits)
-            .collect()
+        &self.rows.listing
     }
 
     /// Notes that the user moved the cursor.
@@ -128,22 +64,152 @@ impl InboxPage {
         self.is_touched = true;
     }
 
-    /// Returns the selected row.
-    pub(super) fn selected(&self) -> Option<&InboxListRow> {
-        let key = self.table.selected()?;
-        self.shown().into_iter().find(|row| row.key == *key)
+    /// Returns the selected entry.
+    pub(super) fn selected(&self) -> Option<Entry> {
+        self.rows.selected(&self.table)
+    }
+
+    /// Returns the row whose details are shown: of a group the one that its place is by.
+    pub(super) fn focused(&self) -> Option<&InboxListRow> {
+        Some(self.rows.row(self.selected()?))
+    }
+
+    /// Returns the entries on the screen.
+    pub(super) fn visible(&self) -> &[Entry] {
+        self.rows.window(self.table.visible())
+    }
+
+    /// Returns the rows whose details may be read: the selected one, and the visible ones.
+    fn readable(&self) -> Vec<&InboxListRow> {
+        let visible = self.visible().iter().map(|entry| self.rows.row(*entry));
+        self.focused().into_iter().chain(visible).collect()
     }
 
     /// Applies the details of a row.
     pub fn on_row_read(&mut self, of: &Target, result: Result<RowDetail, ApiError>) {
-        if let Some(key) = self
-            .listing
+        let mut rows = self.rows.listing.rows.iter();
+        if let Some(row) = rows.find(|row| row.target == *of) {
+            self.details.on_read(&row.key, result);
+        }
+    }
+
+    /// Removes the mark of a thread on which the marked threads' action is done.
+    pub fn unmark(&mut self, thread: &ThreadRef) {
+        let is_kept =
+            |row: &InboxListRow| !matches!(&row.target, Target::Thread(of) if of == thread);
+        self.marked.retain(|_, row| is_kept(row));
+        let marked = &self.marked;
+        self.table.marked.retain(|key| marked.contains_key(key));
+    }
+
+    /// Marks the threads of the rows, or removes their marks if all of them are marked.
+    fn toggle_marks(&mut self, rows: Vec<InboxListRow>) -> Requests {
+        let threads: Vec<InboxListRow> = rows.into_iter().filter(InboxListRow::is_thread).collect();
+        if threads.is_empty() {
+            return Requests::info("Only threads can be marked.");
+        }
+        let table = &mut self.table;
+        // Esc clears the marks of the table.
+        self.marked.retain(|key, _| table.marked.contains(key));
+        if threads.iter().all(|row| table.marked.contains(&row.key)) {
+            for row in &threads {
+                table.marked.remove(&row.key);
+            }
+        } else {
+            table
+                .marked
+                .extend(threads.iter().map(|row| row.key.clone()));
+            for row in threads {
+                self.marked.entry(row.key.clone()).or_insert(row);
+            }
+        }
+        Requests::none()
+    }
+
+    /// Returns how many marked threads the page doesn't show.
+    pub(super) fn hidden_marks(&self) -> usize {
+        let shown = |entry: &Entry| match entry {
+            Entry::Group(group) => self.rows.group(*group).marked,
+            Entry::Row(_, true) => 0,
+            Entry::Row(..) => self
+                .table
+                .marked
+                .contains(&self.rows.row(*entry).key)
+                .into(),
+        };
+        let all = self.rows.window(0..self.rows.len());
+        self.table
+            .marked
+            .len()
+            .saturating_sub(all.iter().map(shown).sum())
+    }
+
+    /// Returns the preview of an action on the marked threads, else on those of the selected group.
+    fn act_on_several(&self, cx: &Cx<'_>, action: &BulkAction) -> Option<Requests> {
+        let marked: Vec<&InboxListRow> = match self.table.marked.is_empty() {
+            false => {
+                let mut rows: Vec<_> = self
+                    .table
+                    .marked
+                    .iter()
+                    .filter_map(|key| self.marked.get(key))
+                    .collect();
+                rows.sort_by(|a, b| compare_inbox(&a.row, &b.row));
+                rows
+            }
+            true => match self.selected()? {
+                entry @ Entry::Group(_) => self.rows.rows(entry),
+                Entry::Row(..) => return None,
+            },
+        };
+        if marked.len() > MAX_BULK {
+            let count = text::count(marked.len() as u64);
+            return Some(Requests::error(format!(
+                "{count} threads; at most {MAX_BULK} at once. Filter the inbox (/), then mark what it shows (ctrl-a). Nothing was sent."
+            )));
+        }
+        let now: HashMap<&str, &InboxListRow> = self
+            .listing()
             .rows
             .iter()
-            .find(|row| row.target == *of)
-            .map(|row| row.key.clone())
-        {
-            self.details.on_read(&key, result);
+            .map(|row| (&*row.key, row))
+            .collect();
+        let places: HashSet<String> = marked.iter().map(|row| table::place(&row.row)).collect();
+        let targets = marked.iter().filter_map(|row| {
+            let target = several::target(row, now.get(&*row.key).copied(), action, cx)?;
+            let place = table::place(&row.row);
+            let title = if places.len() > 1 {
+                place
+            } else {
+                String::new()
+            };
+            Some(BulkTarget { title, ..target })
+        });
+        let mut out = Requests::from(Route::Bulk(action.clone(), targets.collect()));
+        match self.hidden_marks() {
+            0 => {}
+            hidden => out.notify(false, format!(
+                "{} not shown here, because of the filter or because nothing is needed any more.",
+                text::counted(hidden, "marked thread")
+            )),
+        }
+        Some(out)
+    }
+
+    /// Handles an action on a group; `None` if the action is one on the thread that its place is by.
+    fn act_on_group(&mut self, entry: Entry, action: Action) -> Option<Requests> {
+        let Entry::Group(at) = entry else { return None };
+        let is_open = self.rows.group(at).is_open;
+        match action {
+            Action::Open | Action::Right => {
+                self.rows
+                    .set_open(entry, !is_open || action == Action::Right, &mut self.table);
+                Some(Requests::none())
+            }
+            Action::Explain => None,
+            _ => Some(Requests::info(
+                "This is a group. Unfold it with → and select a thread.",
+            )),
         }
     }
 
@@ -186,6 +252,10 @@ impl InboxPage {
                 };
                 Route::on_thread(server, intent).into()
             }
+            (Target::Thread(thread), Action::Again) => {
+                let (server, thread) = (thread.server.clone(), thread.id.clone());
+                Route::on_thread(server, ThreadIntent::Retry { thread, edit: None }).into()
+            }
             (Target::Thread(thread), Action::Watch) => Request::WatchThread(thread.clone()).into(),
             (Target::Revision(..), Action::CancelRun) => {
                 Requests::info("The revision has failed already, so there is nothing to end.")
@@ -193,9 +263,11 @@ impl InboxPage {
             (Target::Revision(..), Action::Watch) => Requests::info(
                 "The revision has failed, so it doesn't change. Watch a new one in the deployments list.",
             ),
-            (Target::Revision(..), Action::Answer | Action::Approve) => Requests::info(
-                "A failed revision has no question to answer. Press e to explain it.",
-            ),
+            (Target::Revision(..), Action::Answer | Action::Approve | Action::Again) => {
+                Requests::info(
+                    "A failed revision has no question to answer and no run to retry. Press e to explain it.",
+                )
+            }
             _ => Requests::none(),
         }
     }
@@ -223,12 +295,39 @@ impl Component for InboxPage {
         })
     }
 
-    fn action(&mut self, _cx: &Cx<'_>, action: Action) -> Requests {
+    fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
         // The row that was acted on stays selected, also when the page is opened again.
         self.is_touched = true;
-        self.selected()
-            .map(|row| InboxPage::open(row, action))
-            .unwrap_or_default()
+        let bulk = match action {
+            Action::Approve => Some(BulkAction::Answer(GivenAnswer::Approve)),
+            Action::Again => Some(BulkAction::Retry(None)),
+            _ => None,
+        };
+        if let Some(preview) = bulk.and_then(|bulk| self.act_on_several(cx, &bulk)) {
+            return preview;
+        }
+        let rows = |rows: Vec<&InboxListRow>| rows.into_iter().cloned().collect();
+        if action == Action::MarkAll {
+            return self.toggle_marks(rows(self.rows.all()));
+        }
+        let Some(entry) = self.selected() else {
+            return Requests::none();
+        };
+        match action {
+            Action::Mark => {
+                let out = self.toggle_marks(rows(self.rows.rows(entry)));
+                self.table.step(1);
+                out
+            }
+            Action::Left => {
+                self.rows.set_open(entry, false, &mut self.table);
+                Requests::none()
+            }
+            action => match self.act_on_group(entry, action) {
+                Some(out) => out,
+                None => InboxPage::open(self.rows.row(entry), action),
+            },
+        }
     }
 
     fn table(&self) -> Option<&Table> {
@@ -245,35 +344,56 @@ impl Component for InboxPage {
     }
 
     fn copied(&mut self) -> Option<String> {
-        match &self.selected()?.target {
+        match &self.focused()?.target {
             Target::Thread(thread) => Some(thread.id.clone()),
             Target::Revision(of, _) => Some(of.revision.to_string()),
         }
     }
 
     fn commands(&self, _cx: &Cx<'_>) -> Commands {
+        let group = match self.selected() {
+            Some(Entry::Group(at)) => Some(self.rows.group(at)),
+            _ => None,
+        };
+        let fold = group.map(|group| if group.is_open { "fold" } else { "unfold" });
         let all = Commands::of(Context::Inbox).without(&["app.inbox"]);
-        all.footer(match (self.selected().is_some(), self.can_answer) {
+        let is_failed = self
+            .focused()
+            .is_some_and(|row| row.row.group() == InboxGroup::Failed && row.is_thread());
+        let several = group.is_some() || !self.table.marked.is_empty();
+        let ids: &[&'static str] = match (self.selected(), self.can_answer) {
+            (None, _) => &["app.refresh", "app.back"],
+            (_, true) if several => &["inbox.approve", "inbox.open", "inbox.mark", "inbox.explain"],
+            _ if several => &["inbox.retry", "inbox.open", "inbox.mark", "inbox.explain"],
             (_, true) => &[
                 "inbox.answer",
                 "inbox.open",
+                "inbox.mark",
                 "inbox.explain",
                 "inbox.filter",
             ],
-            (true, false) => &[
+            _ if is_failed => &[
+                "inbox.open",
+                "inbox.retry",
+                "inbox.mark",
+                "inbox.explain",
+                "inbox.filter",
+            ],
+            _ => &[
                 "inbox.open",
                 "inbox.explain",
                 "inbox.details",
                 "inbox.filter",
             ],
-            (false, _) => &["app.refresh", "app.back"],
-        })
+        };
+        let label = |id: &&'static str| (*id, fold.filter(|_| *id == "inbox.open"));
+        all.footer(&[]).show(ids.iter().map(label))
     }
 
     /// Reads the details of a row.
     fn on_tick(&mut self, cx: &Cx<'_>) -> Requests {
         let mut details = std::mem::take(&mut self.details);
-        let target = details.take_next(&self.shown(), cx);
+        let target = details.take_next(&self.readable(), cx);
         self.details = details;
         target
             .map(|target| Effect::ReadRow(target).into())
@@ -281,20 +401,17 @@ impl Component for InboxPage {
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
-        let ids = self
-            .shown()
-            .into_iter()
-            .map(|row| row.key.clone())
-            .collect();
-        self.table
-            .lay_out(ids, view::rows_height(cx.session.page_size()));
+        self.rows.refresh(&mut self.table);
+        self.table.fit(view::rows_height(cx.session.page_size()));
         self.can_answer = self
-            .selected()
+            .focused()
             .is_some_and(|row| detail::can_answer(row, cx));
-        self.details.select(self.table.selected(), cx.session.now);
+        let mut details = std::mem::take(&mut self.details);
+        details.select(self.focused().map(|row| &*row.key), cx.session.now);
+        self.details = details;
     }
 
-    /// Returns the time until an age changes, or a row is read.
+    /// Returns the time until a visible age changes, or a row is read.
     fn next_tick(&self, cx: &Cx<'_>) -> Option<Duration> {
         let until = |since: Timestamp, profile: &str| {
             let age = Duration::try_from(cx.session.server_time(profile).duration_since(since))
@@ -303,12 +420,11 @@ impl Component for InboxPage {
             unit.saturating_sub(Duration::from_secs(age.as_secs() % unit.as_secs()))
                 .max(Duration::from_secs(1))
         };
-        let ages = self
-            .listing
-            .rows
+        let rows = self.readable();
+        let ages = rows
             .iter()
             .filter_map(|row| Some(until(row.row.since()?, &row.row.profile)));
-        ages.chain(self.details.next_tick(&self.shown(), cx)).min()
+        ages.chain(self.details.next_tick(&rows, cx)).min()
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {

@@ -1,11 +1,20 @@
 use super::page::InboxPage;
+use super::rows::Entry;
 use super::view::layout;
+use crate::input::keymap::Keymap;
 use crate::session::inbox::table::columns;
 use crate::session::inbox::{Counts, Inbox, PageStatus, ProfileServers};
 use crate::session::msg::{ServerRef, ThreadRef};
+use crate::session::{Component, Cx, Session, Settings};
+use crate::widgets::area::Area;
+use crate::widgets::canvas::Canvas;
+use crate::widgets::theme::Theme;
 use jiff::Timestamp;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 use runtail_api::{ApiError, Kind, ServerInbox};
 use runtail_core::config::NotifyWhen;
+use runtail_core::config::theme::Themes;
 use runtail_core::model::{
     InboxCause, InboxItem, InboxThread, Question, StuckSign, ThreadFacts, ThreadStatus,
 };
@@ -404,7 +413,8 @@ fn new_rows_join_at_the_end_of_their_group_once_the_cursor_was_moved() {
     read(&mut inbox, 0, vec![asking("b", "q", 10), failed("f", 5)]);
     let mut page = InboxPage::new(inbox.listing().clone());
     let shown = |page: &InboxPage| -> Vec<String> {
-        page.shown()
+        page.rows
+            .all()
             .iter()
             .map(|row| row.key.rsplit(' ').next().unwrap().to_string())
             .collect()
@@ -414,14 +424,14 @@ fn new_rows_join_at_the_end_of_their_group_once_the_cursor_was_moved() {
     inbox.on_read(&server("other"), (at(0), at(0)), older, &[]);
     let mut untouched = page.clone();
     untouched.update_listing(inbox.listing());
-    assert_eq!(shown(&untouched), ["a", "b", "e", "f"]);
+    assert_eq!(shown(&untouched), ["a", "b", "f", "e"]);
     page.touch();
     page.update_listing(inbox.listing());
     assert_eq!(shown(&page), ["b", "a", "f", "e"]);
     // Opened again, they are sorted.
     assert_eq!(
         shown(&page.reopened(inbox.listing().clone())),
-        ["a", "b", "e", "f"]
+        ["a", "b", "f", "e"]
     );
 }
 
@@ -444,4 +454,177 @@ fn the_layout_fits_every_size() {
             );
         }
     }
+}
+
+/// A page of 10,000 threads of one server, and the settings that it is drawn with.
+fn crowded(causes: usize) -> (InboxPage, Session) {
+    let mut inbox = inbox(&["bot"]);
+    let thread = |n: usize| InboxThread {
+        detail: format!("Error {}", n % causes),
+        ..failed(&format!("t{n}"), n as i64)
+    };
+    read(&mut inbox, 0, (0..10_000).map(thread).collect());
+    let settings = Settings {
+        demo: false,
+        ascii: false,
+        tz: jiff::tz::TimeZone::UTC,
+        event_log: Default::default(),
+        keys: Default::default(),
+        warnings: Vec::new(),
+    };
+    let session = Session::new(
+        settings,
+        Keymap::default(),
+        Vec::new(),
+        (140, 40),
+        at(10_000),
+    );
+    (InboxPage::new(inbox.listing().clone()), session)
+}
+
+/// Lays out and draws a frame. Returns how many rows were visited for it.
+fn frame(page: &mut InboxPage, session: &Session) -> usize {
+    page.rows.visited.set(0);
+    let area = Area {
+        x: 0,
+        y: 0,
+        w: 140,
+        h: 40,
+    };
+    let cx = Cx {
+        session,
+        area,
+        is_focused: true,
+        is_shown: true,
+        is_frozen: false,
+        is_seen: true,
+    };
+    page.relayout(&cx);
+    let _ = page.on_tick(&cx);
+    page.next_tick(&cx);
+    let themes = Themes::default();
+    let mut buffer = Buffer::empty(Rect::new(0, 0, 140, 40));
+    let theme = Theme::default().paint(&themes, "default");
+    page.view(
+        &cx,
+        &mut Canvas {
+            buffer: &mut buffer,
+            theme,
+        },
+    );
+    page.rows.visited.get()
+}
+
+#[test]
+fn a_frame_visits_the_visible_rows_only() {
+    for causes in [1, 2_000, 10_000] {
+        let (mut page, session) = crowded(causes);
+        assert!(
+            page.rows.visited.get() <= 20_000,
+            "{causes}: {}",
+            page.rows.visited.get()
+        );
+        assert_eq!(
+            page.rows.len(),
+            if causes == 10_000 { 10_000 } else { causes }
+        );
+        frame(&mut page, &session);
+        for open in [false, true] {
+            if let Some(entry) = page.selected().filter(|_| open) {
+                page.rows.set_open(entry, true, &mut page.table);
+                frame(&mut page, &session);
+            }
+            for step in [1, 500, isize::MAX / 2, -300] {
+                page.table.step(step);
+                let visited = frame(&mut page, &session);
+                assert!(
+                    visited <= 400,
+                    "{causes} causes: {visited} rows for a frame"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_group_counts_its_threads_and_unfolds() {
+    let (mut page, session) = crowded(2);
+    frame(&mut page, &session);
+    assert_eq!((page.rows.len(), page.listing().counts.failed), (2, 10_000));
+    let group = page.selected().unwrap();
+    // Failures are newest first.
+    assert!(page.rows.row(group).key.ends_with("t9999"));
+    page.rows.set_open(group, true, &mut page.table);
+    frame(&mut page, &session);
+    assert_eq!(page.rows.len(), 5_002);
+    page.table.step(3);
+    let thread = page.focused().unwrap().key.clone();
+    // A thread in a group that is folded is selected as its group.
+    page.rows.set_open(group, false, &mut page.table);
+    frame(&mut page, &session);
+    assert_eq!((page.selected(), page.rows.len()), (Some(group), 2));
+    // A search finds it.
+    page.table.filter = thread.rsplit(' ').next().unwrap().into();
+    frame(&mut page, &session);
+    assert_eq!((page.rows.len(), page.rows.matches), (1, 1));
+    assert_eq!(page.focused().map(|row| &row.key), Some(&thread));
+}
+
+#[test]
+fn the_cursor_stays_on_its_thread_when_groups_form_and_dissolve() {
+    let mut inbox = inbox(&["bot"]);
+    let error = |id: &str, detail: &str, minute: i64| InboxThread {
+        detail: detail.into(),
+        ..failed(id, minute)
+    };
+    let (_, session) = crowded(1);
+    read(
+        &mut inbox,
+        0,
+        vec![error("a", "x", 9), error("b", "y", 8), error("c", "z", 7)],
+    );
+    let mut page = InboxPage::new(inbox.listing().clone());
+    frame(&mut page, &session);
+    page.table.step(1);
+    page.touch();
+    let mut selected = |page: &mut InboxPage, threads: Vec<InboxThread>| {
+        read(&mut inbox, 1, threads);
+        page.update_listing(inbox.listing());
+        frame(page, &session);
+        let row = page
+            .focused()
+            .unwrap()
+            .key
+            .rsplit(' ')
+            .next()
+            .unwrap()
+            .to_string();
+        (matches!(page.selected(), Some(Entry::Group(_))), row)
+    };
+    let (a, b, c) = (error("a", "x", 9), error("b", "y", 8), error("c", "y", 7));
+    // c fails of the same cause as b now.
+    assert_eq!(
+        selected(&mut page, vec![a.clone(), b, c.clone()]),
+        (true, "b".into())
+    );
+    // b is gone, so c is no group.
+    assert_eq!(selected(&mut page, vec![a, c]), (false, "c".into()));
+}
+
+#[test]
+fn one_thread_id_on_two_servers_is_two_threads() {
+    let mut inbox = inbox(&["bot", "other"]);
+    read(&mut inbox, 0, vec![failed("a", 1), failed("b", 1)]);
+    inbox.on_read(
+        &server("other"),
+        (at(0), at(0)),
+        listing(vec![failed("a", 1)]),
+        &[],
+    );
+    let page = InboxPage::new(inbox.listing().clone());
+    assert_eq!(
+        (page.rows.all().len(), page.rows.len()),
+        (3, 2),
+        "a group of bot, and a thread of other"
+    );
 }

@@ -2,13 +2,15 @@
 
 use super::detail;
 use super::page::InboxPage;
-use crate::session::inbox::table;
-use crate::session::inbox::{Counts, Listing};
+use super::rows::Entry;
+use crate::session::inbox::table::{self, RowCells};
+use crate::session::inbox::{Counts, InboxListRow, Listing};
 use crate::session::{Cx, SMALLEST, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
-use crate::widgets::table::{GUTTER, RowStyle};
+use crate::widgets::table::{GUTTER, RowStyle, TableRow};
+use runtail_core::model::{InboxGroup, InboxItem};
 use runtail_core::text;
 use std::ops::Range;
 
@@ -110,12 +112,11 @@ pub fn rows_height(size: (u16, u16)) -> usize {
 
 /// Draws the page.
 pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
-    let selected = page.selected();
-    let layout = layout_for(cx.session.page_size(), selected.is_some());
+    let focused = page.focused();
+    let layout = layout_for(cx.session.page_size(), focused.is_some());
     let listing = page.listing();
     let (title, aside) = head(page, listing, layout.list.w.into(), cx.session);
-    let shown = page.shown();
-    let hidden = hidden(page.table.visible(), shown.len());
+    let hidden = hidden(page.table.visible(), page.rows.len());
     if layout.is_framed {
         canvas.frame(layout.list, &title, &aside, &hidden);
     } else {
@@ -128,7 +129,7 @@ pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
             &line,
         );
     }
-    if shown.is_empty() {
+    if page.rows.len() == 0 {
         let (tone, said) = empty_state(page, listing);
         let area = Area {
             y: layout.rows.y.saturating_sub(1),
@@ -145,29 +146,110 @@ pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
             width as u16,
             &columns.head(),
         );
-        let rows = shown.get(page.table.visible()).unwrap_or_default();
-        let error = |row| page.details.error(row);
-        let lines = table::lines(rows, &columns, cx.session, page.table.selected(), error);
-        let mut lines = lines.into_iter();
+        let entries = page.visible();
+        let cells = entries
+            .iter()
+            .map(|entry| (page.rows.row(*entry), cells(page, *entry, cx.session)));
+        let top = page.table.visible().start;
+        let selected = page.table.at().and_then(|at| at.checked_sub(top));
+        let lines = table::lines(cells.collect(), &columns, selected);
+        let mut rows = entries.iter().zip(lines);
         // Only the thread of the selected row is bold.
         let style = RowStyle {
             bold: 0,
             ..RowStyle::default()
         };
-        page.table
-            .draw(canvas, layout.rows, style, |_| Some(lines.next()?.into()));
+        page.table.draw(canvas, layout.rows, style, |_| {
+            let (entry, line) = rows.next()?;
+            Some(TableRow {
+                mark: mark(page, *entry),
+                line,
+            })
+        });
     }
-    let Some(row) = selected else { return };
-    let title = detail::title(row);
+    let (Some(row), Some(entry)) = (focused, page.selected()) else {
+        return;
+    };
+    let group = match entry {
+        Entry::Group(at) => Some(page.rows.group(at)),
+        Entry::Row(..) => None,
+    };
+    let title = match group {
+        Some(group) => format!(
+            "{} › {}",
+            table::place(&row.row),
+            text::counted(group.rows.len(), "thread")
+        ),
+        None => detail::title(row),
+    };
     if layout.is_framed {
         canvas.frame(layout.detail, &text::clean(&title), &Line::new(), "");
     } else {
         rule(canvas, layout.detail, &text::clean(&title), &hidden);
     }
     let area = layout.lines;
-    let lines = detail::lines(row, page.details.of(row), cx, area.w.into(), area.h.into());
+    let size = (area.w.into(), area.h.into());
+    let lines = match group {
+        Some(group) => detail::group_lines(&page.rows, group, cx, size),
+        None => detail::lines(row, page.details.of(row), cx, size.0, size.1),
+    };
     for (n, line) in lines.iter().take(area.h.into()).enumerate() {
         canvas.line(area.x, area.y + n as u16, area.w, line);
+    }
+}
+
+/// Returns what the line of an entry shows.
+fn cells(page: &InboxPage, entry: Entry, session: &Session) -> RowCells {
+    let row = page.rows.row(entry);
+    let cells = table::cells(row, session, page.details.error(row));
+    let group = match entry {
+        Entry::Row(_, false) => return cells,
+        Entry::Row(_, true) => {
+            return RowCells {
+                sign: "  ",
+                ..cells
+            };
+        }
+        Entry::Group(at) => page.rows.group(at),
+    };
+    let needs = needs(row);
+    // The others wait for less time, or failed earlier.
+    let is_failed = row.row.group() == InboxGroup::Failed;
+    let more = if is_failed || text::width(&cells.age) > 3 {
+        ""
+    } else {
+        "…"
+    };
+    RowCells {
+        age: format!("{}{more}", cells.age),
+        thread: text::counted(group.rows.len(), "thread"),
+        sign: if group.is_open { "▾ " } else { "▸ " },
+        needs,
+        owner: String::new(),
+    }
+}
+
+/// Returns what all threads of a group need.
+pub(super) fn needs(row: &InboxListRow) -> String {
+    match &row.row.item {
+        InboxItem::Thread(thread) if row.row.group() != InboxGroup::Stuck => thread.shape(),
+        _ => table::needs(row),
+    }
+}
+
+/// Returns the mark of an entry. A group has one if all its threads are marked, and another one if some are.
+fn mark(page: &InboxPage, entry: Entry) -> Option<&'static str> {
+    match entry {
+        Entry::Group(at) => {
+            let group = page.rows.group(at);
+            let is_whole = group.marked == group.rows.len();
+            (group.marked > 0).then_some(if is_whole { "+" } else { "-" })
+        }
+        Entry::Row(..) => page
+            .table
+            .marked
+            .contains(&page.rows.row(entry).key)
+            .then_some("+"),
     }
 }
 
@@ -235,7 +317,7 @@ fn head(page: &InboxPage, listing: &Listing, width: usize, session: &Session) ->
     // Where nothing fits, the less urgent counts are left away rather than cut.
     let Counts {
         waiting, failed, ..
-    } = listing.counts();
+    } = listing.counts;
     if page.table.filter.is_empty() && !listing.rows.is_empty() {
         let title = format!("Inbox · {waiting} waiting, {failed} failed");
         all.extend(asides.iter().map(|aside| (title.clone(), aside.clone())));
@@ -280,10 +362,14 @@ fn asleep(listing: &Listing) -> Option<String> {
 
 /// Returns the title with the counts, the longest form first.
 fn titles(page: &InboxPage, listing: &Listing, width: usize) -> Vec<String> {
+    let marked = match page.table.marked.len() as u64 {
+        0 => String::new(),
+        marked => format!(" · {} marked", text::count(marked)),
+    };
     if !page.table.filter.is_empty() {
-        let (shown, all) = (page.shown().len(), listing.rows.len());
+        let (shown, all) = (page.rows.matches, listing.rows.len());
         return vec![format!(
-            "Inbox · /{} · {shown} of {all}",
+            "Inbox · /{} · {shown} of {all}{marked}",
             text::clean(&page.table.filter)
         )];
     }
@@ -295,7 +381,7 @@ fn titles(page: &InboxPage, listing: &Listing, width: usize) -> Vec<String> {
         failed,
         stuck,
         unfinished,
-    } = listing.counts();
+    } = listing.counts;
     let more = [(stuck, "stuck"), (unfinished, "unfinished")];
     let more: String = more
         .iter()
@@ -303,12 +389,12 @@ fn titles(page: &InboxPage, listing: &Listing, width: usize) -> Vec<String> {
         .map(|(count, word)| format!(", {count} {word}"))
         .collect();
     let counts = format!("{waiting} waiting, {failed} failed{more}");
-    let brief = format!("Inbox · {counts}");
+    let brief = format!("Inbox · {counts}{marked}");
     match width < FRAMED.0.into() {
         true => vec![brief],
         false => vec![
-            format!("Inbox · all servers · {counts} · waiting first, then oldest"),
-            format!("Inbox · all servers · {counts}"),
+            format!("Inbox · all servers · {counts}{marked} · waiting first, then newest failures"),
+            format!("Inbox · all servers · {counts}{marked}"),
             brief,
         ],
     }
@@ -353,10 +439,9 @@ fn not_checked(listing: &Listing) -> Vec<String> {
 
 /// Returns since when the dim rows are not confirmed, once for all of them.
 fn outdated_words(listing: &Listing, session: &Session) -> Option<String> {
-    let times = || listing.rows.iter().filter_map(|row| row.as_of);
-    let minute = |at| session.dated_minute(at);
-    let oldest = minute(times().min()?);
-    let later = match times().any(|at| minute(at) != oldest) {
+    let (oldest, newest) = listing.stale_since?;
+    let oldest = session.dated_minute(oldest);
+    let later = match session.dated_minute(newest) != oldest {
         true => " or later",
         false => "",
     };

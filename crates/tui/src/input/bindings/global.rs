@@ -31,7 +31,7 @@ const WITH_TEXT: &[Context] = {
 };
 const WITH_LEFT: &[Context] = {
     use Context::*;
-    &[Stream, Inspector, Records, Help, Graph]
+    &[Stream, Inspector, Records, Help, Graph, Inbox]
 };
 const WITH_RIGHT: &[Context] = {
     use Context::*;

@@ -1,10 +1,16 @@
 //! The rows of the inbox in their order, their numbers, and which servers they are complete of.
 
-use super::{FailedDeployment, Inbox, InboxListRow, MAX_SERVERS, ServerRead, Target, thread_key};
+use super::{
+    FailedDeployment, Inbox, InboxListRow, MAX_SERVERS, ServerRead, Target, address, thread_key,
+};
 use crate::session::msg::{RevisionRef, ServerRef, ThreadRef};
 use crate::session::threads_known::short_reason;
-use runtail_core::model::{InboxGroup, InboxRow, compare_inbox};
+use jiff::Timestamp;
+use runtail_core::model::{
+    InboxCause, InboxGroup, InboxItem, InboxRow, InboxThread, compare_inbox,
+};
 use runtail_core::text::clean;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The rows and their completeness, as the page shows them.
@@ -26,12 +32,25 @@ pub struct Listing {
     pub limits: Vec<String>,
     /// The number of servers and lists in `failed`, which names a profile once if all its servers failed alike.
     pub unchecked: usize,
+    /// The numbers of rows.
+    pub counts: Counts,
+    /// How many of them the newest requests did not confirm.
+    stale: Counts,
+    /// The oldest and the newest time of rows that were not confirmed.
+    pub stale_since: Option<(Timestamp, Timestamp)>,
 }
 
 impl Listing {
-    /// Returns the numbers of rows.
-    pub fn counts(&self) -> Counts {
-        Counts::of(self.rows.iter().map(|row| row.row.group()))
+    /// Sorts and counts the rows, once for all frames that show them.
+    fn finish(&mut self) {
+        self.rows.sort_by(|a, b| compare_inbox(&a.row, &b.row));
+        let of = |rows: &mut dyn Iterator<Item = &InboxListRow>| {
+            Counts::of(rows.map(|row| row.row.group()))
+        };
+        self.counts = of(&mut self.rows.iter());
+        self.stale = of(&mut self.rows.iter().filter(|row| row.as_of.is_some()));
+        let times = || self.rows.iter().filter_map(|row| row.as_of);
+        self.stale_since = times().min().zip(times().max());
     }
 
     /// Returns the numbers of rows, and how far they can be trusted.
@@ -39,13 +58,8 @@ impl Listing {
         let is_complete =
             self.failed.is_empty() && self.unlisted.is_empty() && self.limits.is_empty();
         Tally {
-            counts: self.counts(),
-            stale: Counts::of(
-                self.rows
-                    .iter()
-                    .filter(|row| row.as_of.is_some())
-                    .map(|row| row.row.group()),
-            ),
+            counts: self.counts,
+            stale: self.stale,
             is_whole: is_complete && self.asking.is_empty(),
             is_asking: !self.asking.is_empty(),
             unchecked: self.unchecked,
@@ -151,6 +165,30 @@ impl Inbox {
                 }
             }
         }
+        self.push_threads(&mut listing);
+        listing
+            .rows
+            .extend(self.revisions.iter().map(|(key, failed)| {
+                let region = region(&failed.profile).or_else(|| failed.region.clone());
+                let as_of = self.stale_lists.get(&failed.profile).copied();
+                InboxListRow {
+                    as_of,
+                    ..failed_row(key, failed, region.as_deref())
+                }
+            }));
+        listing.finish();
+        self.listing = Arc::new(listing);
+    }
+
+    /// Adds the rows of the threads, and the limits of the lists that they are from.
+    fn push_threads(&self, listing: &mut Listing) {
+        // Most rows are as before. Reading their questions again would take most of the time.
+        let before: HashMap<&str, &InboxListRow> = self
+            .listing
+            .rows
+            .iter()
+            .map(|row| (&*row.key, row))
+            .collect();
         for (server, read) in &self.reads {
             let title = self.server_title(server);
             listing
@@ -163,36 +201,35 @@ impl Inbox {
                     server: server.clone(),
                     id: thread.thread_id.clone(),
                 };
-                let region = region(&server.profile);
+                let region = self.regions.get(&server.profile).cloned().flatten();
                 let key = thread_key(&target);
+                let is_same = |known: &&&InboxListRow| {
+                    known.row.region == region
+                        && *known.row.deployment == *server.name
+                        && matches!(&known.row.item, InboxItem::Thread(before) if before == thread)
+                };
+                let (cause, row) = match before.get(&*key).filter(is_same) {
+                    Some(known) => (known.cause.clone(), known.row.clone()),
+                    None => {
+                        let (region, thread) = (region.as_deref(), thread.clone());
+                        let cause = cause_of(&target, &thread);
+                        (
+                            cause,
+                            InboxRow::thread(&server.profile, region, &server.name, thread, ""),
+                        )
+                    }
+                };
                 listing.rows.push(InboxListRow {
                     is_watched: self.watched.contains_key(&key),
+                    cause,
                     key,
-                    row: InboxRow::thread(
-                        &server.profile,
-                        region.as_deref(),
-                        &server.name,
-                        thread.clone(),
-                        "",
-                    ),
+                    row,
                     target: Target::Thread(target),
                     as_of: read.complete_at.filter(|_| is_stale),
                     is_unlisted: read.is_unlisted,
                 });
             }
         }
-        listing
-            .rows
-            .extend(self.revisions.iter().map(|(key, failed)| {
-                let region = region(&failed.profile).or_else(|| failed.region.clone());
-                let as_of = self.stale_lists.get(&failed.profile).copied();
-                InboxListRow {
-                    as_of,
-                    ..failed_row(key, failed, region.as_deref())
-                }
-            }));
-        listing.rows.sort_by(|a, b| compare_inbox(&a.row, &b.row));
-        self.listing = Arc::new(listing);
     }
 
     /// Returns `lab`, or `eu › support-bot` for one of several servers.
@@ -231,6 +268,15 @@ impl Inbox {
     }
 }
 
+/// Returns what identifies the cause of a thread's row: the same of threads of a graph on a server that need the same.
+fn cause_of(target: &ThreadRef, thread: &InboxThread) -> Arc<str> {
+    let server = &target.server;
+    let graph = thread.graph.as_deref().unwrap_or_default();
+    let word = thread.cause.map_or("", InboxCause::word);
+    let (address, shape) = (address(server), thread.shape());
+    format!("{} {address} {graph} {word} {shape}", server.profile).into()
+}
+
 /// Returns the row of a failed revision.
 pub(super) fn failed_row(
     key: &str,
@@ -248,6 +294,7 @@ pub(super) fn failed_row(
     );
     InboxListRow {
         key: format!("revision {key}"),
+        cause: format!("revision {key}").into(),
         row: InboxRow::revision(
             &failed.profile,
             region,

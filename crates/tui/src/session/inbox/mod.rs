@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use runtail_api::{ApiError, ServerInbox};
 use runtail_core::config::is_loopback;
 use runtail_core::model::{FailedRevision, InboxGroup, InboxItem, InboxRow, InboxThread};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use url::Url;
 
@@ -31,6 +31,8 @@ pub const MAX_SERVERS: usize = 200;
 pub struct InboxListRow {
     /// Identifies it over all servers.
     pub key: String,
+    /// The same for threads that need the same.
+    pub cause: Arc<str>,
     pub row: InboxRow,
     pub target: Target,
     /// The time of the server's last complete answer, if a later request failed.
@@ -39,6 +41,13 @@ pub struct InboxListRow {
     pub is_watched: bool,
     /// Whether its server can't list threads, so that only an open page knows it.
     pub is_unlisted: bool,
+}
+
+impl InboxListRow {
+    /// Returns whether it is about a thread, rather than a revision.
+    pub fn is_thread(&self) -> bool {
+        matches!(self.target, Target::Thread(_))
+    }
 }
 
 impl DetailedRow for InboxListRow {
@@ -80,7 +89,7 @@ struct ServerRead {
     /// Its rows; those of an earlier answer if the newest one was an error.
     threads: Vec<InboxThread>,
     /// The rows of `threads` that the newest answer did not confirm.
-    stale: Vec<String>,
+    stale: HashSet<String>,
     /// When it last answered completely.
     pub complete_at: Option<Timestamp>,
     /// Why the newest answer was incomplete.
@@ -407,11 +416,8 @@ impl Inbox {
             (read.complete_at, read.limits) = (Some(at), limits);
             read.threads = threads;
         } else {
-            let is_new = |known: &InboxThread| {
-                !threads
-                    .iter()
-                    .any(|thread| thread.thread_id == known.thread_id)
-            };
+            let ids: HashSet<&str> = threads.iter().map(|thread| &*thread.thread_id).collect();
+            let is_new = |known: &InboxThread| !ids.contains(&*known.thread_id);
             let kept: Vec<InboxThread> = read.threads.drain(..).filter(is_new).collect();
             read.stale = kept.iter().map(|thread| thread.thread_id.clone()).collect();
             threads.extend(kept);

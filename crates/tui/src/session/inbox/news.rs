@@ -12,6 +12,7 @@ use runtail_core::model::{
     InboxCause, InboxItem, InboxRow, InboxThread, StuckSign, ThreadFacts, ThreadStatus,
 };
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::mem::{Discriminant, discriminant};
 
 /// Maximum number of watched threads.
@@ -161,7 +162,8 @@ impl Inbox {
             .filter(|row| row.as_of.is_none())
             .collect();
         if is_complete {
-            let is_listed = |key: &String| rows.iter().any(|row| row.key == *key);
+            let listed: HashSet<&str> = rows.iter().map(|row| &*row.key).collect();
+            let is_listed = |key: &String| listed.contains(key.as_str());
             // What an open page showed after the requests began is newer than the answer.
             self.known.retain(|key, known| {
                 known.server.as_ref() != Some(server) || is_listed(key) || known.at >= began

@@ -149,48 +149,65 @@ fn common_prefix(a: &str, b: &str) -> usize {
         .sum()
 }
 
-/// Returns rows as lines. `selected`: the key of the selected one. `error`: the first error of a failed revision, where it is known.
-pub fn lines<'a>(
-    rows: &[&'a InboxListRow],
-    columns: &TableColumns,
-    session: &Session,
-    selected: Option<&str>,
-    error: impl Fn(&'a InboxListRow) -> Option<&'a str>,
-) -> Vec<Line> {
-    let needs = rows
-        .iter()
-        .map(|row| error(row).map_or_else(|| needs(row), String::from))
-        .collect();
-    let needs = told_apart(needs, columns.width(NEEDS));
-    let line = |(row, needs): (&&InboxListRow, &String)| {
-        line(row, columns, session, selected == Some(&*row.key), needs)
-    };
-    rows.iter().zip(&needs).map(line).collect()
+/// What a line shows of a row, or of a group of rows.
+pub struct RowCells {
+    pub age: String,
+    pub thread: String,
+    /// The sign of a group before what it needs, or the space below it.
+    pub sign: &'static str,
+    pub needs: String,
+    pub owner: String,
 }
 
-/// Returns a row as a line. `needs`: what it needs, or the first error of a failed revision.
-fn line(
-    row: &InboxListRow,
+/// Returns what the line of a row shows. `error`: the first error of a failed revision, where it is known.
+pub fn cells(row: &InboxListRow, session: &Session, error: Option<&str>) -> RowCells {
+    let owner = match &row.row.item {
+        InboxItem::Thread(thread) => thread.owner.clone(),
+        InboxItem::Revision(_) => None,
+    };
+    RowCells {
+        age: age(row, session),
+        thread: thread(&row.row),
+        sign: "",
+        needs: error.map_or_else(|| needs(row), String::from),
+        owner: owner.unwrap_or_default(),
+    }
+}
+
+/// Returns rows as lines. `selected`: the index of the selected one.
+pub fn lines(
+    mut rows: Vec<(&InboxListRow, RowCells)>,
     columns: &TableColumns,
-    session: &Session,
-    is_selected: bool,
-    needs: &str,
-) -> Line {
+    selected: Option<usize>,
+) -> Vec<Line> {
+    let signs = rows.iter().map(|(_, cells)| text::width(cells.sign)).max();
+    let needs = rows
+        .iter_mut()
+        .map(|(_, cells)| std::mem::take(&mut cells.needs));
+    let room = columns.width(NEEDS).saturating_sub(signs.unwrap_or(0));
+    let needs = told_apart(needs.collect(), room);
+    for ((_, cells), needs) in rows.iter_mut().zip(needs) {
+        cells.needs = needs;
+    }
+    let line = |(at, (row, cells)): (usize, &(&InboxListRow, RowCells))| {
+        line(row, cells, columns, selected == Some(at))
+    };
+    rows.iter().enumerate().map(line).collect()
+}
+
+/// Returns a row as a line.
+fn line(row: &InboxListRow, cells: &RowCells, columns: &TableColumns, is_selected: bool) -> Line {
     let (glyph, word, tones) = state(row);
     let is_stale = row.as_of.is_some();
     let of = |tone| if is_stale { Tone::Dim } else { tone };
-    let owner = match &row.row.item {
-        InboxItem::Thread(thread) => thread.owner.as_deref().unwrap_or_default(),
-        InboxItem::Revision(_) => "",
-    };
     let of_thread = if is_selected { Tone::Strong } else { Tone::Dim };
     columns.line([
-        Line::dim(&format!("{:>4}", age(row, session))),
+        Line::dim(&format!("{:>4}", cells.age)),
         Line::of(of(tones.0), glyph).with(of(tones.1), &format!(" {word}")),
         Line::dim(&place(&row.row)),
-        Line::of(of_thread, &thread(&row.row)),
-        Line::of(of(Tone::Plain), needs),
-        Line::dim(owner),
+        Line::of(of_thread, &cells.thread),
+        Line::dim(cells.sign).with(of(Tone::Plain), &cells.needs),
+        Line::dim(&cells.owner),
     ])
 }
 
