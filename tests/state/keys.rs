@@ -52,7 +52,7 @@ fn graph(size: (u16, u16)) -> Dash {
 /// The streams.
 const STREAMS: [Screen; 14] = [
     ("Messages", |size| thread(size, "1")),
-    ("Updates", |size| thread(size, "2")),
+    ("Steps", |size| thread(size, "2")),
     ("State", |size| thread(size, "3")),
     ("changes of a state", |size| thread(size, "3=")),
     ("Timeline", |size| thread(size, "4")),
@@ -61,10 +61,10 @@ const STREAMS: [Screen; 14] = [
     ("Delivery report", |size| thread(size, "6d")),
     ("Graph", graph),
     ("observed graph", |size| thread(size, "5")),
-    ("History", |size| {
+    ("Steps with branches", |size| {
         crate::history::opened(size, &crate::history::capture("fork-history"))
     }),
-    ("History without checkpoints", |size| {
+    ("Steps without checkpoints", |size| {
         crate::history::opened(size, &[])
     }),
     ("split", |size| thread(size, "2|")),

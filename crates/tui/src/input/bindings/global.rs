@@ -103,7 +103,7 @@ pub(super) const ROWS: Rows = &[(
         .only_on(WITH_TEXT)
         .in_view(&[
             ("Graph", "Copy the name of the node"),
-            ("Steps", "Copy the event or the checkpoint's id"),
+            ("Steps", "Copy the event or checkpoint"),
         ]),
         bind(
             "app.next_pane",
@@ -276,7 +276,7 @@ pub(super) const ROWS: Rows = &[(
             ("State", "Fold"),
             ("Timeline", "Fold"),
             ("Graph", "Fold the group"),
-            ("Steps", "Fold, or leave the difference"),
+            ("Steps", "Fold or leave the difference"),
         ]),
         bind(
             "move.right",
@@ -291,7 +291,7 @@ pub(super) const ROWS: Rows = &[(
             ("State", "Unfold"),
             ("Timeline", "Unfold"),
             ("Graph", "Unfold the group"),
-            ("Steps", "Unfold, or go to the difference"),
+            ("Steps", "Unfold or see the difference"),
         ]),
     ],
 )];

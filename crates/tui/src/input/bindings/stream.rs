@@ -104,7 +104,7 @@ pub(super) const ROWS: Rows = &[
             .in_view(&[
                 ("State", "Show changes since a state"),
                 ("Runs", "Compare two runs"),
-                ("Steps", "Show the difference, then that of branches"),
+                ("Steps", "Compare states or branches"),
             ]),
             bind(
                 "stream.mark",
@@ -309,7 +309,7 @@ pub(super) const ROWS: Rows = &[
                 ("State", "Next or previous hit or state"),
                 ("Timeline", "Next or previous failure or run"),
                 ("Graph", "Next hit, else visited node"),
-                ("Steps", "Next question, failure or branch"),
+                ("Steps", "Next failure, ask or branch"),
             ]),
             bind(
                 "stream.prev_problem",
@@ -396,7 +396,7 @@ pub(super) const ROWS: Rows = &[
             .in_view(&[
                 ("Graph", "Set a breakpoint"),
                 ("Runs", "Mark the run, or play the past"),
-                ("Steps", "Set A, the base to compare with"),
+                ("Steps", "Set A, the base"),
             ]),
             bind(
                 "stream.later",
