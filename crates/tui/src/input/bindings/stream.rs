@@ -25,7 +25,7 @@ pub(super) const ROWS: Rows = &[
             .in_view(&[
                 ("State", "Fold or unfold"),
                 ("Timeline", "Go to Messages"),
-                ("Runs", "Show only this run, or all again"),
+                ("Runs", "Show only this run, or all"),
                 ("Graph", "Go to the last visit"),
                 ("Steps", "Show the state here in all views"),
             ]),
@@ -395,7 +395,7 @@ pub(super) const ROWS: Rows = &[
             )
             .in_view(&[
                 ("Graph", "Set a breakpoint"),
-                ("Runs", "Mark the run, or play the past"),
+                ("Runs", "Mark the run, or play"),
                 ("Steps", "Set A, the base"),
             ]),
             bind(
