@@ -102,10 +102,10 @@ agent | cancel a run, roll back |  | ~bot | :thread $BUSY<Enter> | ~running | X 
 agent | delete a thread |  | ~bot | :thread $IDLE<Enter> | ~finished | D | ~to confirm | b0000000
 agent | retry a thread |  | ~bot | :thread $FAILED<Enter> | ~failed | R | ~▾ Request
 agent | run again |  | ~bot | :thread $IDLE<Enter> | ~finished | R | ~▾ Request
-agent | run from a checkpoint |  | ~bot | :thread $IDLE<Enter> | ~finished | 0 | ~__start__ | jR | ~▾ Request
-agent | edit the state |  | ~bot | :thread $IDLE<Enter> | ~finished | 0 | ~__start__ | u | ~Only changed keys | ="x"=>"y" | <ctrl-e> | ~"y" | <F5> | ~▾ Request
-agent | edit and run, 1st | /state | ~bot | :thread $IDLE<Enter> | ~finished | 0 | ~__start__ | ju | ~Only changed keys | ="in"=>"y" | <ctrl-e> | ~"y" | <F5> | ~▾ Requests
-agent | edit and run, 2nd | /runs | ~bot | :thread $IDLE<Enter> | ~finished | 0 | ~__start__ | ju | ~Only changed keys | ="in"=>"y" | <ctrl-e> | ~"y" | <F5> | ~▾ Requests
+agent | run from a checkpoint |  | ~bot | :thread $IDLE<Enter> | ~finished | 2 | ~__start__ | kR | ~▾ Request
+agent | edit the state |  | ~bot | :thread $IDLE<Enter> | ~finished | 2 | ~__start__ | u | ~Only changed keys | ="x"=>"y" | <ctrl-e> | ~"y" | <F5> | ~▾ Request
+agent | edit and run, 1st | /state | ~bot | :thread $IDLE<Enter> | ~finished | 2 | ~__start__ | ku | ~Only changed keys | ="in"=>"y" | <ctrl-e> | ~"y" | <F5> | ~▾ Requests
+agent | edit and run, 2nd | /runs | ~bot | :thread $IDLE<Enter> | ~finished | 2 | ~__start__ | ku | ~Only changed keys | ="in"=>"y" | <ctrl-e> | ~"y" | <F5> | ~▾ Requests
 agent | answer |  | ~bot | :thread $ASKING<Enter> | ~waiting for you | A | ~The answer is valid
 agent | end a thread |  | ~bot | i | ~Approve send | x | ~▾ Request
 agent | release a thread |  | ~bot | :thread $STUCK<Enter> | ~finished | e | ~isn't moving | U | ~▾ Request

@@ -82,7 +82,7 @@ fn assert_views(term: &Term) {
         ("1", "ai · chat"),
         ("2", "tools"),
         ("3", "messages"),
-        ("7", "started"),
+        ("7\x1b[C", "started"),
         ("6", "updates"),
         ("4", "tools"),
         ("1", "ai · chat"),
@@ -140,7 +140,7 @@ fn thread_is_followed_by_id_and_its_modes_change() {
         term.wait_for(choice);
     }
     term.keys("\x1b[B \r");
-    term.keys("7");
+    term.keys("7\x1b[C");
     term.wait_for("modes changed: reopened after");
     // The dialog shows the current modes.
     term.keys("M");

@@ -171,7 +171,7 @@ const CASES: &[Case] = &[
         create: Server::thread,
         record: "idle",
         badge: "● idle",
-        runs: "5 Runs",
+        runs: "7 Runs",
         explained: "No run is active on this thread.",
         word: "idle",
     },
@@ -256,7 +256,7 @@ const CASES: &[Case] = &[
         },
         record: "busy",
         badge: " · 1 queued",
-        runs: "run 2 queued",
+        runs: "queued",
         explained: "Run 1 is running in ",
         word: "running",
     },
@@ -274,7 +274,7 @@ const CASES: &[Case] = &[
         // JavaScript and Aegra leave it idle.
         record: "interrupted|idle",
         badge: "■ cancelled ",
-        runs: "run 1 cancelled",
+        runs: "cancelled",
         explained: "Run 1 was cancelled.",
         word: "cancelled",
     },
@@ -287,7 +287,7 @@ const CASES: &[Case] = &[
         },
         record: "interrupted",
         badge: "◆ paused before ask",
-        runs: "run 1 paused before ask",
+        runs: "paused before ask",
         explained: "Run 1 is paused at a breakpoint before ask. Nothing failed.",
         word: "paused",
     },
@@ -324,7 +324,7 @@ const CASES: &[Case] = &[
         },
         record: "busy",
         badge: "? busy",
-        runs: "5 Runs",
+        runs: "7 Runs",
         explained: "The thread's status is busy, but none of its runs is active.",
         word: "busy, no|Busy, but no run",
     },
@@ -418,7 +418,7 @@ const OF_AGENTS: &[(Begin, &str, Case)] = &[
             create: Server::thread,
             record: "idle",
             badge: "● idle · last run finished ",
-            runs: "run 3 finished · ",
+            runs: " finished · ",
             explained: " finished. Nothing to do.",
             word: "idle",
         },
@@ -456,7 +456,7 @@ const BREAKPOINT: Case = Case {
     create: Server::thread,
     record: "interrupted",
     badge: "◆ paused before tools",
-    runs: "run 1 paused before tools",
+    runs: "paused before tools",
     explained: "Run 1 is paused at a breakpoint before tools. Nothing failed.",
     word: "paused",
 };
@@ -509,6 +509,8 @@ fn check_views(term: &Term, case: &Case, messages: &str) {
             term.wait_for(messages);
         }
     }
+    // The newest run unfolds.
+    term.keys("\x1b[C");
     term.wait_for(case.runs);
     term.keys("e");
     term.wait_for(case.explained);

@@ -107,7 +107,7 @@ impl Tour {
         self.watch(3.0);
         self.press("4", "critical path");
         self.watch(3.0);
-        self.press("i", "waiting first, then olde");
+        self.press("i", "waiting first, then newe");
         self.show(2.5);
         self.press("A", "ctrl-s send");
         self.show(3.0);
@@ -118,7 +118,7 @@ impl Tour {
             !screen.contains("ctrl-s send") && screen.contains("a answer")
         });
         self.watch(2.0);
-        self.back("waiting first, then olde", "Timeline");
+        self.back("waiting first, then newe", "Timeline");
         self.press("1", "run 2 finished");
         self.watch(2.0);
     }

@@ -111,7 +111,7 @@ pub(super) const ROWS: Rows = &[(
             NextPane,
             "next pane",
             "Go to the next pane",
-            "Next or previous pane or half",
+            "Next pane or half",
         )
         .only_on(WITH_PANES),
         bind(
