@@ -112,7 +112,9 @@ impl<'a> Joined<'a> {
         // The same task in another attempt or after an answer.
         if let Some(known) = id.and_then(|id| self.seen.get(id)) {
             let (_, rows) = &mut self.added[*known];
+            let run = row.run_id.clone();
             merge(&mut rows[0], row);
+            rows[0].run_id = run.or(rows[0].run_id.take());
             return rows.extend(nested);
         }
         if let Some(id) = id {

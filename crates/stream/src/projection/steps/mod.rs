@@ -192,6 +192,12 @@ impl Steps {
         Some(&self.tree.entries().get(at)?.writes.get(write)?.wrote)
     }
 
+    /// Returns the run that asked the question of a row, if another one executed it after an answer.
+    pub fn asked_by(&self, row: &StepRow) -> Option<Arc<str>> {
+        let [_, asked] = records::runs_of(&self.tree, row);
+        asked
+    }
+
     /// Returns whether a row is on the branch of the newest checkpoint.
     pub fn is_current(&self, row: &StepRow) -> bool {
         row.checkpoint.is_none_or(|at| self.tree.is_current(at))
