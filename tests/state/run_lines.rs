@@ -1,7 +1,7 @@
 //! The Messages view of a thread without messages: its runs with their steps, questions, answers and results.
 
 use crate::cursor_sync::viewer;
-use crate::history::{capture, opened};
+use crate::history::{capture, line, opened, serve};
 use runtail_stream::SnapshotPart;
 use runtail_testkit::dash::{Dash, demo_thread};
 use runtail_tui::features::stream::views::View;
@@ -69,7 +69,8 @@ fn of_records(size: (u16, u16), history: &[Value]) -> Dash {
 #[test]
 fn a_live_thread_without_messages_shows_its_steps() {
     for name in [
-        "fanout-many-nosub",
+        "approval-interrupt",
+        "aegra-approval",
         "approval-resume",
         "agent-tasks",
         "broken-values",
@@ -89,12 +90,7 @@ fn a_live_thread_without_messages_shows_its_steps() {
 
 #[test]
 fn a_thread_of_yesterday_shows_its_runs_from_its_records() {
-    for name in [
-        "fork-history",
-        "js-fork-history",
-        "int-hitl-history",
-        "failed-state",
-    ] {
+    for name in ["fork-history", "js-fork-history", "failed-state"] {
         for size in SIZES {
             let mut dash = of_records(size, &capture(name));
             insta::assert_snapshot!(
@@ -176,4 +172,26 @@ fn time_travel_shows_the_steps_up_to_an_event() {
         counts.push(dash.count(View::Messages));
     }
     assert!(counts.is_sorted() && counts.last() > Some(&0), "{counts:?}");
+}
+
+/// The snapshot of a thread has its newest checkpoints. Older ones are loaded as the user scrolls up.
+#[test]
+fn older_steps_are_loaded_in_pages() {
+    let history = line(400);
+    let mut dash = demo_thread((80, 24));
+    dash.snapshot(vec![
+        (SnapshotPart::State, history[0].clone()),
+        (SnapshotPart::History, json!(history[..20])),
+    ]);
+    serve(&mut dash, &history);
+    dash.shows("The newest 50 of about 400 checkpoints. Scroll up for more.");
+    for _ in 0..10 {
+        dash.keys("<Home>");
+        serve(&mut dash, &history);
+    }
+    dash.lacks("Scroll up for more");
+    assert_eq!(dash.count(View::Messages), dash.count(View::Steps));
+    // All checkpoints of a short thread are in its snapshot.
+    let short = of_records((80, 24), &capture("fork-history"));
+    assert!(crate::history::requests(&short).is_empty());
 }

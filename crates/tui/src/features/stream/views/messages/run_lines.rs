@@ -19,7 +19,9 @@ use runtail_core::json::Peek;
 use runtail_core::text;
 use runtail_core::text::markdown::inline;
 use runtail_stream::Seq;
-use runtail_stream::projection::{RunEntry, RunOutcome, StateSource, StepRow, StepState, Steps};
+use runtail_stream::projection::{
+    RunEntry, RunOutcome, StateSource, StepRow, StepSource, StepState, Steps,
+};
 use std::collections::HashMap;
 
 /// Maximum number of keys of the result.
@@ -41,8 +43,19 @@ enum RunLine {
     Step(usize),
     /// The end of a run.
     End(usize),
-    /// A key of the state that the newest run led to.
+    /// A key of the result.
     Result(usize),
+}
+
+/// The state that the runs led to.
+#[derive(Debug, Default)]
+struct RunResult {
+    /// Its keys with their values.
+    keys: Vec<(String, Line)>,
+    /// Its event.
+    seq: Seq,
+    /// Whether it is that of a finished run.
+    is_final: bool,
 }
 
 /// The lines of a thread without messages.
@@ -55,8 +68,7 @@ pub struct RunLines {
     by_seq: Vec<(Seq, usize)>,
     /// The number of steps.
     steps: usize,
-    /// The keys of the result with their values, and its event.
-    results: (Vec<(String, Line)>, Seq),
+    result: RunResult,
     /// The columns of nodes.
     node: usize,
     /// Says what of the history is not loaded.
@@ -89,6 +101,7 @@ impl RunLines {
         let place = |id: Option<&str>| ids.get(id?).copied();
         // The first list is that of steps before the known runs.
         let mut of_runs = vec![Vec::new(); runs.len() + 1];
+        let mut edits = of_runs.clone();
         let mut has_begin = vec![[false; 2]; runs.len() + 1];
         let (mut at, mut run) = (0, 0);
         while let Some(row) = steps.rows().get(at) {
@@ -96,13 +109,15 @@ impl RunLines {
             // A question belongs to the run that asked it, not to the one that went on after the answer.
             let before = || Some(run.saturating_sub(1)).filter(|_| row.is_answered());
             let asked = place(steps.asked_by(row).as_deref()).or_else(before);
-            of_runs[asked.unwrap_or(run)].push(RunLine::Step(at));
+            let is_edit = row.run_id.is_none() && row.source == StepSource::Update;
+            let list = if is_edit { &mut edits } else { &mut of_runs };
+            list[asked.unwrap_or(run)].push(RunLine::Step(at));
             has_begin[run][0] |= is_input(row);
             has_begin[run][1] |= row.is_answered();
             at += 1 + row.nested;
         }
         self.lines.clear();
-        self.steps = of_runs.iter().map(Vec::len).sum();
+        self.steps = of_runs.iter().chain(&edits).map(Vec::len).sum();
         for (nth, steps) in of_runs.into_iter().enumerate() {
             let run = nth.checked_sub(1).map(|at| (at, &runs[at]));
             if let Some((at, _)) = run.filter(|(_, run)| run.outcome != RunOutcome::Queued) {
@@ -115,9 +130,13 @@ impl RunLines {
             self.lines.extend(steps);
             let ended = run.filter(|(_, run)| run.outcome.is_over());
             self.lines.extend(ended.map(|(at, _)| RunLine::End(at)));
+            self.lines.append(&mut edits[nth]);
         }
-        let results = 0..self.results.0.len();
-        self.lines.extend(results.map(RunLine::Result));
+        // Without steps, the newest state is all there is.
+        if self.result.is_final || self.steps == 0 {
+            let keys = 0..self.result.keys.len();
+            self.lines.extend(keys.map(RunLine::Result));
+        }
     }
 }
 
@@ -133,7 +152,7 @@ impl Viewer {
         }
         let mut lines = std::mem::take(&mut self.views.run_lines);
         lines.made_from = Some(from);
-        lines.results = self.result_of_runs().unwrap_or_default();
+        lines.result = self.result_of_runs().unwrap_or_default();
         let runs = self.projections.status.runs();
         let steps = self.views.steps.steps();
         let begins = |at: usize| {
@@ -153,27 +172,26 @@ impl Viewer {
         lines.node = node_width(rows).max(MIN_NODE);
         let places = lines.lines.iter().enumerate();
         lines.by_seq = places
-            .filter_map(|(at, line)| Some((self.own_seq(*line, lines.results.1)?, at)))
+            .filter_map(|(at, line)| Some((self.own_seq(*line, lines.result.seq)?, at)))
             .collect();
         lines.by_seq.sort_unstable();
         self.views.run_lines = lines;
         true
     }
 
-    /// Returns the keys of the state that the newest run led to, if it finished, and the event with that state.
-    fn result_of_runs(&self) -> Option<(Vec<(String, Line)>, Seq)> {
-        let run = self.projections.status.runs().last()?;
+    /// Returns the newest state.
+    fn result_of_runs(&self) -> Option<RunResult> {
         let states = self.projections.values.rows();
         let at = states.iter().rposition(|state| state.ns.is_empty())?;
         let state = states.get(at)?;
         // A state that was loaded while the run went on isn't its result.
-        let from = match state.source {
-            StateSource::Server => run.end_seq,
-            _ => run.first_seq,
-        };
-        if run.outcome != RunOutcome::Finished || Some(state.seq) < from {
-            return None;
-        }
+        let is_final = self.projections.status.runs().last().is_some_and(|run| {
+            let from = match state.source {
+                StateSource::Server => run.end_seq,
+                _ => run.first_seq,
+            };
+            run.outcome == RunOutcome::Finished && Some(state.seq) >= from
+        });
         let text = self.state_text(states.evicted() + at as u64)?;
         let json = Peek::head(text.as_str(), MAX_READ);
         let is_empty = |json: Peek<'_>| matches!(json.text(), "null" | "[]" | "{}" | "\"\"");
@@ -186,7 +204,11 @@ impl Viewer {
                 summary::value(value, MAX_VALUE),
             )
         });
-        Some((keys.collect(), state.seq))
+        Some(RunResult {
+            keys: keys.collect(),
+            seq: state.seq,
+            is_final,
+        })
     }
 
     /// Returns the input of a run, as far as its record has it.
@@ -277,10 +299,15 @@ impl Viewer {
                 run_rule(runs.get(at)?, &self.projections, width, &self.rule_times())
             }
             RunLine::Result(nth) => {
-                let (key, result) = lines.results.0.get(nth)?;
-                let keys = lines.results.0.iter().map(|(key, _)| text::width(key));
-                let columns = keys.max().unwrap_or(0).max(SHORT_TOOK);
-                let first = if nth == 0 { "result" } else { "" };
+                let (key, result) = lines.result.keys.get(nth)?;
+                let keys = lines.result.keys.iter();
+                let columns = keys.map(|(key, _)| text::width(key)).max();
+                let columns = columns.unwrap_or(0).max(SHORT_TOOK);
+                let first = match (nth, lines.result.is_final) {
+                    (0, true) => "result",
+                    (0, false) => "state",
+                    _ => "",
+                };
                 value(words(first, key, columns), result.clone())
             }
         })
@@ -316,7 +343,7 @@ impl StreamView for RunLinesTab {
 
     fn seq_at(&self, viewer: &Viewer, spot: LinePos) -> Option<Seq> {
         let lines = &viewer.views.run_lines;
-        let own = viewer.own_seq(lines.get(spot.key)?, lines.results.1);
+        let own = viewer.own_seq(lines.get(spot.key)?, lines.result.seq);
         Some(own.unwrap_or_else(|| viewer.seq_of_records()))
     }
 
