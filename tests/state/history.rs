@@ -314,7 +314,7 @@ fn running_again_is_offered_only_where_the_server_can_do_it() {
         dash.done(EffectResult::Info(server, Ok(info)));
         let screen = dash.screen();
         assert_eq!(
-            screen.contains("R run again from here"),
+            screen.contains("R run again after it"),
             is_offered,
             "{kind:?}: {screen}"
         );

@@ -195,3 +195,12 @@ fn older_steps_are_loaded_in_pages() {
     let short = of_records((80, 24), &capture("fork-history"));
     assert!(crate::history::requests(&short).is_empty());
 }
+
+/// A recording has events, and the records of its snapshots.
+#[test]
+fn a_recording_without_messages_shows_its_steps() {
+    let mut dash = demo_thread((100, 30));
+    dash.open_recording("a.jsonl".into());
+    dash.capture("approval-interrupt");
+    dash.shows(["● draft", "◆ ask     asked   Approve?"]);
+}

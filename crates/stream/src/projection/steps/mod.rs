@@ -121,6 +121,14 @@ impl StepRow {
         self.written.or(Some(self.seqs?.0))
     }
 
+    /// Returns whether its checkpoint is the one before it, so that a run from there runs it again.
+    pub fn is_open(&self) -> bool {
+        match self.recorded {
+            Some(RecordedAs::Task(before, _)) => self.checkpoint == Some(before),
+            _ => false,
+        }
+    }
+
     /// Returns whether it asked, and a later run answered.
     pub fn is_answered(&self) -> bool {
         self.question.is_some() && self.state != StepState::Asked

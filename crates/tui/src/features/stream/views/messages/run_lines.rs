@@ -292,7 +292,7 @@ impl Viewer {
             }
             RunLine::Answer(run) => {
                 let run = runs.get(run)?;
-                let answer = Line::plain(&self.answer_of(run.run_id.as_deref()));
+                let answer = Line::plain(&self.answer_of(run.run_id.as_deref(), width));
                 at(value(words("", "answer", SHORT_TOOK), answer), run.began)
             }
             RunLine::End(at) => {

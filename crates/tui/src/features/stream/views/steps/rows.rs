@@ -8,7 +8,10 @@ use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::status::precise;
 use runtail_core::text;
 use runtail_stream::projection::{Peek, RecordedAs, StepRow, StepSource, StepState, Steps};
+use serde_json::Value;
 
+/// Maximum columns of an answer after its question.
+const MAX_ANSWER: usize = 40;
 /// Maximum columns of a node.
 const MAX_NODE: usize = 24;
 /// Columns of the source, of a duration and of a time.
@@ -248,7 +251,7 @@ impl Viewer {
         if let Some(question) = &row.question {
             let answer = row
                 .is_answered()
-                .then(|| self.answer_of(row.run_id.as_deref()));
+                .then(|| self.answer_of(row.run_id.as_deref(), MAX_ANSWER));
             let answer = answer.map_or(String::new(), |answer| format!(" → {answer}"));
             let asked = format!("asked: {}", text::clean(question));
             let left = room.saturating_sub(text::width(&answer));
@@ -278,14 +281,22 @@ impl Viewer {
         Line::dim(&text::fit(&words, room))
     }
 
-    /// Returns the answer that a run began with.
-    pub fn answer_of(&self, run: Option<&str>) -> String {
+    /// Returns the answer that a run began with, in so many columns.
+    pub fn answer_of(&self, run: Option<&str>, room: usize) -> String {
         let record = run.and_then(|run| self.projections.status.record(run));
-        let answer = record.and_then(|record| record.resume());
-        match answer {
-            Some(serde_json::Value::String(text)) => text::seen(&text, 40),
-            Some(value) if !value.is_null() => text::seen(&value.to_string(), 40),
-            _ => "answered".into(),
+        let shown = |value: &Value| match value {
+            Value::String(text) => text::seen(text, room),
+            value => text::seen(&value.to_string(), room),
+        };
+        // The answers to several questions are sent by the ids of the questions.
+        let is_id = |key: &String| key.len() == 32 && key.bytes().all(|b| b.is_ascii_hexdigit());
+        match record.and_then(|record| record.resume()) {
+            None | Some(Value::Null) => "answered".into(),
+            Some(Value::Object(by_id)) if !by_id.is_empty() && by_id.keys().all(is_id) => {
+                let all: Vec<String> = by_id.values().map(shown).collect();
+                text::fit(&all.join(", "), room).into_owned()
+            }
+            Some(value) => shown(&value),
         }
     }
 }
