@@ -133,7 +133,7 @@ impl<'a> Joined<'a> {
     fn last_before(&self, at: Option<Timestamp>) -> Option<usize> {
         let is_before = |row: &StepRow| {
             let began = row.started.or(row.ended);
-            !began.zip(at).is_some_and(|(began, at)| began > at)
+            began.zip(at).is_none_or(|(began, at)| began <= at)
         };
         self.records.iter().rposition(is_before)
     }

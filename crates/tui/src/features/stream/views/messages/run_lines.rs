@@ -23,6 +23,7 @@ use runtail_stream::projection::{
     RunEntry, RunOutcome, StateSource, StepRow, StepSource, StepState, Steps,
 };
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Maximum number of keys of the result.
 const MAX_RESULTS: usize = 8;
@@ -73,6 +74,8 @@ pub struct RunLines {
     node: usize,
     /// Says what of the history is not loaded.
     note: Vec<Line>,
+    /// Whether runs began with an input and with an answer, by their records, and the snapshot with these.
+    begins: (Option<Seq>, HashMap<Arc<str>, [bool; 2]>),
     /// The versions of the steps, of the status and of the states that the lines were made from.
     made_from: Option<(u64, u64, u64)>,
 }
@@ -93,7 +96,7 @@ impl RunLines {
     }
 
     /// Lists the lines of the runs, each run's steps before its end.
-    fn list(&mut self, steps: &Steps, runs: &[RunEntry], begins: impl Fn(usize) -> [bool; 2]) {
+    fn list(&mut self, steps: &Steps, runs: &[RunEntry], begins: &HashMap<Arc<str>, [bool; 2]>) {
         let ids = runs.iter().enumerate();
         let ids: HashMap<&str, usize> = ids
             .filter_map(|(at, run)| Some((run.run_id.as_deref()?, at + 1)))
@@ -120,8 +123,9 @@ impl RunLines {
         self.steps = of_runs.iter().chain(&edits).map(Vec::len).sum();
         for (nth, steps) in of_runs.into_iter().enumerate() {
             let run = nth.checked_sub(1).map(|at| (at, &runs[at]));
-            if let Some((at, _)) = run.filter(|(_, run)| run.outcome != RunOutcome::Queued) {
-                let [input, answer] = begins(at);
+            if let Some((at, run)) = run.filter(|(_, run)| run.outcome != RunOutcome::Queued) {
+                let known = run.run_id.as_ref().and_then(|id| begins.get(id));
+                let [input, answer] = known.copied().unwrap_or_default();
                 let is_input = input && !has_begin[nth][0];
                 let is_answer = answer || has_begin[nth][1];
                 self.lines.extend(is_input.then_some(RunLine::Input(at)));
@@ -155,16 +159,18 @@ impl Viewer {
         lines.result = self.result_of_runs().unwrap_or_default();
         let runs = self.projections.status.runs();
         let steps = self.views.steps.steps();
-        let begins = |at: usize| {
-            let id = runs[at].run_id.as_deref();
-            let record = id.and_then(|id| self.projections.status.record(id));
-            let answer = record.and_then(|record| record.resume());
-            [
-                self.input_of(&runs[at], 1).is_some(),
-                answer.is_some_and(|answer| !answer.is_null()),
-            ]
-        };
-        lines.list(steps, runs, begins);
+        let loaded = self.projections.status.loaded().map(|loaded| loaded.seq);
+        let mut begins = std::mem::take(&mut lines.begins);
+        if begins.0 != loaded {
+            begins = (loaded, HashMap::new());
+        }
+        for id in runs.iter().filter_map(|run| run.run_id.as_ref()) {
+            if !begins.1.contains_key(id) {
+                begins.1.insert(id.clone(), self.begin_of(id));
+            }
+        }
+        lines.list(steps, runs, &begins.1);
+        lines.begins = begins;
         let rows = lines.lines.iter().filter_map(|line| match line {
             RunLine::Step(at) => steps.rows().get(*at),
             _ => None,
@@ -177,6 +183,16 @@ impl Viewer {
         lines.by_seq.sort_unstable();
         self.views.run_lines = lines;
         true
+    }
+
+    /// Returns whether a run began with an input, and with an answer, by its record.
+    fn begin_of(&self, id: &str) -> [bool; 2] {
+        let record = self.projections.status.record(id);
+        let answer = record.and_then(|record| record.resume());
+        [
+            self.input_of(id, 1).is_some(),
+            answer.is_some_and(|answer| !answer.is_null()),
+        ]
     }
 
     /// Returns the newest state.
@@ -212,8 +228,8 @@ impl Viewer {
     }
 
     /// Returns the input of a run, as far as its record has it.
-    fn input_of(&self, run: &RunEntry, room: usize) -> Option<Line> {
-        let record = self.projections.status.record(run.run_id.as_deref()?)?;
+    fn input_of(&self, id: &str, room: usize) -> Option<Line> {
+        let record = self.projections.status.record(id)?;
         let kwargs = || Peek::of(record.kwargs.as_deref()?).get("input");
         let input = record.input.as_deref().map(Peek::of).or_else(kwargs)?;
         (!input.is_null()).then(|| summary::value(input, room))
@@ -287,7 +303,7 @@ impl Viewer {
             }
             RunLine::Input(run) => {
                 let run = runs.get(run)?;
-                let input = self.input_of(run, width)?;
+                let input = self.input_of(run.run_id.as_deref()?, width)?;
                 at(value(words("input", "", SHORT_TOOK), input), run.began)
             }
             RunLine::Answer(run) => {
