@@ -7,6 +7,7 @@ use runtail_stream::{Decoder, Frame, Framer, Item, Record, Seq};
 use runtail_tui::features::stream::viewer::Viewer;
 use runtail_tui::features::stream::views::{VIEWS, View};
 use runtail_tui::session::msg::{ServerRef, StreamTarget};
+use runtail_tui::widgets::scroll::LinePos;
 
 /// Returns the name of every captured stream, and a viewer that received it.
 fn streams() -> Vec<(String, Viewer)> {
@@ -188,9 +189,15 @@ fn cursor_event_is_selected_in_every_view() {
                             Some(first) => selected
                                 .filter(|selected| *selected <= seq)
                                 .or(Some(first.first_seq)),
-                            // Without messages, the view has only the separators at the ends of runs.
+                            // Without messages, the view has lines about runs.
                             None => {
-                                nearest(p.status.runs().iter().filter_map(|run| run.end_seq), seq)
+                                let messages = View::Messages.of();
+                                let seqs = messages.keys(&viewer).filter_map(|key| {
+                                    messages.seq_at(&viewer, LinePos { key, line: 0 })
+                                });
+                                let mut seqs: Vec<Seq> = seqs.collect();
+                                seqs.sort_unstable();
+                                nearest(seqs.into_iter(), seq)
                             }
                         }
                     }

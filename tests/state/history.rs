@@ -36,7 +36,7 @@ fn id(entry: &Value) -> &str {
 }
 
 /// Returns the requests that the view waits for.
-fn requests(dash: &Dash) -> Vec<(SubscriptionId, HistoryRequest)> {
+pub(crate) fn requests(dash: &Dash) -> Vec<(SubscriptionId, HistoryRequest)> {
     let request = |sub: runtail_tui::session::msg::Subscription| match sub.what {
         SubscriptionKind::History(_, request) => Some((sub.key, request)),
         _ => None,
@@ -118,7 +118,7 @@ pub(crate) fn opened(size: (u16, u16), history: &[Value]) -> Dash {
 }
 
 /// A straight line of checkpoints.
-fn line(count: usize) -> Vec<Value> {
+pub(crate) fn line(count: usize) -> Vec<Value> {
     let entry = |n: usize| {
         let parent = (n > 0).then(|| json!({"checkpoint_id": format!("{:08}", n - 1)}));
         json!({"values": {"n": n, "text": "x".repeat(100)}, "next": ["step"], "created_at": "2026-11-21T13:00:00Z",
@@ -314,7 +314,7 @@ fn running_again_is_offered_only_where_the_server_can_do_it() {
         dash.done(EffectResult::Info(server, Ok(info)));
         let screen = dash.screen();
         assert_eq!(
-            screen.contains("R run again from here"),
+            screen.contains("R run again after it"),
             is_offered,
             "{kind:?}: {screen}"
         );

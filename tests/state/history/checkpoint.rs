@@ -229,7 +229,7 @@ fn keys_that_cannot_work_are_not_offered() {
     let footer = |dash: &mut Dash| dash.screen().lines().last().unwrap_or_default().to_string();
     let history = line(3);
     let mut dash = opened((140, 24), &history);
-    footer(&mut dash).has(["run again from here", "state here"]);
+    footer(&mut dash).has(["run it again", "state here"]);
     // A server with only the calls of the contract.
     let mut dash = demo_thread((140, 24));
     dash.keys("f2");

@@ -56,7 +56,7 @@ fn preview(change: Option<Change>) -> Box<Preview> {
         (start, Vec::new())
     };
     Box::new(Preview {
-        title: "Run again from step 6 of thread 01a1fbb5…9775".into(),
+        title: "Run again after step 6 of thread 01a1fbb5…9775".into(),
         profile: "prod-eu".into(),
         target: None,
         request: first,
@@ -159,7 +159,7 @@ fn a_run_from_a_checkpoint_is_previewed_step_by_step() {
 fn runs_have_their_numbers_and_requests_fold() {
     let (mut dash, _) = forking((140, 40));
     let screen = dash.screen();
-    dash.shows("Run again from step 6 · eu › support-bot › support 9775");
+    dash.shows("Run again after step 6 · eu › support-bot › support 9775");
     dash.shows(["as in run 1", "were called in run 1 and"]);
     // The page doesn't know this run.
     dash.shows("as in run gone");

@@ -86,8 +86,10 @@ impl AgentServer {
         notes.extend(question_note(loaded, &base));
         notes.extend(busy_note(loaded));
         notes.extend(omitted_note(&omitted));
+        // The step itself doesn't run again: what follows its checkpoint does.
+        let word = base.facts.step.map_or("from", |_| "after");
         let title = format!(
-            "Run again from {} of thread {}",
+            "Run again {word} {} of thread {}",
             step_of(&base),
             short_id(thread)
         );

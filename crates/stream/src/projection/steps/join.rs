@@ -112,7 +112,9 @@ impl<'a> Joined<'a> {
         // The same task in another attempt or after an answer.
         if let Some(known) = id.and_then(|id| self.seen.get(id)) {
             let (_, rows) = &mut self.added[*known];
+            let run = row.run_id.clone();
             merge(&mut rows[0], row);
+            rows[0].run_id = run.or(rows[0].run_id.take());
             return rows.extend(nested);
         }
         if let Some(id) = id {
@@ -131,7 +133,7 @@ impl<'a> Joined<'a> {
     fn last_before(&self, at: Option<Timestamp>) -> Option<usize> {
         let is_before = |row: &StepRow| {
             let began = row.started.or(row.ended);
-            !began.zip(at).is_some_and(|(began, at)| began > at)
+            began.zip(at).is_none_or(|(began, at)| began <= at)
         };
         self.records.iter().rposition(is_before)
     }

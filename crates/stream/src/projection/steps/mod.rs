@@ -121,6 +121,14 @@ impl StepRow {
         self.written.or(Some(self.seqs?.0))
     }
 
+    /// Returns whether its checkpoint is the one before it, so that a run from there runs it again.
+    pub fn is_open(&self) -> bool {
+        match self.recorded {
+            Some(RecordedAs::Task(before, _)) => self.checkpoint == Some(before),
+            _ => false,
+        }
+    }
+
     /// Returns whether it asked, and a later run answered.
     pub fn is_answered(&self) -> bool {
         self.question.is_some() && self.state != StepState::Asked
@@ -190,6 +198,12 @@ impl Steps {
             return None;
         };
         Some(&self.tree.entries().get(at)?.writes.get(write)?.wrote)
+    }
+
+    /// Returns the run that asked the question of a row, if another one executed it after an answer.
+    pub fn asked_by(&self, row: &StepRow) -> Option<Arc<str>> {
+        let [_, asked] = records::runs_of(&self.tree, row);
+        asked
     }
 
     /// Returns whether a row is on the branch of the newest checkpoint.

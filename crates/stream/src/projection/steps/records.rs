@@ -53,9 +53,9 @@ impl Reader<'_> {
 
     fn is_shown(&self, at: usize) -> bool {
         let written = self.tree.entries()[at].at;
-        !written
+        written
             .zip(self.until)
-            .is_some_and(|(at, until)| at > until)
+            .is_none_or(|(at, until)| at <= until)
     }
 
     /// Returns whether the step after a checkpoint wrote another one that is shown.

@@ -85,8 +85,14 @@ pub(super) fn for_thread(viewer: &Viewer, on: &Session, all: Commands) -> Comman
     }
     match viewer.shown_checkpoint() {
         // The keys act on the shown checkpoint.
-        Some(checkpoint) => for_checkpoint(viewer, on, checkpoint.of.is_head, all)
-            .show([("stream.details", None), ("stream.follow", None)]),
+        Some(checkpoint) => for_checkpoint(
+            viewer,
+            on,
+            checkpoint.of.is_head,
+            "run again from here",
+            all,
+        )
+        .show([("stream.details", None), ("stream.follow", None)]),
         None => all.show(status_hints(viewer, on)),
     }
 }
@@ -102,13 +108,14 @@ pub(super) fn for_checkpoint(
     viewer: &Viewer,
     on: &Session,
     is_head: bool,
+    again_label: &'static str,
     all: Commands,
 ) -> Commands {
     let (offers, can_act) = offers(viewer, on);
     let again = can_act && offers.continues;
     let edit = can_act && (is_head || offers.continues);
     let edit_label = (!is_head).then_some("edit state and run");
-    all.show(again.then_some(("stream.again", Some("run again from here"))))
+    all.show(again.then_some(("stream.again", Some(again_label))))
         .show(edit.then_some(("stream.edit_state", edit_label)))
 }
 

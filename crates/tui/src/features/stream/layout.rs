@@ -93,8 +93,11 @@ impl StreamState {
             let view = half.view.of();
             view.lay_out(viewer, half.rows, half.is_titled());
         }
+        let lists_steps = shows(View::Messages)
+            && viewer.projections.messages.items().is_empty()
+            && viewer.views.steps.has_older();
         // Other views wait for states, too, while they show a checkpoint.
-        if shows(View::Steps) || viewer.views.steps.awaits_state() {
+        if shows(View::Steps) || lists_steps || viewer.views.steps.awaits_state() {
             viewer.request_history(|| cx.session.next_stream.take());
         }
     }

@@ -124,11 +124,13 @@ fn entries(viewer: &Viewer, canvas: &mut Canvas<'_>, half: Half, focused: bool) 
             canvas.line(rows.x + 2, rows.y + used, rows.w.saturating_sub(3), line);
             used += 1;
         }
-        canvas.words(
-            below(rows, used),
-            Tone::Dim,
-            &nothing_text(viewer, half.view),
-        );
+        if viewer.count(half.view) == 0 {
+            canvas.words(
+                below(rows, used),
+                Tone::Dim,
+                &nothing_text(viewer, half.view),
+            );
+        }
     }
 }
 

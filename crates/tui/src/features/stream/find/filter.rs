@@ -5,7 +5,7 @@
 use super::Pattern;
 use crate::widgets::filter::Needle;
 use runtail_core::json::{self, Peek};
-use runtail_stream::projection::{EventAttrs, Message, Path};
+use runtail_stream::projection::{EventAttrs, Message, Path, StepRow, StepState};
 use runtail_stream::{Event, EventNumber};
 use std::cmp::Ordering;
 use std::ops::RangeInclusive;
@@ -164,6 +164,22 @@ impl StreamFilter {
         })
     }
 
+    /// Returns whether a record without an event matches: of a run, or of a step in it, with its texts.
+    pub fn matches_record(
+        &self,
+        run: Option<&str>,
+        step: Option<&StepRow>,
+        texts: &[&str],
+    ) -> bool {
+        self.terms.iter().all(|term| {
+            let is_match = match &term.condition {
+                Condition::Run(wanted) => run.is_some_and(|run| wanted.is_in(run)),
+                condition => condition.matches_record(step, texts),
+            };
+            is_match != term.negated
+        })
+    }
+
     fn condition(&mut self, term: &str) -> Result<Option<Condition>, String> {
         if let Some(regex) = regex(term) {
             return Ok(Some(Condition::Text(self.pattern(term, regex))));
@@ -312,6 +328,39 @@ impl Condition {
             | Condition::Custom
             | Condition::Heartbeat
             | Condition::Path(..) => events.iter().any(|event| self.matches(event)),
+        }
+    }
+}
+
+impl Condition {
+    fn matches_record(&self, step: Option<&StepRow>, texts: &[&str]) -> bool {
+        let node = step.map_or("", |step| &step.node);
+        match self {
+            Condition::Namespace(wanted) => {
+                step.is_some_and(|step| step.ns.iter().any(|segment| wanted.is_in(segment)))
+            }
+            Condition::Node(wanted) => !node.is_empty() && wanted.is_in(node),
+            Condition::NodeIs(name) => node.eq_ignore_ascii_case(name),
+            Condition::Error => step.is_some_and(|step| step.state == StepState::Failed),
+            Condition::HeartbeatWord(pattern) | Condition::Text(pattern) => {
+                pattern.is_in(node) || texts.iter().any(|text| pattern.is_in(text))
+            }
+            Condition::Path(path, comparison) => texts.iter().any(|text| {
+                let values = path.walk(Peek::of(text)).unwrap_or_default();
+                let fits = |value| {
+                    comparison
+                        .as_ref()
+                        .is_none_or(|wanted| wanted.matches(value))
+                };
+                values.into_iter().any(fits)
+            }),
+            Condition::Run(_)
+            | Condition::Seq(_)
+            | Condition::Mode(_)
+            | Condition::Id(_)
+            | Condition::Odd
+            | Condition::Custom
+            | Condition::Heartbeat => false,
         }
     }
 }

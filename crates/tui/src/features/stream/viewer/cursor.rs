@@ -45,6 +45,16 @@ impl Slot {
     pub fn forget(&mut self) {
         (self.filtered, self.hits) = (None, None);
     }
+
+    /// Scrolls to the cursor again, because other entries are shown.
+    pub fn begin_again(&mut self) {
+        let follow = self.place.follow;
+        *self = Slot {
+            window: self.window,
+            ..Slot::default()
+        };
+        self.place.follow = follow;
+    }
 }
 
 impl Viewer {

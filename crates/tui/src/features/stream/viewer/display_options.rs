@@ -1,6 +1,7 @@
 //! Display options of a stream: absolute, relative or delta times, and wrapped or truncated lines.
 
 use super::Viewer;
+use crate::features::stream::views::messages::rules::RuleTimes;
 use crate::features::stream::views::stream_view::EntryKind;
 use crate::features::stream::views::{Clock, View};
 use crate::session::prefs::ViewPrefs;
@@ -46,6 +47,15 @@ impl Viewer {
     /// Returns the clock for times of day.
     pub(crate) fn wall_clock(&self) -> Clock<'_> {
         Clock::Wall(&self.tz, self.today())
+    }
+
+    /// Returns how rules between runs show times.
+    pub(crate) fn rule_times(&self) -> RuleTimes<'_> {
+        RuleTimes {
+            timestamps: self.timestamps,
+            tz: &self.tz,
+            today: self.today(),
+        }
     }
 
     /// Returns today's date in the user's time zone.

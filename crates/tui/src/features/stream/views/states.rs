@@ -2,6 +2,7 @@
 
 use super::events::EventsState;
 use super::messages::blocks::Blocks;
+use super::messages::run_lines::RunLines;
 use super::runs::RunsState;
 use super::state::shown::ShownState;
 use super::steps::StepsState;
@@ -15,6 +16,8 @@ use runtail_stream::projection::Projections;
 #[derive(Debug, Default)]
 pub struct ViewStates {
     pub messages: Blocks,
+    /// What Messages shows of a thread without messages.
+    pub run_lines: RunLines,
     pub state: ShownState,
     pub timeline: TimelineRows,
     pub runs: RunsState,
@@ -28,7 +31,7 @@ pub struct ViewStates {
 impl ViewStates {
     /// Returns the memory that they use, in bytes.
     pub fn bytes(&self) -> usize {
-        self.steps.bytes() + self.graph.bytes()
+        self.steps.bytes() + self.run_lines.bytes() + self.graph.bytes()
     }
 
     /// Applies the user's display options.
@@ -42,6 +45,7 @@ impl ViewStates {
     /// Drops layouts that belong to another log or another position in it.
     pub fn forget(&mut self, projections: &Projections) {
         self.messages.forget();
+        self.run_lines.forget();
         self.runs.forget();
         self.events.forget();
         self.steps.forget();

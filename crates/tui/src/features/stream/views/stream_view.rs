@@ -328,7 +328,7 @@ pub trait StreamView: Sync {
         false
     }
 
-    /// Returns whether what is shown doesn't say where to look, so that the questions and the words of an empty view follow.
+    /// Returns whether the whole questions follow what is shown and, without entries, the words of an empty view.
     fn is_blank(&self, _viewer: &Viewer) -> bool {
         false
     }

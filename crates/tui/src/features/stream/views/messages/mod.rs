@@ -1,18 +1,20 @@
-//! The Messages view: the conversation, with rules where runs ended.
+//! The Messages view: the conversation, with rules where runs ended. A thread without messages has lines about its runs instead.
 
 pub mod blocks;
 pub mod message;
 pub mod rules;
+pub mod run_lines;
 
-use super::stream_view::{EVENTS, EntryKind, StreamView, ViewFacts, ViewLayout, ViewRows};
+use super::stream_view::{Around, EVENTS, EntryKind, StreamView, ViewFacts, ViewLayout, ViewRows};
 use super::{View, clock, place_of};
 use crate::features::stream::find::{Landmark, MatchIndex, PatternSource, searchable_texts};
 use crate::features::stream::formats::{Format, Part};
 use crate::features::stream::viewer::Viewer;
 use crate::session::msg::Chunk;
 use crate::widgets::line::Line;
-use crate::widgets::scroll::{LinePos, ScrollList, window};
+use crate::widgets::scroll::{LinePos, ScrollList};
 use message::Unanswered;
+use run_lines::RunLinesTab;
 use runtail_core::model::ThreadStatus;
 use runtail_core::text::markdown::{inline, without_html};
 use runtail_core::text::{clean, clean_lines};
@@ -41,32 +43,64 @@ impl StreamView for MessagesTab {
     }
 
     fn count(&self, viewer: &Viewer) -> u64 {
+        if shows_runs(viewer) {
+            return RunLinesTab.count(viewer);
+        }
         self.keys(viewer).end
     }
 
     fn entries<'a>(&self, viewer: &'a Viewer) -> ViewRows<'a> {
+        if shows_runs(viewer) {
+            return RunLinesTab.entries(viewer);
+        }
         ViewRows::Blocks(viewer.views.messages.shown(&viewer.projections))
     }
 
     /// The entry after the last message has only rules.
     fn keys(&self, viewer: &Viewer) -> Range<u64> {
+        if shows_runs(viewer) {
+            return RunLinesTab.keys(viewer);
+        }
         let messages = &viewer.projections.messages;
         messages.evicted()..messages.evicted() + messages.items().len() as u64
     }
 
-    fn line(&self, viewer: &Viewer, spot: LinePos, _width: usize) -> Option<Line> {
+    fn line(&self, viewer: &Viewer, spot: LinePos, width: usize) -> Option<Line> {
+        if shows_runs(viewer) {
+            return RunLinesTab.line(viewer, spot, width);
+        }
         Some(viewer.views.messages.line(&viewer.projections, spot))
     }
 
     fn seq_at(&self, viewer: &Viewer, spot: LinePos) -> Option<Seq> {
+        if shows_runs(viewer) {
+            return RunLinesTab.seq_at(viewer, spot);
+        }
         viewer.views.messages.seq_at(&viewer.projections, spot)
     }
 
     fn spot_of(&self, viewer: &Viewer, seq: Seq) -> Option<LinePos> {
+        if shows_runs(viewer) {
+            return RunLinesTab.spot_of(viewer, seq);
+        }
         Some(viewer.views.messages.spot_of(&viewer.projections, seq))
     }
 
+    fn around<'a>(&self, viewer: &'a Viewer) -> Around<'a> {
+        match shows_runs(viewer) {
+            true => RunLinesTab.around(viewer),
+            false => Around::default(),
+        }
+    }
+
     fn prepare(&self, viewer: &mut Viewer, layout: ViewLayout) {
+        let has_none = shows_runs(viewer);
+        if std::mem::replace(&mut viewer.views.run_lines.is_shown, has_none) != has_none {
+            viewer.slots[layout.view as usize].begin_again();
+        }
+        if has_none {
+            return RunLinesTab.prepare(viewer, layout);
+        }
         let unanswered = unanswered(viewer, layout.is_open);
         let today = viewer.today();
         let slot = &mut viewer.slots[layout.view as usize];
@@ -83,6 +117,9 @@ impl StreamView for MessagesTab {
     }
 
     fn accepts(&self, viewer: &Viewer, key: u64) -> (bool, usize) {
+        if shows_runs(viewer) {
+            return RunLinesTab.accepts(viewer, key);
+        }
         let Some(message) = viewer.projections.messages.at(key) else {
             return (false, 0);
         };
@@ -102,6 +139,9 @@ impl StreamView for MessagesTab {
     }
 
     fn changed(&self, viewer: &Viewer, after: Seq) -> Vec<u64> {
+        if shows_runs(viewer) {
+            return RunLinesTab.changed(viewer, after);
+        }
         let messages = &viewer.projections.messages;
         let numbered = (messages.evicted()..)
             .zip(messages.items())
@@ -121,6 +161,9 @@ impl StreamView for MessagesTab {
         key: u64,
         filtered: Option<&MatchIndex>,
     ) -> Option<Vec<PatternSource<'a>>> {
+        if shows_runs(viewer) {
+            return None;
+        }
         let messages = &viewer.projections.messages;
         let message = messages.at(key)?;
         let call_message = messages.asked(message).and(message.call_message);
@@ -139,6 +182,9 @@ impl StreamView for MessagesTab {
     }
 
     fn go_to_next(&self, viewer: &mut Viewer, to: Landmark, forward: bool) -> Option<bool> {
+        if shows_runs(viewer) {
+            return RunLinesTab.go_to_next(viewer, to, forward);
+        }
         match to {
             Landmark::Message if !viewer.follows() => {
                 let key = viewer.place(View::Messages).cursor.key;
@@ -151,20 +197,22 @@ impl StreamView for MessagesTab {
                 }
                 Some(key.is_some())
             }
-            // A failure is an event even before there is a line for it.
             Landmark::Problem => {
-                window(&viewer.rows(View::Messages), LinePos::default(), 1).next()?;
-                Some(go_to_problem(viewer, forward))
+                let ends = viewer.views.messages.run_ends().collect();
+                Some(go_to_problem(viewer, forward, ends))
             }
             _ => None,
         }
     }
 
     fn is_blank(&self, viewer: &Viewer) -> bool {
-        self.count(viewer) == 0
+        shows_runs(viewer)
     }
 
     fn copied(&self, viewer: &Viewer) -> Option<String> {
+        if shows_runs(viewer) {
+            return RunLinesTab.copied(viewer);
+        }
         let cursor = viewer.place(View::Messages).cursor;
         let message = viewer
             .views
@@ -178,6 +226,9 @@ impl StreamView for MessagesTab {
     }
 
     fn run_under_cursor<'a>(&self, viewer: &'a Viewer) -> Option<&'a RunEntry> {
+        if shows_runs(viewer) {
+            return RunLinesTab.run_under_cursor(viewer);
+        }
         let index = viewer
             .views
             .messages
@@ -187,12 +238,20 @@ impl StreamView for MessagesTab {
     }
 
     fn write(&self, viewer: &Viewer, key: u64, format: Format, part: &mut Part) {
+        if shows_runs(viewer) {
+            return RunLinesTab.write(viewer, key, format, part);
+        }
         match viewer.projections.messages.at(key) {
             Some(message) if format == Format::Text => write_text(viewer, message, part),
             Some(message) => write_markdown(viewer, message, part),
             None => {}
         }
     }
+}
+
+/// Returns whether the thread has no messages, so that the view shows its runs.
+fn shows_runs(viewer: &Viewer) -> bool {
+    viewer.projections.messages.items().is_empty()
 }
 
 /// Returns the run of a message. An input that was loaded doesn't name one: it belongs to the run of the messages after it.
@@ -239,21 +298,21 @@ fn unanswered(viewer: &Viewer, is_open: bool) -> Unanswered {
     }
 }
 
-/// Jumps to a problem, among them run ends that the stream did not show.
-fn go_to_problem(viewer: &mut Viewer, forward: bool) -> bool {
+/// Jumps to a problem: one of these lines, or one that the stream shows.
+fn go_to_problem(viewer: &mut Viewer, forward: bool, lines: Vec<LinePos>) -> bool {
     let shown = viewer.event_log.first_seq().unwrap_or(Seq::MAX)..=viewer.event_log.last_seq();
-    let mut spots: BTreeMap<LinePos, Option<Seq>> = viewer
-        .views
-        .messages
-        .run_ends()
-        .map(|spot| (spot, None))
-        .collect();
+    let mut spots: BTreeMap<LinePos, Option<Seq>> =
+        lines.into_iter().map(|spot| (spot, None)).collect();
     let problems = viewer.problems(true).into_iter();
     for seq in problems.filter(|seq| shown.contains(seq)) {
-        spots
-            .entry(viewer.views.messages.spot_of(&viewer.projections, seq))
-            .or_default()
-            .get_or_insert(seq);
+        let Some(spot) = MessagesTab.spot_of(viewer, seq) else {
+            continue;
+        };
+        let nearest = spots.entry(spot).or_default();
+        // Of several problems in one line, the nearest one is next.
+        if nearest.is_none() || !forward {
+            *nearest = Some(seq);
+        }
     }
     let here = match viewer.follows() {
         true => LinePos::of(u64::MAX),

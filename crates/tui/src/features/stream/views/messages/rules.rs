@@ -270,7 +270,8 @@ fn loaded_rule(status: &Status, at: Timestamp, width: usize, tz: &TimeZone) -> L
     filled(Line::dim(&text::fit(&title, width)), width)
 }
 
-fn run_rule(
+/// Returns the rule of a run that ended.
+pub fn run_rule(
     run: &RunEntry,
     projections: &Projections,
     width: usize,

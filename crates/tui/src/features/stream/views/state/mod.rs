@@ -72,7 +72,7 @@ impl Viewer {
     }
 
     /// Returns the text of a state, if its event is still in memory.
-    fn state_text(&self, number: u64) -> Option<Excerpt> {
+    pub fn state_text(&self, number: u64) -> Option<Excerpt> {
         let snapshot = self.snapshot_at(number)?;
         let text = self.event_log.get(snapshot.seq)?.data.json()?.clone();
         Excerpt::new(text, snapshot.from..snapshot.from + snapshot.size)

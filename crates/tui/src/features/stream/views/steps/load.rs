@@ -4,6 +4,7 @@ use super::{Purpose, StepsState};
 use crate::session::checkpoints::{
     CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest,
 };
+use crate::widgets::scroll::Place;
 use runtail_api::{ApiError, Kind};
 use runtail_core::model::{Checkpoint, CheckpointTree, Parent};
 use runtail_core::text;
@@ -117,6 +118,7 @@ impl StepsState {
             *self = StepsState {
                 wanted,
                 awaited,
+                joins: self.joins,
                 ..StepsState::default()
             };
             self.loading.seen.thread = known.thread.clone();
@@ -345,35 +347,62 @@ impl StepsState {
 
     /// Returns the lines about what the rows lack, if they lack anything.
     pub(super) fn notes(&self) -> Vec<String> {
-        let loaded = self.pages.len() as u64;
-        let count = text::count(loaded);
         let mut notes = Vec::new();
         match &self.loading.failure {
             Some(failure) if self.pages.is_empty() => notes.push(failure_text(failure)),
-            Some(failure) => notes.push(format!("Loaded {count}. {}", failure_text(failure))),
+            Some(failure) => {
+                let count = text::count(self.pages.len() as u64);
+                notes.push(format!("Loaded {count}. {}", failure_text(failure)));
+            }
             None if self.pages.is_empty() && self.is_loading_page() && self.visible.is_empty() => {
                 notes.push("Loading the history…".into());
             }
-            None if self.loading.is_complete || self.pages.is_empty() => {}
-            None if self.pages.len() >= MAX_CHECKPOINTS => {
-                notes.push(format!(
-                    "The newest {count} checkpoints. Older ones are not shown."
-                ));
-            }
-            None => notes.push(match self.oldest_step() {
-                // The steps of a thread are counted from -1.
-                Some(step @ 0..) if step < 1_000_000 => {
-                    let all = text::count(loaded + step.unsigned_abs() + 1);
-                    format!("The newest {count} of about {all} checkpoints. Scroll up for more.")
-                }
-                _ => format!("The newest {count} checkpoints. Scroll up for more."),
-            }),
+            None => notes.extend(self.older_note()),
         }
         if self.saved_only_last() {
             let why = "Only the last checkpoint was saved; there's nothing to run again from.";
             notes.push(why.into());
         }
         notes
+    }
+
+    /// Says that older checkpoints are not loaded, and how to load them.
+    pub fn older_note(&self) -> Option<String> {
+        let loaded = self.pages.len() as u64;
+        let count = text::count(loaded);
+        if self.loading.is_complete || self.pages.is_empty() {
+            return None;
+        }
+        if self.pages.len() >= MAX_CHECKPOINTS {
+            return Some(format!(
+                "The newest {count} checkpoints. Older ones are not shown."
+            ));
+        }
+        Some(match self.oldest_step() {
+            // The steps of a thread are counted from -1.
+            Some(step @ 0..) if step < 1_000_000 => {
+                let all = text::count(loaded + step.unsigned_abs() + 1);
+                format!("The newest {count} of about {all} checkpoints. Scroll up for more.")
+            }
+            _ => format!("The newest {count} checkpoints. Scroll up for more."),
+        })
+    }
+
+    /// Records which lines are shown: older checkpoints are loaded near the first one.
+    pub fn show_from(&mut self, place: Place, lines: u64, height: usize) {
+        let height = height as u64;
+        let top = match place.follow {
+            true => lines.saturating_sub(height),
+            false => place.top.key,
+        };
+        self.is_near_start = top < height;
+    }
+
+    /// Returns whether older checkpoints than those of the thread's snapshot exist, or pages of them are loaded already.
+    pub fn has_older(&self) -> bool {
+        let oldest = self.tree().len().checked_sub(1);
+        let is_cut = oldest.is_some_and(|at| self.tree().parent(at) == Parent::NotLoaded);
+        is_cut || !self.pages.is_empty()
     }
 
     fn oldest_step(&self) -> Option<i64> {

@@ -8,6 +8,7 @@ mod rows;
 mod tab;
 
 pub use actions::act_on_checkpoint;
+pub use rows::{SHORT_TOOK, is_input, node_width};
 pub use tab::StepsTab;
 
 use super::View;
@@ -40,6 +41,8 @@ pub struct StepsState {
     steps: Steps,
     /// What the rows were joined from.
     joined: Option<JoinedFrom>,
+    /// How often they were joined.
+    joins: u64,
     /// The indexes of the rows that no fold hides.
     visible: Vec<usize>,
     /// The bars whose nested rows are visible.
@@ -330,6 +333,7 @@ impl StepsState {
         let steps = Steps::join(tree.clone(), of, until);
         let old = std::mem::replace(&mut self.steps, steps);
         self.joined = Some(from);
+        self.joins += 1;
         let spots =
             [place.cursor, place.top].map(|spot| self.visible.get(spot.key as usize).copied());
         self.fold_rows();
@@ -390,6 +394,17 @@ fn same_row(old: &Steps, row: usize, new: &Steps) -> Option<usize> {
 }
 
 impl Viewer {
+    /// Joins the rows if anything changed. Returns how often they were joined.
+    pub fn join_steps(&mut self) -> u64 {
+        let until = self.records_until();
+        let slot = &mut self.slots[View::Steps as usize];
+        let steps = &mut self.views.steps;
+        if steps.join(&self.projections, until, &mut slot.place) {
+            slot.forget();
+        }
+        steps.joins
+    }
+
     /// Returns the time up to which the records are shown: during time travel that of the shown event.
     fn records_until(&self) -> Option<Timestamp> {
         let playhead = self.playhead()?;
@@ -398,12 +413,12 @@ impl Viewer {
     }
 
     /// Returns the event of a row: what it wrote, else the first that mentions it, else the snapshot with its record.
-    fn seq_of_step(&self, row: &StepRow) -> Seq {
+    pub fn seq_of_step(&self, row: &StepRow) -> Seq {
         row.place().unwrap_or_else(|| self.seq_of_records())
     }
 
     /// Returns the snapshot with the newest records, else the newest event.
-    fn seq_of_records(&self) -> Seq {
+    pub fn seq_of_records(&self) -> Seq {
         let loaded = self.projections.status.loaded();
         loaded.map_or(self.event_log.last_seq(), |loaded| loaded.seq)
     }

@@ -3,12 +3,15 @@
 use super::StepsState;
 use crate::features::stream::summary;
 use crate::features::stream::viewer::Viewer;
-use crate::features::stream::views::{View, clock};
+use crate::features::stream::views::{UNKNOWN, View, clock};
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::status::precise;
 use runtail_core::text;
 use runtail_stream::projection::{Peek, RecordedAs, StepRow, StepSource, StepState, Steps};
+use serde_json::Value;
 
+/// Maximum columns of an answer after its question.
+const MAX_ANSWER: usize = 40;
 /// Maximum columns of a node.
 const MAX_NODE: usize = 24;
 /// Columns of the source, of a duration and of a time.
@@ -16,6 +19,8 @@ const SOURCE: usize = 6;
 const TOOK: usize = 6;
 const TIME: usize = 8;
 const DATE: usize = 12;
+/// Columns of how a step ended where its row is short.
+pub const SHORT_TOOK: usize = 7;
 /// Minimum widths for the source, and for durations.
 const MIN_WIDTH_SOURCE: usize = 90;
 const MIN_WIDTH_TOOK: usize = 60;
@@ -45,9 +50,8 @@ impl StepColumns {
         for row in steps.rows() {
             let digits = row.step.map_or(0, |step| step.to_string().len());
             columns.step = columns.step.max(digits);
-            columns.node = columns.node.max(text::width(&row.node) + 2 * depth(row));
         }
-        columns.node = columns.node.min(MAX_NODE);
+        columns.node = columns.node.max(node_width(steps.rows().iter()));
         columns
     }
 }
@@ -144,7 +148,14 @@ impl Viewer {
             if is_current { Tone::Plain } else { Tone::Dim },
             &format!(" {step:>width$}  ", width = widths.step),
         );
-        self.push_node(&mut line, row, widths.node, (words, is_current));
+        let fold = match (row.nested, row.bar) {
+            (0, _) => "",
+            (_, Some(bar)) if state.unfolded.contains(&bar) => "▾ ",
+            _ => "▸ ",
+        };
+        let indent = "  ".repeat(depth(row).min(6));
+        let name = format!("{indent}{fold}{}", node_name(row));
+        push_node(&mut line, row, (&name, widths.node), (words, is_current));
         let before = line.width();
         let mut wrote = self.written(row, widths.wrote);
         if words != Tone::Plain {
@@ -173,34 +184,62 @@ impl Viewer {
         }
     }
 
-    fn push_node(
-        &self,
-        line: &mut Line,
-        row: &StepRow,
-        width: usize,
-        (words, is_current): (Tone, bool),
-    ) {
-        let fold = match (row.nested, row.bar) {
-            (0, _) => "",
-            (_, Some(bar)) if self.views.steps.unfolded.contains(&bar) => "▾ ",
-            _ => "▸ ",
+    /// Returns the line of a row without its place in the tree of branches: its node, how it ended, and what it wrote or asked.
+    pub fn short_step_line(&self, row: &StepRow, node: usize, width: usize) -> Line {
+        let is_current = self.views.steps.steps.is_current(row);
+        let (mark, tone, words) = mark(row, is_current);
+        let (mut line, name) = match is_input(row) {
+            true => (Line::plain("  "), "input"),
+            false => (Line::of(tone, mark).with_plain(" "), node_name(row)),
         };
-        let name = match &*row.node {
-            "" => "–",
-            "__interrupt__" => "question",
-            name => name,
+        push_node(&mut line, row, (name, node), (words, is_current));
+        let how = match (&row.question, &row.error) {
+            (_, Some(_)) => "failed".to_string(),
+            (Some(_), None) => "asked".into(),
+            (None, None) if is_input(row) => String::new(),
+            (None, None) => took(row),
         };
-        let indent = "  ".repeat(depth(row).min(6));
-        let shown = text::seen(&format!("{indent}{fold}{name}"), width);
-        let tone = match (words, is_current) {
-            (Tone::Bad, _) => Tone::Bad,
-            (_, false) => Tone::Dim,
-            _ if name == "–" || name == "question" => Tone::Dim,
-            _ => Tone::label(&row.node),
+        line.push_dim(&format!("{how:SHORT_TOOK$} "));
+        let room = width.saturating_sub(line.width());
+        let mut wrote = match &row.question {
+            Some(question) if row.error.is_none() => Line::of(words, &text::seen(question, room)),
+            _ => self.written(row, room),
         };
-        let missing = width.saturating_sub(text::width(&shown));
-        line.push(tone, &shown);
-        line.push_plain(&" ".repeat(missing + 2));
+        if !is_current {
+            wrote.left.iter_mut().for_each(|piece| piece.tone = words);
+        }
+        line.left.extend(wrote.cut(room).left);
+        line
+    }
+
+    /// Returns whether the filter accepts a row, and the number of bytes read. What only the records have of it has no event, so
+    /// its own words are searched.
+    pub fn accepts_step(&self, row: &StepRow) -> (bool, usize) {
+        if row.place().is_some() {
+            return self.accepts_event(row.place());
+        }
+        let steps = &self.views.steps.steps;
+        let texts = [
+            row.question.as_deref(),
+            row.error.as_deref(),
+            steps.result(row).or(steps.summary(row)),
+            steps.checkpoint(row).map(|entry| &*entry.id),
+        ];
+        let texts: Vec<&str> = texts.into_iter().flatten().collect();
+        let read = texts.iter().map(|text| text.len()).sum();
+        let (filter, run) = (&self.finding().filter, row.run_id.as_deref());
+        (filter.matches_record(run, Some(row), &texts), read)
+    }
+
+    /// Returns what a row wrote, as JSON or in words: the data of its event, else what the records have.
+    pub fn copied_step(&self, row: &StepRow) -> Option<String> {
+        let steps = &self.views.steps.steps;
+        let event = row.place().and_then(|seq| self.event_log.get(seq));
+        let written = event.map(|event| event.data.text().to_string());
+        let recorded = || Some(steps.result(row).or(steps.summary(row))?.to_string());
+        written
+            .or_else(recorded)
+            .or_else(|| Some(steps.checkpoint(row)?.id.clone()))
     }
 
     /// Summarizes what a row wrote, asked, or failed with.
@@ -210,7 +249,9 @@ impl Viewer {
         }
         let event = row.written.and_then(|seq| self.event_log.get(seq));
         if let Some(question) = &row.question {
-            let answer = row.is_answered().then(|| self.answer_of(row));
+            let answer = row
+                .is_answered()
+                .then(|| self.answer_of(row.run_id.as_deref(), MAX_ANSWER));
             let answer = answer.map_or(String::new(), |answer| format!(" → {answer}"));
             let asked = format!("asked: {}", text::clean(question));
             let left = room.saturating_sub(text::width(&answer));
@@ -240,17 +281,63 @@ impl Viewer {
         Line::dim(&text::fit(&words, room))
     }
 
-    /// Returns the answer that a later run gave to the question of a row.
-    fn answer_of(&self, row: &StepRow) -> String {
-        let status = &self.projections.status;
-        let record = row.run_id.as_deref().and_then(|run| status.record(run));
-        let answer = record.and_then(|record| record.resume());
-        match answer {
-            Some(serde_json::Value::String(text)) => text::seen(&text, 40),
-            Some(value) if !value.is_null() => text::seen(&value.to_string(), 40),
-            _ => "answered".into(),
+    /// Returns the answer that a run began with, in so many columns.
+    pub fn answer_of(&self, run: Option<&str>, room: usize) -> String {
+        let record = run.and_then(|run| self.projections.status.record(run));
+        let shown = |value: &Value| match value {
+            Value::String(text) => text::seen(text, room),
+            value => text::seen(&value.to_string(), room),
+        };
+        // The answers to several questions are sent by the ids of the questions.
+        let is_id = |key: &String| key.len() == 32 && key.bytes().all(|b| b.is_ascii_hexdigit());
+        match record.and_then(|record| record.resume()) {
+            None | Some(Value::Null) => "answered".into(),
+            Some(Value::Object(by_id)) if !by_id.is_empty() && by_id.keys().all(is_id) => {
+                let all: Vec<String> = by_id.values().map(shown).collect();
+                text::fit(&all.join(", "), room).into_owned()
+            }
+            Some(value) => shown(&value),
         }
     }
+}
+
+/// Returns whether a row is the input of a run.
+pub fn is_input(row: &StepRow) -> bool {
+    row.source == StepSource::Input && &*row.node == "__start__"
+}
+
+/// Returns the name of a row's node, or the word for what has none.
+fn node_name(row: &StepRow) -> &str {
+    match &*row.node {
+        "" => UNKNOWN,
+        "__interrupt__" => "question",
+        name => name,
+    }
+}
+
+/// Returns the columns of the longest name among rows, with an indent for nested ones.
+pub fn node_width<'a>(rows: impl Iterator<Item = &'a StepRow>) -> usize {
+    let width = |row| text::width(node_name(row)) + 2 * depth(row);
+    rows.map(width).max().unwrap_or(0).min(MAX_NODE)
+}
+
+fn push_node(
+    line: &mut Line,
+    row: &StepRow,
+    (name, width): (&str, usize),
+    (words, is_current): (Tone, bool),
+) {
+    let shown = text::seen(name, width);
+    let is_named = !row.node.is_empty() && name.ends_with(&*row.node);
+    let tone = match (words, is_current) {
+        (Tone::Bad, _) => Tone::Bad,
+        (_, false) => Tone::Dim,
+        _ if !is_named => Tone::Dim,
+        _ => Tone::label(&row.node),
+    };
+    let missing = width.saturating_sub(text::width(&shown));
+    line.push(tone, &shown);
+    line.push_plain(&" ".repeat(missing + 2));
 }
 
 /// Returns how many messages a step added, where the records tell nothing else.

@@ -17,6 +17,7 @@ use crate::widgets::area::Area;
 use crate::widgets::line::Line;
 use crate::widgets::scroll::{Flat, LinePos, Move};
 use runtail_stream::Seq;
+use runtail_stream::projection::StepRow;
 
 /// The Steps view.
 pub struct StepsTab;
@@ -70,6 +71,13 @@ impl StreamView for StepsTab {
         self.entry_seq(viewer, key)
     }
 
+    fn accepts(&self, viewer: &Viewer, key: u64) -> (bool, usize) {
+        match viewer.views.steps.row(key) {
+            Some(row) => viewer.accepts_step(row),
+            None => (false, 0),
+        }
+    }
+
     /// A row that only the records have keeps the cursor while that is at a snapshot.
     fn spot_of(&self, viewer: &Viewer, seq: Seq) -> Option<LinePos> {
         let (steps, here) = (&viewer.views.steps, viewer.place(View::Steps).cursor);
@@ -86,22 +94,13 @@ impl StreamView for StepsTab {
     }
 
     fn prepare(&self, viewer: &mut Viewer, layout: ViewLayout) {
-        let until = viewer.records_until();
-        let slot = &mut viewer.slots[layout.view as usize];
-        let steps = &mut viewer.views.steps;
-        if steps.join(&viewer.projections, until, &mut slot.place) {
-            slot.forget();
-        }
+        viewer.join_steps();
         viewer.go_to_wanted_step();
         viewer.select_step();
-        let (place, height) = (*viewer.place(View::Steps), layout.height as u64);
+        let place = *viewer.place(View::Steps);
         let today = viewer.today();
         let steps = &mut viewer.views.steps;
-        let top = match place.follow {
-            true => (steps.visible.len() as u64).saturating_sub(height),
-            false => place.top.key,
-        };
-        steps.is_near_start = top < height;
+        steps.show_from(place, steps.visible.len() as u64, layout.height);
         let oldest = steps
             .steps
             .rows()
@@ -167,8 +166,12 @@ impl StreamView for StepsTab {
         let can_load = has_states && id.is_some();
         let of_checkpoint = ["stream.edit_state", "stream.play", "stream.compare"];
         let is_head = steps.under_cursor() == Some(0);
+        let again = match steps.current().is_some_and(StepRow::is_open) {
+            true => "run it again",
+            false => "run again after it",
+        };
         let all = match can_load && !(is_head && viewer.thread_status().is_active()) {
-            true => for_checkpoint(viewer, on, is_head, all),
+            true => for_checkpoint(viewer, on, is_head, again, all),
             false => for_thread(viewer, on, all),
         };
         let has_nested = steps.current().is_some_and(|row| row.nested > 0);
@@ -233,13 +236,8 @@ impl StreamView for StepsTab {
         viewer.views.steps.close()
     }
 
-    /// Copies what was written, else the checkpoint's id.
     fn copied(&self, viewer: &Viewer) -> Option<String> {
-        let steps = &viewer.views.steps;
-        let row = steps.current()?;
-        let event = row.place().and_then(|seq| viewer.event_log.get(seq));
-        let written = event.map(|event| event.data.text().to_string());
-        written.or_else(|| steps.id_under_cursor().map(str::to_string))
+        viewer.copied_step(viewer.views.steps.current()?)
     }
 
     fn selected_id<'a>(&self, viewer: &'a Viewer) -> Option<&'a str> {
