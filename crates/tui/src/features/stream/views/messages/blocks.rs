@@ -463,8 +463,7 @@ impl Blocks {
             .map_or(after.saturating_sub(1), |(i, _)| i);
         let number = messages.evicted() + at as u64;
         let Some(message) = messages.get(number) else {
-            let rule = self.rules.nearest(&projections.status, seq);
-            return rule.map_or(LinePos::default(), |(key, line)| LinePos { key, line });
+            return LinePos::default();
         };
         let shown = if messages.asked(message).is_some() {
             message.call_message.unwrap_or(number)

@@ -209,20 +209,6 @@ impl RunRules {
         Some((*key, at))
     }
 
-    /// Returns the position of the newest run end up to an event, or else of the first one.
-    pub fn nearest(&self, status: &Status, seq: Seq) -> Option<(u64, usize)> {
-        let is_before = |(key, line): &(u64, usize)| {
-            let run = self
-                .run_at(*key, *line)
-                .and_then(|run| status.runs().get(run));
-            run.is_some_and(|run| run.end_seq.is_some_and(|end| end <= seq))
-        };
-        self.ends()
-            .filter(is_before)
-            .last()
-            .or_else(|| self.ends().next())
-    }
-
     /// Returns the index of the run that a rule in front of a message belongs to.
     pub fn run_at(&self, key: u64, line: usize) -> Option<usize> {
         match self.at(key).get(line)?.1 {
