@@ -118,7 +118,7 @@ fn run_by_assistant_name_is_shown_completely() {
     term.wait_for("● idle · last run finished");
     // The server replays no events of a finished run, which is reported and not an error.
     term.keys(":reopen\r");
-    term.wait_for("The server sent no events for this run.");
+    term.wait_for("This server keeps no events of runs that ended.");
     term.keys("q");
 }
 
@@ -140,7 +140,7 @@ fn thread_is_followed_by_id_and_its_modes_change() {
         term.wait_for(choice);
     }
     term.keys("\x1b[B \r");
-    term.keys("7\x1b[C");
+    term.keys("7");
     term.wait_for("modes changed: reopened after");
     // The dialog shows the current modes.
     term.keys("M");

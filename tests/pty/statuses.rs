@@ -509,8 +509,8 @@ fn check_views(term: &Term, case: &Case, messages: &str) {
             term.wait_for(messages);
         }
     }
-    // The newest run unfolds.
-    term.keys("\x1b[C");
+    // The newest run unfolds, also if it was unfolded before.
+    term.keys("\x1b[D\x1b[C");
     term.wait_for(case.runs);
     term.keys("e");
     term.wait_for(case.explained);

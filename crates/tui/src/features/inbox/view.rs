@@ -212,19 +212,11 @@ fn cells(page: &InboxPage, entry: Entry, session: &Session) -> RowCells {
         }
         Entry::Group(at) => page.rows.group(at),
     };
-    let needs = needs(row);
-    // The others wait for less time, or failed earlier.
-    let is_failed = row.row.group() == InboxGroup::Failed;
-    let more = if is_failed || text::width(&cells.age) > 3 {
-        ""
-    } else {
-        "…"
-    };
     RowCells {
-        age: format!("{}{more}", cells.age),
+        age: cells.age,
         thread: text::counted(group.rows.len(), "thread"),
         sign: if group.is_open { "▾ " } else { "▸ " },
-        needs,
+        needs: needs(row),
         owner: String::new(),
     }
 }

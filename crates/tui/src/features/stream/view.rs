@@ -16,8 +16,14 @@ use runtail_core::model::ThreadStatus;
 use runtail_stream::Seq;
 
 /// Says why the events of finished runs are missing, and where else to look.
-const NOT_KEPT: &str =
-    "This server keeps no events of runs that ended. Steps and State come from its records.";
+fn not_kept(viewer: &Viewer) -> (Tone, String) {
+    let other = match viewer.projections.status.state() {
+        Some(_) => " Steps and State come from its records.",
+        None => "",
+    };
+    let text = "This server keeps no events of runs that ended.";
+    (Tone::Dim, format!("{text}{other}"))
+}
 
 /// Draws the pane.
 pub(super) fn pane(state: &StreamState, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
@@ -264,7 +270,7 @@ fn empty_view_text(viewer: &Viewer, view: View) -> (Tone, String) {
             if viewer.has_only_snapshots()
                 && matches!(viewer.target, StreamTarget::Join { .. }) =>
         {
-            return (Tone::Dim, NOT_KEPT.into());
+            return not_kept(viewer);
         }
         ConnectionState::Ended(_) if !has_events => {
             return (Tone::Plain, "The stream ended without events.".into());
@@ -299,7 +305,7 @@ fn empty_view_text(viewer: &Viewer, view: View) -> (Tone, String) {
         && viewer.is_open()
         && !status.is_active()
     {
-        return (Tone::Dim, NOT_KEPT.into());
+        return not_kept(viewer);
     }
     let hint = match (&viewer.target, status.is_active()) {
         (_, true) if matches!(status, ThreadStatus::Queued { .. }) => {
