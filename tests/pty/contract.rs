@@ -140,8 +140,11 @@ fn thread_is_followed_by_id_and_its_modes_change() {
         term.wait_for(choice);
     }
     term.keys("\x1b[B \r");
-    term.keys("7");
+    // What may be missing since then is in the report about the delivery.
+    term.keys("6d");
     term.wait_for("modes changed: reopened after");
+    term.keys("\x1b");
+    term.wait_for("state_update");
     // The dialog shows the current modes.
     term.keys("M");
     term.wait_for("[x] lifecycle");
