@@ -161,10 +161,12 @@ fn is_user_input(step: &Step) -> bool {
     )
 }
 
-/// Returns the cursor of each stream without a search, because a search moves the cursor when it finds a match.
+/// Returns the cursor of each stream without a search, which moves the cursor when it finds a match, and in which no run is
+/// shown alone, whose end keeps the cursor when a later run begins.
 fn cursors(dash: &Dash) -> Vec<(u64, Option<Seq>)> {
-    let unsearched = dash.tabs().into_iter().filter(|tab| !tab.is_searched);
-    unsearched.map(|tab| (tab.id, tab.position)).collect()
+    let tabs = dash.tabs().into_iter();
+    let free = tabs.filter(|tab| !tab.is_searched && !tab.has_one_run);
+    free.map(|tab| (tab.id, tab.position)).collect()
 }
 
 /// Checks the invariants of every state: drawing is deterministic and contains nothing that a terminal would interpret,

@@ -26,6 +26,8 @@ pub struct Tab {
     /// The selected event; `None` at the newest one.
     pub position: Option<Seq>,
     pub is_searched: bool,
+    /// Whether one run is shown alone. The cursor stays in it when a later run begins.
+    pub has_one_run: bool,
 }
 
 /// The streams.
@@ -56,6 +58,7 @@ impl Dash {
             beside: viewer.split.then(|| viewer.partner()),
             position: viewer.anchor(),
             is_searched: !viewer.finding().pattern.is_empty(),
+            has_one_run: viewer.only_run().is_some(),
         };
         self.app.stream.tabs.all().iter().map(tab).collect()
     }
