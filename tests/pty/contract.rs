@@ -141,6 +141,7 @@ fn thread_is_followed_by_id_and_its_modes_change() {
     }
     term.keys("\x1b[B \r");
     // What may be missing since then is in the report about the delivery.
+    term.wait_for("1 gap · 6");
     term.keys("6d");
     term.wait_for("modes changed: reopened after");
     term.keys("\x1b");

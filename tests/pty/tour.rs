@@ -117,7 +117,7 @@ impl Tour {
         self.back("threads done", "waiting first");
         self.watch(2.0);
         self.back("waiting first, then newe", "Timeline");
-        self.press("1", "run 2 finished");
+        self.press("1", "run 1 finished");
         self.watch(2.0);
     }
 }
