@@ -143,7 +143,7 @@ fn thread_is_followed_by_id_and_its_modes_change() {
     // What may be missing since then is in the report about the delivery.
     term.wait_for("1 gap · 6");
     term.keys("6d");
-    term.wait_for("modes changed: reopened after");
+    term.wait_for("reopened for other modes");
     term.keys("\x1b");
     term.wait_for("state_update");
     // The dialog shows the current modes.
