@@ -63,8 +63,13 @@ fn with_search(viewer: &Viewer, mut all: Commands) -> Commands {
         if !is_filtering {
             shown.push(("app.back", Some("all runs")));
         }
-        shown.push(("stream.slide_on", Some("next run")));
-        shown.push(("stream.slide_back", Some("previous run")));
+        let others = [
+            (true, "stream.slide_on", "next run"),
+            (false, "stream.slide_back", "previous run"),
+        ];
+        let exists = |(forward, ..): &(bool, _, _)| viewer.other_run(*forward).is_some();
+        let others = others.into_iter().filter(exists);
+        shown.extend(others.map(|(_, id, label)| (id, Some(label))));
     }
     let can_follow = viewer.playhead().is_some() || !viewer.follows() && !kind.has_own_cursor();
     if can_follow && viewer.shown_checkpoint().is_none() {

@@ -92,14 +92,16 @@ pub fn breadcrumb_line(cx: &Cx<'_>, viewer: &Viewer, width: u16) -> Line {
     if !badge.left.is_empty() {
         line.push_plain("   ");
     }
-    let used = line.width() + badge.width();
     line.left.extend(badge.left);
-    let room = (width as usize).saturating_sub(used + 2);
+    let width = usize::from(width);
+    let is_alone = viewer.only_run().is_some();
+    if let Some(name) = run.last().filter(|_| is_alone) {
+        // What hides the other runs is always named.
+        line = line.cut(width.saturating_sub(text::width(name) + 2));
+    }
+    let room = width.saturating_sub(line.width() + 2);
     match run.into_iter().find(|text| text::width(text) <= room) {
-        Some(text) => {
-            let is_alone = viewer.only_run().is_some();
-            line.right(if is_alone { Tone::Accent } else { Tone::Dim }, &text)
-        }
+        Some(text) => line.right(if is_alone { Tone::Accent } else { Tone::Dim }, &text),
         None => line,
     }
 }

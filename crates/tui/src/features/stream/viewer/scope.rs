@@ -23,20 +23,25 @@ impl Viewer {
         self.unsync();
     }
 
-    /// Shows the next or previous run alone. Returns false if there is none.
-    pub fn show_other_run(&mut self, forward: bool) -> bool {
+    /// Returns the place of the run after or before the one that is shown alone.
+    pub(in crate::features::stream) fn other_run(&self, forward: bool) -> Option<usize> {
         let runs = self.projections.status.runs();
         let is_shown = |run: &RunEntry| run.run_id.as_ref() == self.only_run();
-        let Some(at) = runs.iter().position(is_shown) else {
-            return false;
-        };
+        let at = runs.iter().position(is_shown)?;
         let is_named = |at: &usize| runs[*at].run_id.is_some();
-        let next = match forward {
+        match forward {
             true => (at + 1..runs.len()).find(is_named),
             false => (0..at).rfind(is_named),
+        }
+    }
+
+    /// Shows the next or previous run alone. Returns false if there is none.
+    pub fn show_other_run(&mut self, forward: bool) -> bool {
+        let Some(next) = self.other_run(forward) else {
+            return false;
         };
-        let Some(next) = next else { return false };
-        self.show_only_run(runs[next].run_id.clone());
+        let run = self.projections.status.runs()[next].run_id.clone();
+        self.show_only_run(run);
         if let Some(key) = self.views.runs.key_of_run(next) {
             self.update_place(View::Runs, |place, rows, height| {
                 place.go(rows, height, LinePos::of(key));
