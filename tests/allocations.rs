@@ -165,7 +165,7 @@ fn streams_of_repeated_text_stay_within_their_memory_budget() {
         for n in 0..(5 * BUDGET / size) {
             dash.receive(make(n, &hostile_stream::text(n, size)).into_bytes());
             if n % 16 == 0 {
-                dash.keys(["1", "2", "3", "4", "5", "6", "9", "0"][n / 16 % 8]);
+                dash.keys(["1", "2", "3", "4", "5", "6", "7"][n / 16 % 7]);
             }
             most = most.max(HELD_BYTES.get() - before);
         }

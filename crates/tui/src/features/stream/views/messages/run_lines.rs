@@ -160,17 +160,19 @@ impl Viewer {
         let runs = self.projections.status.runs();
         let steps = self.views.steps.steps();
         let loaded = self.projections.status.loaded().map(|loaded| loaded.seq);
-        let mut begins = std::mem::take(&mut lines.begins);
-        if begins.0 != loaded {
-            begins = (loaded, HashMap::new());
+        let (known_from, mut known) = std::mem::take(&mut lines.begins);
+        if known_from != loaded {
+            known.clear();
         }
-        for id in runs.iter().filter_map(|run| run.run_id.as_ref()) {
-            if !begins.1.contains_key(id) {
-                begins.1.insert(id.clone(), self.begin_of(id));
-            }
-        }
-        lines.list(steps, runs, &begins.1);
-        lines.begins = begins;
+        // Only those of runs that are still in memory are kept.
+        let ids = runs.iter().filter_map(|run| run.run_id.as_ref());
+        let begins = ids.map(|id| {
+            let known = known.remove(id);
+            (id.clone(), known.unwrap_or_else(|| self.begin_of(id)))
+        });
+        let begins = begins.collect();
+        lines.list(steps, runs, &begins);
+        lines.begins = (loaded, begins);
         let rows = lines.lines.iter().filter_map(|line| match line {
             RunLine::Step(at) => steps.rows().get(*at),
             _ => None,
