@@ -14,7 +14,9 @@ use support::server::{RUN, Stream, THREAD, serve};
 use support::terminal::Terminal;
 use support::{ms, quantile};
 
-const VIEWS: [&str; 6] = ["Messages", "Updates", "State", "Timeline", "Runs", "Events"];
+const VIEWS: [&str; 7] = [
+    "Messages", "Steps", "State", "Timeline", "Graph", "Events", "Runs",
+];
 
 fn main() {
     let wanted: Vec<String> = std::env::args()

@@ -302,7 +302,7 @@ fn a_full_disk_during_an_export_is_reported() {
     term.keys("hello\x13");
     term.wait_for("last run finished");
     term.keys("6");
-    term.wait_for("as received");
+    term.wait_for("SEQ");
     term.keys(&format!(":export jsonl {}\r", file.display()));
     term.wait_for("Couldn't write ");
     assert!(

@@ -108,7 +108,7 @@ fn a_run_is_composed_and_shown_in_every_view() {
         for (key, shown) in [
             ("2", "chat"),
             ("3", "messages"),
-            ("7", "started"),
+            ("7\x1b[C", "started"),
             ("6", "messages"),
         ] {
             term.keys(key);
