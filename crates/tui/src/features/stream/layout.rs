@@ -93,7 +93,9 @@ impl StreamState {
             let view = half.view.of();
             view.lay_out(viewer, half.rows, half.is_titled());
         }
+        // Until the state is read, it isn't known whether the thread has messages.
         let lists_steps = shows(View::Messages)
+            && viewer.projections.status.state().is_some()
             && viewer.projections.messages.items().is_empty()
             && viewer.views.steps.has_older();
         // Other views wait for states, too, while they show a checkpoint.
