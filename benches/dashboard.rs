@@ -14,8 +14,15 @@ use support::server::{RUN, Stream, THREAD, serve};
 use support::terminal::Terminal;
 use support::{ms, quantile};
 
-const VIEWS: [&str; 7] = [
-    "Messages", "Steps", "State", "Timeline", "Graph", "Events", "Runs",
+/// The views with their keys. The last one shows how many events were received.
+const VIEWS: [(usize, &str); 7] = [
+    (1, "Messages"),
+    (2, "Steps"),
+    (3, "State"),
+    (4, "Timeline"),
+    (5, "Graph"),
+    (7, "Runs"),
+    (6, "Events"),
 ];
 
 fn main() {
@@ -155,8 +162,8 @@ fn open(url: &str, name: &str) -> (Terminal, std::path::PathBuf, Instant) {
 }
 
 /// Whether this view's tab is selected.
-fn shows(screen: &vt100::Screen, number: usize) -> bool {
-    let tab = format!("{number} {}", VIEWS[number - 1]);
+fn shows(screen: &vt100::Screen, (key, title): (usize, &str)) -> bool {
+    let tab = format!("{key} {title}");
     let (rows, cols) = screen.size();
     (0..6.min(rows)).any(|row| {
         let line: String = screen.rows(0, cols).nth(row.into()).unwrap_or_default();
@@ -177,7 +184,6 @@ fn under_load(title: &str, stream: Stream) {
     let total = format!("{} event", count(stream.events));
     let is_over = |screen: &vt100::Screen| screen.contents().contains(&total);
     let mut turn = 0;
-    // The last view of a round shows how many events were received.
     while !is_over(terminal.screen()) || turn < VIEWS.len() {
         let mut press = |terminal: &mut Terminal,
                          keys: &str,
@@ -192,13 +198,13 @@ fn under_load(title: &str, stream: Stream) {
             );
             terminal.rest(Duration::from_millis(10 + fastrand::u64(0..25)));
         };
-        let view = turn % VIEWS.len() + 1;
-        press(&mut terminal, &view.to_string(), "the view", &|screen| {
+        let view = VIEWS[turn % VIEWS.len()];
+        press(&mut terminal, &view.0.to_string(), "the view", &|screen| {
             shows(screen, view)
         });
         let has =
             |text: &'static str| move |screen: &vt100::Screen| screen.contents().contains(text);
-        if view == 7 {
+        if view.1 == "Events" {
             // The hint of the key that follows the stream again, after `paused` or the number of new events.
             press(&mut terminal, "g", "a pause", &has(" · G  "));
             press(&mut terminal, "G", "following", &|screen| {
