@@ -109,18 +109,18 @@ fn chips_filter_the_events() {
 }
 
 #[test]
-fn raw_shows_events_summarized_or_as_received() {
+fn events_are_shown_summarized_or_as_received() {
     let mut dash = opened((80, 24), "agent-debug");
     dash.keys("6<Home>");
-    insta::assert_snapshot!("raw_debug_80x24", dash.screen());
+    insta::assert_snapshot!("events_debug_80x24", dash.screen());
     dash.keys("v");
-    insta::assert_snapshot!("raw_as_received_80x24", dash.screen());
+    insta::assert_snapshot!("events_as_received_80x24", dash.screen());
     let mut dash = opened((140, 40), "agent-messages-tuple");
     dash.keys("6<Home>");
     dash.set_ascii(true);
     let screen = dash.screen();
     assert!(screen.is_ascii());
-    insta::assert_snapshot!("raw_ascii_140x40", screen);
+    insta::assert_snapshot!("events_ascii_140x40", screen);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn custom_events_are_shown() {
         dash.event(name, data);
     }
     dash.keys("6C");
-    insta::assert_snapshot!("custom_80x24", dash.screen());
+    insta::assert_snapshot!("events_custom_80x24", dash.screen());
     dash.keys("v");
     dash.shows(r#"{"done":3,"total":10,"file":"report.pdf"}"#);
     dash.keys("v");
@@ -149,11 +149,11 @@ fn custom_events_are_shown() {
 }
 
 #[test]
-fn updates_are_shown() {
+fn steps_show_what_nodes_wrote() {
     let mut dash = opened((80, 24), "approval-interrupt");
     dash.event("updates", r#"{"quiet":null,"many":[{"x":1},{"y":2}]}"#);
     dash.keys("2");
-    insta::assert_snapshot!("updates_80x24", dash.screen());
+    insta::assert_snapshot!("steps_80x24", dash.screen());
 }
 
 #[test]

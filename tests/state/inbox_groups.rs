@@ -225,7 +225,7 @@ fn a_group_of_failures_is_retried_with_one_preview() {
 }
 
 #[test]
-fn marked_threads_that_can_not_be_answered_are_left_out_with_the_reason() {
+fn marked_threads_that_cannot_be_answered_are_left_out_with_the_reason() {
     let mut dash = grouped((140, 40));
     dash.keys("i<ctrl-a>");
     dash.shows("47 marked");

@@ -2,6 +2,7 @@
 
 use runtail_stream::SnapshotPart;
 use runtail_testkit::dash::{Dash, Dialog, demo_like, demo_server, demo_thread};
+use runtail_tui::features::stream::views::View;
 use runtail_tui::input::help::HelpItem;
 use runtail_tui::session::msg::Effect;
 use serde_json::json;
@@ -62,10 +63,10 @@ const STREAMS: [Screen; 14] = [
     ("Graph", graph),
     ("observed graph", |size| thread(size, "5")),
     ("Steps with branches", |size| {
-        crate::history::opened(size, &crate::history::capture("fork-history"))
+        crate::steps::opened(size, &crate::steps::capture("fork-history"))
     }),
     ("Steps without checkpoints", |size| {
-        crate::history::opened(size, &[])
+        crate::steps::opened(size, &[])
     }),
     ("split", |size| thread(size, "2|")),
     ("a waiting thread", |size| {
@@ -292,6 +293,33 @@ fn every_key_of_the_help_does_something_and_is_listed_once() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn keys_and_names_of_earlier_views_lead_to_those_of_today() {
+    let mut dash = thread((140, 40), "1");
+    for (key, says) in [
+        ("8", "Delivery is in Events now: press 6, then d."),
+        ("9", "Graph has another key now: press 5."),
+        ("0", "History is in Steps now: press 2."),
+    ] {
+        dash.keys(key);
+        dash.says(says);
+    }
+    dash.keys("e0");
+    dash.says("History is in Steps now: press 2.");
+    let mut lists = demo_server((140, 40));
+    lists.keys("9");
+    lists.says("Graph has another key now: press 5.");
+    for (name, view) in [
+        ("raw", View::Events),
+        ("Custom", View::Events),
+        ("delivery", View::Events),
+        ("updates", View::Steps),
+        ("history", View::Steps),
+    ] {
+        assert_eq!(View::named(name), Some(view), "{name}");
+    }
 }
 
 #[test]

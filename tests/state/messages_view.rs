@@ -135,7 +135,7 @@ fn under_cursor(dash: &mut Dash) -> String {
 }
 
 #[test]
-fn message_lines_select_their_event_in_raw() {
+fn message_lines_select_their_event() {
     let mut dash = mixed_run((80, 40));
     for (line, seq) in [
         ("→ get_weather {\"city\":\"Kraków\"}", 6),

@@ -203,7 +203,7 @@ fn pictures_of_the_views_match_the_screens() {
     );
     dash.keys("a");
     assert_pictures(&mut dash, "answer");
-    let mut dash = crate::history::opened(SIZE, &crate::history::capture("fork-history"));
+    let mut dash = crate::steps::opened(SIZE, &crate::steps::capture("fork-history"));
     assert_pictures(&mut dash, "branches");
 }
 

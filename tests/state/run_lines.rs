@@ -1,7 +1,7 @@
 //! The Messages view of a thread without messages: its runs with their steps, questions, answers and results.
 
 use crate::cursor_sync::viewer;
-use crate::history::{capture, line, opened, serve};
+use crate::steps::{capture, line, opened, serve};
 use runtail_stream::SnapshotPart;
 use runtail_testkit::dash::{Dash, demo_thread};
 use runtail_tui::features::stream::views::View;
@@ -193,7 +193,7 @@ fn older_steps_are_loaded_in_pages() {
     assert_eq!(dash.count(View::Messages), dash.count(View::Steps));
     // All checkpoints of a short thread are in its snapshot.
     let short = of_records((80, 24), &capture("fork-history"));
-    assert!(crate::history::requests(&short).is_empty());
+    assert!(crate::steps::requests(&short).is_empty());
 }
 
 /// A recording has events, and the records of its snapshots.

@@ -76,12 +76,12 @@ fn footer_keys_are_never_cut() {
 }
 
 #[test]
-fn streamed_tokens_are_shown_in_messages_and_raw() {
+fn streamed_tokens_are_shown_in_messages_and_events() {
     let mut dash = demo_thread((140, 40));
     dash.capture("agent-messages-tuple");
     insta::assert_snapshot!("messages_140x40", dash.screen());
     dash.keys("6");
-    insta::assert_snapshot!("raw_140x40", dash.screen());
+    insta::assert_snapshot!("events_140x40", dash.screen());
     dash.keys("<Enter>");
     insta::assert_snapshot!("inspector_140x40", dash.screen());
 }

@@ -334,7 +334,7 @@ fn filter_counts_hidden_events_and_applies_to_every_view() {
     let mut dash = opened((100, 30), "fanout-many-subgraphs");
     dash.keys("6&ns:sub mode:values<Enter>");
     finish(&mut dash);
-    insta::assert_snapshot!("filter_raw", dash.screen());
+    insta::assert_snapshot!("filter_events", dash.screen());
     dash.keys("2");
     finish(&mut dash);
     dash.shows("No match for ns:sub mode:values.");

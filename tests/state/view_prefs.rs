@@ -40,9 +40,9 @@ fn timestamps_toggle_between_absolute_relative_and_delta() {
     let mut dash = demo_thread((120, 30));
     dash.capture("agent-messages-tuple");
     dash.keys("6<Home>T");
-    insta::assert_snapshot!("raw_relative_120x30", dash.screen());
+    insta::assert_snapshot!("events_relative_120x30", dash.screen());
     dash.keys("T");
-    insta::assert_snapshot!("raw_delta_120x30", dash.screen());
+    insta::assert_snapshot!("events_delta_120x30", dash.screen());
     dash.keys("1");
     assert!(dash.screen().contains('+'));
     dash.lacks("14:01:4");
@@ -61,7 +61,7 @@ fn wrapping_shows_long_lines_completely() {
         Some(Seq(3)),
         "the cursor stays on its event"
     );
-    insta::assert_snapshot!("raw_wrapped_90x30", dash.screen());
+    insta::assert_snapshot!("events_wrapped_90x30", dash.screen());
     // j moves by wrapped lines to the next event, and unwrapping stays on it.
     let steps = (0..20).take_while(|_| {
         dash.keys("j");

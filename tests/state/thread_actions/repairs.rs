@@ -331,7 +331,7 @@ fn a_paused_thread_can_be_edited_or_run_again_from_an_earlier_step() {
     on_card(&mut dash, "u");
     dash.says("Loading the state…");
     // The state may arrive before the history, which shows that it is the newest.
-    crate::history::serve_states(&mut dash, &[waiting("breakpoint").state]);
+    crate::steps::serve_states(&mut dash, &[waiting("breakpoint").state]);
     let editor = dash.editor();
     assert!(
         matches!(&editor.subject, Subject::State { is_head: true, .. }),

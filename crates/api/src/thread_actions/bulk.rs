@@ -51,6 +51,14 @@ impl BulkAction {
         }
     }
 
+    /// Returns the edit that is made before the threads are retried.
+    pub fn edit(&self) -> Option<&StateEdit> {
+        match self {
+            BulkAction::Retry(edit) => edit.as_deref(),
+            _ => None,
+        }
+    }
+
     /// Returns its word: `delete`.
     pub fn word(&self) -> &'static str {
         match self {

@@ -34,21 +34,20 @@ impl App {
 
     /// Says where the view went that a key showed in earlier versions.
     fn moved_view(&self, context: Context, key: Key) -> Option<String> {
-        let (name, id) = match (context, key.code) {
-            (Context::Stream, Code::Char('8')) => ("Delivery", "stream.events"),
-            (Context::Stream, Code::Char('9')) => ("Graph", "stream.graph"),
-            (Context::Stream, Code::Char('0')) => ("History", "stream.steps"),
-            (Context::Server, Code::Char('9')) => ("The graph", "server.graph"),
-            (Context::Records, Code::Char('9')) => ("The graph", "records.graph"),
-            (Context::Why, Code::Char('0')) => ("History", "why.history"),
+        let (what, ids): (_, &[&str]) = match (context, key.code) {
+            (Context::Stream, Code::Char('8')) => (
+                "Delivery is in Events",
+                &["stream.events", "stream.details"],
+            ),
+            (Context::Stream, Code::Char('9')) => ("Graph has another key", &["stream.graph"]),
+            (Context::Server, Code::Char('9')) => ("Graph has another key", &["server.graph"]),
+            (Context::Records, Code::Char('9')) => ("Graph has another key", &["records.graph"]),
+            (Context::Stream, Code::Char('0')) => ("History is in Steps", &["stream.steps"]),
+            (Context::Why, Code::Char('0')) => ("History is in Steps", &["why.history"]),
             _ => return None,
         };
-        let (key, details) = (self.session.key(id), self.session.key("stream.details"));
-        Some(match name {
-            "Delivery" => format!("Delivery is in Events now: press {key}, then {details}."),
-            "History" => format!("History is in Steps now: press {key}."),
-            _ => format!("{name} is on {key} now."),
-        })
+        let keys: Vec<String> = ids.iter().map(|id| self.session.key(id)).collect();
+        Some(format!("{what} now: press {}.", keys.join(", then ")))
     }
 
     /// Runs an action as its key would. If it works elsewhere, says where.

@@ -7,16 +7,7 @@ impl App {
     /// Adjusts every component to its contents and the screen size.
     pub fn relayout(&mut self) {
         self.share();
-        self.session.has_notice_row = bars::has_notice_above(self);
-        self.lay_out_overlays();
-        // An overlay shows other keys at another height, so the notice may have more or less room beside them. If each height
-        // asks for the other, the notice has a row.
-        for is_above in [false, true] {
-            if self.session.has_notice_row != is_above && bars::has_notice_above(self) == is_above {
-                self.session.has_notice_row = is_above;
-                self.lay_out_overlays();
-            }
-        }
+        self.lay_out_overlays_and_notice();
         // The areas depend on the number of rows.
         self.deployments.list.refresh(self.session.now);
         let revisions = self.pane_cx(Pane::Revisions).area;
@@ -30,13 +21,33 @@ impl App {
         if self.logs.is_none() {
             self.with_pane(Context::Stream, |stream, cx| stream.relayout(cx));
         }
+        // The palette, the help and the footer show what can be done on the panes as they are now.
+        self.refresh_palette();
+        if let None | Some(Overlay::Command(_) | Overlay::Help(_)) = self.overlays.last() {
+            self.lay_out_overlays_and_notice();
+        }
         self.sync_awake();
         self.number_jobs();
         self.forget_covered_overlay();
     }
 
+    /// Lays out the top overlay, and decides whether the notice has a row of its own.
+    fn lay_out_overlays_and_notice(&mut self) {
+        self.session.has_notice_row = bars::has_notice_above(self);
+        self.lay_out_overlays();
+        // An overlay shows other keys at another height, so the notice may have more or less room beside them. If each height
+        // asks for the other, the notice has a row.
+        for is_above in [false, true] {
+            if self.session.has_notice_row != is_above && bars::has_notice_above(self) == is_above {
+                self.session.has_notice_row = is_above;
+                self.lay_out_overlays();
+            }
+        }
+    }
+
     /// Lays out the top overlay. If it is a sheet, it gets the rows that it needs, and what is below it the others.
     fn lay_out_overlays(&mut self) {
+        self.refresh_help();
         // The command line is drawn over what is shown.
         if let Some(Overlay::Command(_)) = self.overlays.last() {
             return self
@@ -90,8 +101,6 @@ impl App {
                 _ => {}
             }
         }
-        self.refresh_palette();
-        self.refresh_help();
     }
 
     /// Numbers the jobs that were added since the last call.

@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn help_first_shows_at_most_25_lines_of_what_works() {
+    fn the_help_first_shows_at_most_25_lines_that_work_now() {
         for (context, view, items) in all_helps(&Keymap::default()) {
             let first = items.iter().filter(|item| item.is_first);
             let most = items.len().min(MAX_FIRST);

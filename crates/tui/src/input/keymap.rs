@@ -253,6 +253,18 @@ mod tests {
     }
 
     #[test]
+    fn keys_of_renamed_actions_are_kept() {
+        let keys = |id: &str, key: &str| (id.to_string(), vec![key.to_string()]);
+        let changes = BTreeMap::from([keys("stream.raw", "F2"), keys("stream.history", "F3")]);
+        let (map, problems) = Keymap::new(&changes);
+        assert_eq!(problems, Vec::<String>::new());
+        for (key, action) in [("F2", Action::View6), ("F3", Action::View2)] {
+            let key = key.parse().unwrap();
+            assert_eq!(map.action(Context::Stream, key), Some(action));
+        }
+    }
+
+    #[test]
     fn configured_keys_replace_defaults_and_every_problem_is_reported() {
         let changes = BTreeMap::from([
             ("app.help".to_string(), vec!["F1".to_string()]),

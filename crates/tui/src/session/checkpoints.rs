@@ -1,4 +1,4 @@
-//! what the Steps view requests from a server, and what it receives.
+//! What the Steps view requests from a server, and what it receives.
 
 use runtail_core::json::Peek;
 use runtail_core::model::{Checkpoint, StateFacts};

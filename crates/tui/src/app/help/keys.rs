@@ -81,7 +81,7 @@ fn keys(keymap: &Keymap, binding: &Binding, ascii: bool) -> String {
 
 fn joined(keys: &[String]) -> String {
     match keys {
-        // It can be given one.
+        // An action without a key can be given one.
         [] => "none".into(),
         keys => keys.join("  "),
     }

@@ -213,7 +213,7 @@ pub(super) fn show_graph(server: &Server) -> Requests {
         (Tab::Assistants, Some(assistant)) => graph_of(&server.server, assistant).into(),
         (Tab::Assistants, None) => Requests::info("No assistant is selected."),
         _ => Requests::info(
-            "Open the thread, then press 9 for its graph; or press 2 for the assistants.",
+            "Open the thread, then press 5 for its graph; or press 2 for the assistants.",
         ),
     }
 }

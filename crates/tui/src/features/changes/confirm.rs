@@ -3,7 +3,6 @@
 //! opens, so updates of the lists can't redirect it.
 
 use super::send_key::SendKey;
-use super::several::Several;
 use super::target_check::TargetCheck;
 use super::view;
 use crate::input::action::{Action, Context};
@@ -32,7 +31,7 @@ pub struct Confirm {
     /// The changes. Without an action on several threads there is exactly one.
     pub targets: Vec<ChangeTarget>,
     /// The action on several threads. Its preview lists them, and stays open for the results.
-    pub(super) several: Option<Several>,
+    pub(super) several: Option<BulkAction>,
     /// The typed text: the required name, or another value of the choice.
     pub typed: TextInput,
     /// The option that can still be toggled.
@@ -129,19 +128,14 @@ impl Confirm {
             (proposal, Some(target))
         };
         let changes = threads.into_iter().map(proposed).collect();
-        Some(Confirm::new(
-            session,
-            profile,
-            changes,
-            Some(Several { action }),
-        ))
+        Some(Confirm::new(session, profile, changes, Some(action)))
     }
 
     fn new(
         session: &Session,
         profile: Arc<str>,
         changes: Vec<(Proposal, Option<BulkTarget>)>,
-        several: Option<Several>,
+        several: Option<BulkAction>,
     ) -> Confirm {
         let stage = |of: &Option<BulkTarget>| match of.as_ref().and_then(|of| of.left_out.clone()) {
             Some(why) => Stage::Refused(PlanError::Unfit(why)),
@@ -243,8 +237,8 @@ impl Confirm {
         }
         match &self.several {
             None => self.preview()?.consent.wanted().map(str::to_string),
-            Some(all) if all.action.is_destructive() => {
-                Some(format!("{} {}", all.action.word(), self.ready()))
+            Some(action) if action.is_destructive() => {
+                Some(format!("{} {}", action.word(), self.ready()))
             }
             Some(_) => None,
         }
@@ -424,8 +418,8 @@ impl Confirm {
 
     /// Toggles the option of a change. This is another request, so it is planned again.
     fn toggle_option(&mut self, session: &Session) -> Requests {
-        if let Some(all) = self.several.clone() {
-            return self.toggle_several(session, all);
+        if let Some(action) = self.several.clone() {
+            return self.toggle_several(session, &action);
         }
         let Some(other) = self.with_other_option() else {
             return Requests::none();
@@ -471,7 +465,7 @@ impl Confirm {
     pub(super) fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
         match &self.several {
             None => self.one_lines(cx, width),
-            Some(all) => self.several_lines(cx.session, all, width),
+            Some(action) => self.several_lines(cx.session, action, width),
         }
     }
 

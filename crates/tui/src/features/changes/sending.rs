@@ -54,10 +54,10 @@ impl Confirm {
     fn leave_out_read_only(&mut self, session: &Session) -> Requests {
         let mut out = Requests::none();
         for target in self.targets.iter_mut().filter(|target| target.of.is_some()) {
-            let sealed = target
+            let read_only = target
                 .profile()
                 .filter(|profile| session.is_read_only(profile));
-            if let (Some(profile), Stage::Ready(_)) = (sealed, &target.stage) {
+            if let (Some(profile), Stage::Ready(_)) = (read_only, &target.stage) {
                 let why = format!("{profile} is read-only");
                 target.stage = Stage::Refused(PlanError::Unfit(why));
                 out.push(Effect::Forget(target.number));

@@ -21,22 +21,6 @@ const MAX_VALUES: usize = 40;
 /// Columns of a thread's title.
 const MAX_TITLE: usize = 40;
 
-/// An action on several threads.
-#[derive(Debug, Clone)]
-pub(super) struct Several {
-    pub action: BulkAction,
-}
-
-impl Several {
-    /// Returns the edit that is made before the threads are retried.
-    pub fn edit(&self) -> Option<&StateEdit> {
-        match &self.action {
-            BulkAction::Retry(edit) => edit.as_deref(),
-            _ => None,
-        }
-    }
-}
-
 impl Confirm {
     fn outcomes(&self, is: impl Fn(BulkOutcome) -> bool) -> usize {
         self.count(|stage| matches!(stage, Stage::Done(outcome, _) if is(*outcome)))
@@ -47,13 +31,13 @@ impl Confirm {
         let is_sent = |outcome| !matches!(outcome, BulkOutcome::Refused | BulkOutcome::NotSent);
         self.several
             .as_ref()
-            .is_some_and(|all| all.edit().is_some())
+            .is_some_and(|action| action.edit().is_some())
             && self.outcomes(is_sent) > 0
     }
 
     /// Returns a sentence about the result of an action on several threads, and whether something went wrong.
     pub fn summary(&self) -> Option<(bool, String)> {
-        let word = self.several.as_ref()?.action.word();
+        let word = self.several.as_ref()?.word();
         let done = text::counted(self.outcomes(BulkOutcome::is_done), "thread");
         let mut sentence = format!("{}: {done} done", text::capitalized(word));
         let mut is_error = false;
@@ -81,8 +65,8 @@ impl Confirm {
     }
 
     /// Plans the other kind of deletion, or the edit in the name of the next node. A retry gets an edit first.
-    pub(super) fn toggle_several(&mut self, session: &Session, all: Several) -> Requests {
-        let action = match &all.action {
+    pub(super) fn toggle_several(&mut self, session: &Session, action: &BulkAction) -> Requests {
+        let action = match action {
             _ if !self.is_open() || !self.is_planned() => return Requests::none(),
             BulkAction::Delete => BulkAction::Prune,
             BulkAction::Prune => BulkAction::Delete,
@@ -149,12 +133,12 @@ impl Confirm {
     pub(super) fn several_lines(
         &self,
         session: &Session,
-        all: &Several,
+        action: &BulkAction,
         width: usize,
     ) -> Vec<Line> {
         let option = session.key("confirm.option");
-        let mut lines = vec![self.headline(&all.action)];
-        let other = match all.action {
+        let mut lines = vec![self.headline(action)];
+        let other = match action {
             BulkAction::Delete => "prunes instead: threads with an active run are left out",
             BulkAction::Prune => "deletes instead: active runs are cancelled first",
             BulkAction::Retry(None) => "edits the states first: the same keys in every thread",
@@ -163,15 +147,18 @@ impl Confirm {
             BulkAction::Cancel | BulkAction::Retry(Some(_)) => "",
         };
         if self.is_open() && self.ready() > 0 {
-            lines.extend(warning(&all.action.effect(), width));
-            if let BulkAction::Retry(_) | BulkAction::Answer(_) = all.action {
+            lines.extend(warning(&action.effect(), width));
+            if let BulkAction::Retry(_) | BulkAction::Answer(_) = action {
                 lines.extend(self.warning_lines(width));
             }
             if !other.is_empty() {
                 lines.push(Line::dim(&format!("{option} {other}")));
             }
         }
-        if let Some(edit) = all.edit().filter(|_| self.is_open() && self.is_planned()) {
+        if let Some(edit) = action
+            .edit()
+            .filter(|_| self.is_open() && self.is_planned())
+        {
             lines.extend(self.edit_lines(edit, &option, width));
         }
         lines.push(Line::new());

@@ -80,8 +80,8 @@ pub(super) fn confirm(
     let (lines, room) = confirm.laid_out(cx);
     match &confirm.several {
         None => frame_of_one(confirm, cx, canvas),
-        Some(all) => {
-            let title = text::capitalized(all.action.word());
+        Some(action) => {
+            let title = text::capitalized(action.word());
             let subject = confirm.threads_subject(cx);
             frame(cx, canvas, &title, &subject, &confirm.profile);
         }

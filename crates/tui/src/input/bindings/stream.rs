@@ -309,7 +309,7 @@ pub(super) const ROWS: Rows = &[
                 ("State", "Next or previous hit or state"),
                 ("Timeline", "Next or previous failure or run"),
                 ("Graph", "Next hit, else visited node"),
-                ("Steps", "Next failure, ask or branch"),
+                ("Steps", "Next problem or branch"),
             ]),
             bind(
                 "stream.prev_problem",

@@ -166,10 +166,10 @@ impl RunRows {
             return;
         }
         self.count(of);
-        let held = [place.cursor.key, place.top.key].map(|key| self.held(key));
+        let before = [place.cursor.key, place.top.key].map(|key| self.row_and_run(key));
         self.keys = p.status.runs().iter().map(RunKey::of).collect();
         self.rows = rows(p, &self.keys, &self.unfolded);
-        let [cursor, top] = held.map(|row| row.and_then(|(key, row)| self.find(&key, row)));
+        let [cursor, top] = before.map(|row| row.and_then(|(key, row)| self.find(&key, row)));
         let is_newest = of.follows && place.cursor.key == 0;
         if !is_newest {
             place.cursor.key = cursor.unwrap_or(place.cursor.key);
@@ -178,7 +178,7 @@ impl RunRows {
         }
     }
 
-    fn held(&self, key: u64) -> Option<(RunKey, RunsRow)> {
+    fn row_and_run(&self, key: u64) -> Option<(RunKey, RunsRow)> {
         let row = self.row(key)?;
         Some((self.keys.get(row.run())?.clone(), row))
     }
@@ -192,14 +192,14 @@ impl RunRows {
 
     /// Unfolds the run of a row. Returns false if it is unfolded.
     pub fn unfold(&mut self, key: u64) -> bool {
-        let held = self.held(key);
+        let row = self.row_and_run(key);
         self.inputs = None;
-        held.is_some_and(|(run, _)| self.unfolded.insert(run))
+        row.is_some_and(|(run, _)| self.unfolded.insert(run))
     }
 
     /// Folds the run of a row, and returns its row.
     pub fn fold(&mut self, key: u64) -> Option<u64> {
-        let (run, row) = self.held(key)?;
+        let (run, row) = self.row_and_run(key)?;
         self.unfolded.remove(&run);
         self.inputs = None;
         self.key_of_run(row.run())

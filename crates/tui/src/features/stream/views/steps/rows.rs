@@ -3,7 +3,7 @@
 use super::StepsState;
 use crate::features::stream::summary;
 use crate::features::stream::viewer::Viewer;
-use crate::features::stream::views::{UNKNOWN, View, clock};
+use crate::features::stream::views::{Clock, UNKNOWN, View, clock};
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::status::precise;
 use runtail_core::text;
@@ -177,7 +177,7 @@ impl Viewer {
     }
 
     /// Returns how the time of a row is shown. One that only the records have has no event to count from.
-    fn clock_of_step(&self, key: u64, row: &StepRow) -> crate::features::stream::views::Clock<'_> {
+    fn clock_of_step(&self, key: u64, row: &StepRow) -> Clock<'_> {
         match row.place() {
             Some(_) => self.clock(View::Steps, key),
             None => self.wall_clock(),

@@ -70,7 +70,7 @@ fn enter_shows_a_checkpoint_in_all_views() {
 }
 
 #[test]
-fn escape_returns_from_a_checkpoint_to_the_history() {
+fn escape_returns_from_a_checkpoint_to_the_steps() {
     let (mut dash, history) = of_conversation((80, 24));
     dash.keys("<Up><Enter>");
     serve(&mut dash, &history);
