@@ -11,10 +11,10 @@ const MAX_WROTE: usize = 60;
 
 /// Prints the tree of states as received. `has_head`: the first one is the thread's newest.
 pub fn print(rows: &[Value], has_head: bool, ascii: bool) -> Result<(), Failure> {
-    let checkpoints = rows
-        .iter()
-        .filter_map(|row| Checkpoint::read(&row.to_string()));
-    let tree = CheckpointTree::new(checkpoints.map(Arc::new));
+    let rows: Vec<String> = rows.iter().map(Value::to_string).collect();
+    let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+    let checkpoints = Checkpoint::read_rows(&rows);
+    let tree = CheckpointTree::new(checkpoints.into_iter().map(Arc::new));
     output::print(&drawn(&tree, has_head, ascii), false)
 }
 

@@ -109,16 +109,16 @@ fn run_by_assistant_name_is_shown_completely() {
     assert_views(&term);
     term.keys("M");
     term.wait_for(
-        "The run was started with messages-tuple, updates, values, custom, tasks, with subgraphs",
+        "The run sends only messages-tuple, updates, values, custom, tasks, with subgraphs",
     );
     term.keys("\x1b");
     term.wait_until("the dialog is closed", |term| {
-        !term.screen().contains("The run was started with")
+        !term.screen().contains("The run sends only")
     });
     term.wait_for("● idle · last run finished");
     // The server replays no events of a finished run, which is reported and not an error.
     term.keys(":reopen\r");
-    term.wait_for("This server keeps no events of runs that ended.");
+    term.wait_for("This server keeps no events of ended runs.");
     term.keys("q");
 }
 

@@ -205,11 +205,11 @@ fn answers_other_than_a_step_and_failures_are_shown() {
         |known| *known == key,
         SubscriptionEvent::Bisected(Err(HistoryError::Request(Box::new(error)))),
     );
-    dash.shows("The server doesn't offer the history of this thread.");
+    dash.shows("This server has no history.");
     dash.keys("<Esc>");
     for (command, says) in [
-        (":bisect<Enter>", "the path of the value is missing"),
-        (":bisect amount<Enter>", "what is right is missing"),
+        (":bisect<Enter>", "the path is missing"),
+        (":bisect amount<Enter>", "add =JSON"),
         (":bisect a[*] =1<Enter>", "it selects several values"),
     ] {
         dash.keys(command);

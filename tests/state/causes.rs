@@ -134,7 +134,7 @@ fn views_of_events_say_that_the_page_was_opened_later() {
     dash.keys("6");
     let words = dash.words();
     assert!(words.contains(
-        "This server keeps no events of runs that ended. Steps and State come from its records."
+        "This server keeps no events of ended runs. Steps and State come from its records."
     ));
     assert!(!words.contains("press a to answer"));
 }

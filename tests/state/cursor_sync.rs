@@ -234,7 +234,7 @@ fn switching_views_and_back_keeps_the_entry() {
             show_view(&mut viewer, view);
             viewer.to_start();
             if view == View::State {
-                (0..viewer.count(view)).for_each(|_| viewer.step_state(-1));
+                (0..viewer.count(view)).for_each(|_| drop(viewer.step_state(false)));
             }
             let mut visited = Vec::new();
             loop {
@@ -261,7 +261,7 @@ fn switching_views_and_back_keeps_the_entry() {
                 }
                 visited.push(entry);
                 match view {
-                    View::State => viewer.step_state(1),
+                    View::State => drop(viewer.step_state(true)),
                     _ => viewer.step(1, false),
                 }
             }

@@ -467,7 +467,7 @@ fn long_hidden_stretches_do_not_end_a_filtered_export() {
 fn gaps_suggest_showing_the_thread_state() {
     let mut dash = demo_thread((140, 40));
     dash.capture("agent-messages-tuple");
-    let offer = "State (3) shows what the thread has now.";
+    let offer = "State (3) is current.";
     dash.keys("6d");
     dash.lacks(offer);
     dash.keys("<Esc>");

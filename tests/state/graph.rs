@@ -221,7 +221,7 @@ fn breakpoints_are_passed_to_the_composer() {
     dash.keys("<Down><Space><Space>");
     dash.shows("search‖");
     dash.keys("<Down><Space>");
-    dash.shows("Breakpoints stop at the nodes of the main graph");
+    dash.shows("Only nodes of the main graph stop a run");
     dash.keys("n");
     dash.shows(["break before [ plan", "break after  [ search"]);
 }
@@ -369,7 +369,7 @@ fn a_search_finds_nodes_in_folded_groups() {
     dash.keys("/write<Esc>");
     footer_line(&mut dash, 1).has("START: to plan");
     dash.keys("<Esc>/nothing<Enter>]");
-    dash.shows(["no hits in this view", "No node's name matches"]);
+    dash.shows(["no hits in this view", "No node matches"]);
 }
 
 fn server(size: (u16, u16)) -> Dash {
@@ -552,5 +552,5 @@ fn a_graph_page_is_saved() {
         dash.shows(&saved);
     }
     dash.keys(":export jsonl x.jsonl<Enter>");
-    dash.shows("saved as text, md, svg or mermaid");
+    dash.shows("text, md, svg or mermaid");
 }

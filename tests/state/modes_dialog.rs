@@ -67,7 +67,7 @@ fn thread_streams_have_three_modes() {
             source_modes(&dash),
             ["run_modes", "lifecycle", "state_update"]
         );
-        dash.shows("Reconnecting at the current position");
+        dash.shows("Reconnecting with these modes");
         // The next stream of a thread has the same modes.
         dash.keys("<Esc><Down><Enter>");
         let shown = dash.modes().len();
@@ -82,12 +82,12 @@ fn run_streams_offer_the_runs_own_modes() {
     dash.keys("M<Down><Down> <Home>");
     insta::assert_snapshot!("run_100x30", dash.screen());
     dash.keys(" ");
-    dash.shows("not started with messages-tuple, so its stream can't send it");
+    dash.shows("started without messages-tuple");
     dash.keys("<Enter>");
     assert_eq!(source_modes(&dash), ["updates", "novel"]);
     // Choosing all modes needs no filter.
     dash.keys("M");
-    dash.shows("started with updates, values, novel, with subgraphs");
+    dash.shows("sends only updates, values, novel, with subgraphs");
     dash.shows(["[x] updates", "[ ] values"]);
     dash.keys("<Down><Down> <Enter>");
     assert_eq!(source_modes(&dash), [""; 0]);
@@ -100,7 +100,7 @@ fn run_streams_offer_the_runs_own_modes() {
 fn unknown_run_modes_are_reported_and_all_are_offered() {
     let mut dash = joined((100, 30), None);
     dash.keys("M");
-    dash.shows("The run's own modes are unknown");
+    dash.shows("it was started with, which are unknown");
     dash.keys(" <Enter>");
     assert_eq!(source_modes(&dash).len(), 8, "{:?}", source_modes(&dash));
 }
@@ -181,7 +181,7 @@ fn mode_change_after_the_end_reloads_the_stream() {
     let before = dash.stream().unwrap();
     dash.end(Outcome::Success);
     dash.keys("M<Down> ");
-    dash.body().has("reloaded from the start");
+    dash.body().has("reloads from the start");
     dash.keys("<Enter>");
     assert!(dash.stream().unwrap() > before);
     assert_eq!(source_modes(&dash), ["values"]);

@@ -193,9 +193,8 @@ fn restored_pages_of_quiet_servers_are_read_once_the_user_shows_them() {
     );
     assert_eq!(read(&dash), ["t-4"]);
     assert!(
-        dash.words().contains(
-            "Not connected, because reading this page wakes a serverless deployment. r connects."
-        ),
+        dash.words()
+            .contains("Not connected, because it would wake a serverless deployment. r connects."),
         "{}",
         dash.words()
     );

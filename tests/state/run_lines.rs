@@ -184,7 +184,7 @@ fn older_steps_are_loaded_in_pages() {
         (SnapshotPart::History, json!(history[..20])),
     ]);
     serve(&mut dash, &history);
-    dash.shows("The newest 50 of about 400 checkpoints. Scroll up for more.");
+    dash.shows("The newest 50 of about 400 checkpoints; scroll up.");
     for _ in 0..10 {
         dash.keys("<Home>");
         serve(&mut dash, &history);

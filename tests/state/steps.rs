@@ -196,7 +196,7 @@ fn a_thousand_checkpoints_are_paged_without_their_states() {
             limit: 50
         }]
     );
-    dash.shows("The newest 50 of about 1,000 checkpoints. Scroll up for more.");
+    dash.shows("The newest 50 of about 1,000 checkpoints; scroll up.");
     dash.keys("<Home>");
     let mut pages = serve(&mut dash, &history);
     for _ in 0..30 {
@@ -420,7 +420,7 @@ fn missing_checkpoints_and_histories_are_explained() {
     serve(&mut dash, &history[1..]);
     dash.shows("The server no longer has this checkpoint.");
     for (kind, detail, wanted) in [
-        (Kind::NotFound, "not found", "not offered by this server"),
+        (Kind::NotFound, "not found", "This server has no history"),
         (
             Kind::Forbidden,
             "the key may not",
@@ -453,7 +453,7 @@ fn runs_that_saved_only_their_last_checkpoint_are_explained() {
     let last = json!({"values": {"n": 5}, "next": [], "tasks": [], "metadata": {"source": "loop", "step": 4, "run_id": "r"},
                       "checkpoint": {"checkpoint_id": "5"}, "parent_checkpoint": null, "created_at": "2026-11-21T13:00:00Z"});
     let mut dash = opened((100, 24), &[last]);
-    let text = "Only the last checkpoint was saved;";
+    let text = "Only the last checkpoint was saved.";
     dash.shows(text);
     assert!(
         !opened((100, 24), &capture("fork-history"))
@@ -476,5 +476,5 @@ fn recordings_show_the_checkpoints_of_their_snapshots() {
     for key in ["<Enter>", "<Enter>", "u"] {
         assert_eq!(dash.keys(key), []);
     }
-    dash.shows("A recording has the checkpoints, but not the states at them.");
+    dash.shows("A recording has no states of checkpoints.");
 }

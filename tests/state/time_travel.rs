@@ -545,7 +545,7 @@ fn a_stream_without_events_has_no_time_to_travel_in() {
     dash.snapshot(vec![(SnapshotPart::State, state)]);
     for key in [",", "<Space>", "."] {
         dash.keys(key);
-        dash.shows("no events to go back to");
+        dash.shows("No events to go back to");
         dash.lacks("PAST");
         // The stream sent no events, so their tab is as dim as the others without content.
         let buffer = dash.buffer();
@@ -561,6 +561,6 @@ fn a_stream_without_events_has_no_time_to_travel_in() {
     }
     dash.keys("3");
     // The time of this state is unknown.
-    dash.shows("state 1 of 1 · ");
+    dash.shows("from the server's state · ");
     dash.lacks("–");
 }

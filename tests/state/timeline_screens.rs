@@ -498,10 +498,7 @@ fn the_slowest_of_parallel_nodes_with_one_time_is_unknown() {
         dash.screen()
     };
     let both = path(&["papers", "critic"]);
-    assert!(
-        both.contains("critical path unknown: parallel nodes share one time"),
-        "{both}"
-    );
+    assert!(both.contains("critical path unknown"), "{both}");
     let one = path(&["papers"]);
     assert!(one.contains("critical path: papers 100%"), "{one}");
 }

@@ -398,7 +398,7 @@ fn ended_threads_are_not_said_to_continue() {
         let screen = dash.screen();
         assert_eq!(screen.contains("No events yet"), !is_over);
         assert_eq!(
-            screen.contains("This server keeps no events of runs that ended."),
+            screen.contains("This server keeps no events of ended runs."),
             is_over
         );
     }

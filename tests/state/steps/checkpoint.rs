@@ -98,6 +98,49 @@ fn escape_returns_from_a_checkpoint_to_the_steps() {
 }
 
 #[test]
+fn earlier_states_of_the_records_are_shown_in_state() {
+    let (mut dash, history) = of_conversation((140, 40));
+    let newest = history.len() - 1;
+    dash.keys("3");
+    dash.shows(format!("step {newest} · ").as_str());
+    // The newest state is compared with the one before it, which only the records have.
+    dash.keys("=");
+    serve(&mut dash, &history);
+    assert_eq!(
+        (dash.view(), cursor(&mut dash)),
+        (View::Steps, id(&history[0]).to_string())
+    );
+    dash.shows(format!("State · step {} → step {newest}", newest - 1).as_str());
+    dash.keys("<Esc>3[");
+    serve(&mut dash, &history);
+    assert_eq!(dash.view(), View::State);
+    dash.shows(format!("at step {}, ", newest - 1).as_str());
+    dash.keys("[");
+    serve(&mut dash, &history);
+    dash.shows(format!("at step {}, ", newest - 2).as_str());
+    dash.keys("]");
+    serve(&mut dash, &history);
+    dash.shows(format!("at step {}, ", newest - 1).as_str());
+    dash.keys("]");
+    assert!(
+        dash.shown_checkpoint().is_none(),
+        "the newest is the present"
+    );
+    for _ in 0..history.len() {
+        dash.keys("[");
+        serve(&mut dash, &history);
+    }
+    dash.shows(["at step 0, ", "This is the first state."]);
+}
+
+#[test]
+fn moving_in_state_selects_its_step() {
+    let (mut dash, history) = of_conversation((140, 40));
+    dash.keys("1gg3<Down>2");
+    assert_eq!(cursor(&mut dash), id(&history[0]));
+}
+
+#[test]
 fn a_state_that_arrives_late_changes_nothing() {
     let history = line(10);
     for leave in ["1", "<Up>", "<Esc>"] {
@@ -149,7 +192,7 @@ fn details_have_the_state_of_a_waiting_subgraph() {
         ),
         (
             Some(CheckpointDetails::new("{}".into(), Vec::new())),
-            "No subgraph waits there.",
+            "The checkpoint as the server has it.",
         ),
     ] {
         dash.keys("<Esc>d");
@@ -242,7 +285,7 @@ fn keys_that_cannot_work_are_not_offered() {
         SubscriptionEvent::Checkpoints(Err(error)),
     );
     let screen = dash.screen();
-    dash.shows("not offered by this server, so there are no checkpoints to");
+    dash.shows("This server has no history: no checkpoints to");
     for label in [
         "run again",
         "update",
@@ -272,7 +315,7 @@ fn keys_that_cannot_work_are_not_offered() {
         );
     }
     let screen = dash.screen();
-    dash.shows("doesn't have the state at a checkpoint");
+    dash.shows("The state is missing: the server doesn't offer this call");
     for label in ["run again", "set A", "state here"] {
         assert!(!footer(&mut dash).contains(label), "{label}: {screen}");
     }

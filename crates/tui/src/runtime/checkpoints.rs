@@ -96,12 +96,9 @@ async fn page(
     let client = services.agent_server(&thread.server).await?;
     let mut pages = client.history_pages(&thread.id, before, (limit, limit), MAX_PAGE);
     let rows = pages.next().await?.unwrap_or_default();
-    let checkpoints = rows
-        .iter()
-        .filter_map(|row| Checkpoint::read(row.get()))
-        .collect();
+    let rows: Vec<&str> = rows.iter().map(|row| row.get()).collect();
     Ok(CheckpointPage {
-        checkpoints,
+        checkpoints: Checkpoint::read_rows(&rows),
         is_last: pages.is_whole(),
     })
 }

@@ -336,7 +336,7 @@ mod tests {
     async fn a_recording_that_is_cut_at_the_end_reports_its_missing_events() {
         let (events, end, problems) = ended_recording(Duration::ZERO).await;
         assert_eq!((events, end.events), (1_003, 1_003));
-        let why = "the dashboard ended before the newest 4,000 events were written";
+        let why = "the dashboard ended before writing the newest 4,000 events";
         assert_eq!(end.detail.as_deref(), Some(why));
         assert_eq!(
             problems,

@@ -388,7 +388,7 @@ mod tests {
             assert_eq!(good(dark, "auto"), Some(Color::Green));
         }
         let node = |theme: Theme| paint(theme, "auto", Tone::Label(0)).fg;
-        assert_eq!(node(on(None)), Some(Color::Blue));
+        assert_eq!(node(on(None)), Some(Color::LightBlue));
         assert_eq!(node(on(Some((16, 20, 24)))), Some(Color::Indexed(69)));
         let ground = |theme: Theme| theme.paint(&Config::default().themes, "auto").selection();
         assert_eq!(ground(white), Some(Color::Rgb(235, 235, 235)));

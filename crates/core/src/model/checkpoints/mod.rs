@@ -12,6 +12,7 @@ pub use edit::{StateProblem, changed_values, state_document};
 pub use graph::{Cell as GraphCell, GraphRow};
 pub use split::Split;
 pub use tree::{CheckpointTree, Parent, StepOutcome};
+pub use wrote::edit_summary;
 
 use super::{StateFacts, summary_of};
 use crate::json::{self, Fields, Peek};
@@ -49,6 +50,8 @@ pub struct Checkpoint {
     pub writes: Vec<CheckpointWrite>,
     /// How many messages it has more than the one before it. Only snapshots in recordings know this.
     pub new_messages: Option<usize>,
+    /// What a state edit changed, on one line: `amount 1300 → 130`. Empty where the state before it isn't known.
+    pub edited: String,
 }
 
 /// What a node wrote into a checkpoint.
@@ -129,6 +132,7 @@ impl Checkpoint {
             at: facts.created_at,
             writes: writes(&entry.inner("metadata").inner("writes")),
             new_messages: new_messages.map(|messages| messages.items().count()),
+            edited: cut(&entry.text("edited").unwrap_or_default()),
             id,
         })
     }
@@ -136,10 +140,34 @@ impl Checkpoint {
     /// Reads a history. Entries that are no checkpoints are skipped.
     pub fn read_all(json: &str) -> Vec<Checkpoint> {
         let rows: Vec<Peek<'_>> = json::from_str(json).unwrap_or_default();
-        rows.into_iter()
-            .filter_map(|row| Checkpoint::read(row.text()))
-            .collect()
+        Checkpoint::read_rows(&rows.into_iter().map(Peek::text).collect::<Vec<_>>())
     }
+
+    /// Reads entries of a history. Those that are no checkpoints are skipped.
+    pub fn read_rows(rows: &[&str]) -> Vec<Checkpoint> {
+        let rows = rows.iter().copied();
+        let mut all: Vec<(Checkpoint, Option<&str>)> = rows
+            .filter_map(|row| Some((Checkpoint::read(row)?, values(row))))
+            .collect();
+        for at in 0..all.len() {
+            let (entry, after) = &all[at];
+            if entry.source != "update" || !entry.edited.is_empty() {
+                continue;
+            }
+            let is_parent = |(of, _): &&(Checkpoint, _)| Some(&of.id) == entry.parent.as_ref();
+            let before = all.iter().find(is_parent).and_then(|(_, values)| *values);
+            if let (Some(before), Some(after)) = (before, after) {
+                all[at].0.edited = edit_summary(before, after);
+            }
+        }
+        all.into_iter().map(|(entry, _)| entry).collect()
+    }
+}
+
+/// Returns the values of an entry of a history, as JSON.
+fn values(row: &str) -> Option<&str> {
+    let values = Peek::of(row).get("values")?;
+    values.is_object().then_some(values.text())
 }
 
 /// Reads `writes` of a checkpoint's metadata: an object with what each node wrote.

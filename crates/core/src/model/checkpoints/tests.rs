@@ -60,7 +60,7 @@ fn branches_of_a_python_thread_are_drawn() {
 │ ● 2 input: \"newinput\"
 │ │ ● 4 c: log [\"c\"] · end
 │ │ ● 3 b: log [\"b\"]
-│ │ ● 2 edit: state edited
+│ │ ● 2 edit: log [\"in\",\"a\"] → [\"in\",\"a\",\"EDIT\"]
 │ │ │ ● 3 b: log [\"b\"] · next: c
 │ │ │ ● 2 fork: run again
 │ │ │ │ ● 4 c: log [\"c\"] · end
@@ -410,4 +410,44 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn state_edits_say_what_they_changed() {
+    let changed = |before, after| edit_summary(before, after);
+    assert_eq!(
+        changed(
+            r#"{"amount":1300,"to":"b"}"#,
+            r#"{"amount": 130, "to":"b"}"#
+        ),
+        "amount 1300 → 130"
+    );
+    assert_eq!(
+        changed(r#"{"a":1.0}"#, r#"{"a" : 1.0,"new":"x"}"#),
+        r#"new "x""#
+    );
+    assert_eq!(
+        changed(r#"{"messages":[1]}"#, r#"{"messages":[1,2,3]}"#),
+        "+2 messages"
+    );
+    assert_eq!(
+        changed("{}", r#"{"a":1,"b":2,"c":3,"d":4,"e":5}"#),
+        "a 1, b 2, c 3, +2"
+    );
+    assert_eq!(changed("[]", "{}"), "");
+    let entry = |id: &str, parent: &str, values: &str| {
+        format!(
+            r#"{{"checkpoint":{{"checkpoint_id":"{id}"}},"parent_checkpoint":{{"checkpoint_id":"{parent}"}},
+            "metadata":{{"source":"update"}},"values":{values}}}"#
+        )
+    };
+    let page = format!(
+        "[{},{},{}]",
+        entry("3", "1", r#"{"n":3}"#),
+        entry("2", "1", r#"{"n":2}"#),
+        entry("1", "0", r#"{"n":1}"#)
+    );
+    let all = Checkpoint::read_all(&page);
+    let edited: Vec<&str> = all.iter().map(|entry| &*entry.edited).collect();
+    assert_eq!(edited, ["n 1 → 3", "n 1 → 2", ""]);
 }

@@ -299,7 +299,8 @@ impl CheckpointTree {
                 let said = start.and_then(|task| task.text.as_deref());
                 said.map(|text| format!("\"{text}\"")).unwrap_or_default()
             }
-            "update" => "state edited".into(),
+            "update" if entry.edited.is_empty() => "state edited".into(),
+            "update" => entry.edited.clone(),
             "fork" => "run again".into(),
             _ => {
                 let before = self.tasks_before(at);

@@ -1,9 +1,10 @@
 //! What a task wrote, on one line: `+2 messages`, `n 3`, `log ["c"]`.
 
 use super::cut;
-use crate::json;
+use crate::json::{self, Fields, Peek};
 use crate::text;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Maximum keys that a summary names.
@@ -42,6 +43,44 @@ pub(super) fn summary(result: &str) -> String {
         let _ = write!(line, ", +{more}");
     }
     line
+}
+
+/// Describes how the values of a state differ from those before an edit: `amount 1300 → 130`. Empty if they are the same.
+pub fn edit_summary(before: &str, after: &str) -> String {
+    let (Ok(before), Ok(Fields(after))) = (Fields::read(before), Fields::read(after)) else {
+        return String::new();
+    };
+    let old = |key: &str| before.get(key).map_or("null", Peek::text);
+    let is_changed = |key: &str, new: &str| old(key) != new && value(old(key)) != value(new);
+    let changed: Vec<_> = after
+        .iter()
+        .map(|(key, new)| (key, new.text()))
+        .filter(|(key, new)| is_changed(key, new))
+        .collect();
+    let change = |(key, new): &(&Cow<'_, str>, &str)| {
+        let (was, is) = (value(old(key)), value(new));
+        match (was.as_array().map(Vec::len), is.as_array().map(Vec::len)) {
+            (was, Some(is)) if &***key == "messages" && is > was.unwrap_or_default() => {
+                let added = is - was.unwrap_or_default();
+                format!("+{}", text::counted(added, "message"))
+            }
+            _ if was.is_null() => format!("{} {}", cut(key), short(&is)),
+            _ => format!("{} {} → {}", cut(key), short(&was), short(&is)),
+        }
+    };
+    let mut changes: Vec<String> = changed.iter().take(MAX_KEYS).map(change).collect();
+    if let Some(more) = changed.len().checked_sub(MAX_KEYS).filter(|more| *more > 0) {
+        changes.push(format!("+{more}"));
+    }
+    changes.join(", ")
+}
+
+/// Reads a value. One that is too large to parse is a text about its size.
+fn value(json: &str) -> Value {
+    if json.len() > MAX_RESULT {
+        return text::bytes(json.len() as u64).into();
+    }
+    json::exact(json).unwrap_or_default()
 }
 
 fn short(value: &Value) -> String {

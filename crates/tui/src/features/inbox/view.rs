@@ -41,9 +41,12 @@ fn layout_for(size: (u16, u16), has_detail: bool) -> Layout {
         h: area.h + both.detail.h,
         ..area
     };
+    let none = |area: Area| Area { h: 0, ..area };
     Layout {
         list: grow(both.list),
         rows: grow(both.rows),
+        detail: none(both.detail),
+        lines: none(both.lines),
         ..both
     }
 }
@@ -107,7 +110,7 @@ impl Layout {
 
 /// Returns the number of rows that fit.
 pub fn rows_height(size: (u16, u16)) -> usize {
-    layout(size).rows.h.into()
+    layout_for(size, true).rows.h.into()
 }
 
 /// Draws the page.
@@ -167,7 +170,7 @@ pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
             })
         });
     }
-    let (Some(row), Some(entry)) = (focused, page.selected()) else {
+    let (Some(row), Some(entry), true) = (focused, page.selected(), layout.detail.h > 0) else {
         return;
     };
     let group = match entry {

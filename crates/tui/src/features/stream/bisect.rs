@@ -47,18 +47,18 @@ pub struct BisectPage {
 impl BisectPage {
     /// Applies the result.
     fn on_result(&mut self, result: Result<Arc<Bisection>, HistoryError>) {
-        self.result = Some(result.map_err(|error| {
-            match error {
-                HistoryError::Request(error) if error.may_lack_call() => {
-                    "The server doesn't offer the history of this thread. A recording of its stream can be bisected."
-                        .to_string()
-                }
-                HistoryError::Request(error) => {
-                    format!("Couldn't load the history: {}. Press r to retry.", error.cause())
-                }
-                HistoryError::Empty => "The thread has no checkpoint yet: nothing ran on it.".to_string(),
-                HistoryError::NoCheckpoint => "The server no longer has this checkpoint.".to_string(),
+        self.result = Some(result.map_err(|error| match error {
+            HistoryError::Request(error) if error.may_lack_call() => {
+                "This server has no history. Bisect a recording of the stream instead.".to_string()
             }
+            HistoryError::Request(error) => {
+                format!(
+                    "Couldn't load the history: {}. Press r to retry.",
+                    error.cause()
+                )
+            }
+            HistoryError::Empty => "The thread has no checkpoints yet.".to_string(),
+            HistoryError::NoCheckpoint => "The server no longer has this checkpoint.".to_string(),
         }));
     }
 
@@ -181,7 +181,7 @@ fn result_lines(found: &Bisection, query: &BisectQuery, tz: &TimeZone, width: us
         .map(|(n, row)| Line::of(tone, if n == 0 { mark } else { "  " }).with_plain(row))
         .collect();
     if found.is_cut {
-        let text = "Older states of the branch are not there, so they were not checked.";
+        let text = "Older states of the branch are missing and weren't checked.";
         lines.push(Line::dim(&format!("  {text}")));
     }
     lines.push(Line::new());
@@ -290,7 +290,7 @@ impl StreamState {
             false => {
                 let id = text::short_id(id);
                 Requests::info(format!(
-                    "Checkpoint {id} is not loaded yet: scroll up in Steps to load older ones."
+                    "Checkpoint {id} is not loaded yet. Scroll up to load older ones."
                 ))
             }
         }
@@ -331,13 +331,8 @@ fn parse(argument: &str) -> Result<BisectQuery, String> {
     });
     match end.map(|end| argument.split_at(end)) {
         Some((path, expected)) => BisectQuery::parse(path, expected),
-        None if argument.is_empty() => {
-            Err("bisect PATH EXPECTED: the path of the value is missing.".into())
-        }
-        None => Err(
-            "bisect PATH EXPECTED: what is right is missing: =JSON, !=JSON, exists or missing."
-                .into(),
-        ),
+        None if argument.is_empty() => Err("bisect PATH EXPECTED: the path is missing.".into()),
+        None => Err("bisect PATH EXPECTED: add =JSON, !=JSON, exists or missing.".into()),
     }
 }
 

@@ -91,14 +91,14 @@ impl StreamState {
     pub fn begin_export(&mut self, session: &Session, argument: &str) -> Requests {
         let (format, path) = parse_export(argument);
         let Some(viewer) = self.tabs.shown() else {
-            return Requests::error("No stream is shown, so there is nothing to export.");
+            return Requests::error("No stream is shown.");
         };
         if let Some(export) = &self.export {
             let path = shown_path(&export.path);
             return Requests::error(format!("{path} is still being written."));
         }
         if matches!(format, Format::Svg | Format::Mermaid) && viewer.view() != View::Graph {
-            return Requests::error("Only the Graph view can be saved as an image or a flowchart.");
+            return Requests::error("Only Graph can be saved as an image or a flowchart.");
         }
         let path = match path {
             "" => PathBuf::from(proposed_path(session, viewer, format)),

@@ -163,9 +163,7 @@ impl ModesDialog {
             *on = !*on;
             return Requests::none();
         }
-        Requests::info(format!(
-            "The run was not started with {name}, so its stream can't send it."
-        ))
+        Requests::info(format!("The run was started without {name}."))
     }
 
     fn apply(&self, cx: &Cx<'_>) -> Requests {
@@ -225,7 +223,7 @@ impl ModesDialog {
             line.push_dim(if is_available {
                 mode_meaning(name)
             } else {
-                "not enabled when the run started"
+                "not enabled at start"
             });
             lines.push(line);
         }
@@ -308,9 +306,7 @@ fn refusal_reason(cx: &Cx<'_>, view: &ModesView) -> Option<String> {
         return Some("a stateless run can't be joined again".into());
     }
     if view.is_open && view.follows_thread {
-        return Some(
-            "the run has ended, and the page follows its thread with all modes of each run".into(),
-        );
+        return Some("the run has ended; the page follows its thread".into());
     }
     let kind = cx.session.server_kind(&view.server)?;
     let reason = reopening_refused(kind, view.terms.as_ref());
@@ -325,7 +321,7 @@ fn notes(cx: &Cx<'_>, view: &ModesView) -> Vec<(Tone, String)> {
     match &view.terms {
         _ if is_thread(&view.target) => notes.push((
             Tone::Dim,
-            "Each run sends the modes it was started with; run_modes includes all of them.".into(),
+            "run_modes: all modes that each run was started with.".into(),
         )),
         Some(terms) => {
             let subgraphs = if terms.subgraphs {
@@ -334,19 +330,18 @@ fn notes(cx: &Cx<'_>, view: &ModesView) -> Vec<(Tone, String)> {
                 "without subgraphs"
             };
             let text = format!(
-                "The run was started with {}, {subgraphs}. It can't send other modes.",
+                "The run sends only {}, {subgraphs}.",
                 terms.modes.join(", ")
             );
             notes.push((Tone::Dim, text));
             if !terms.resumable {
-                let text = "It is not resumable: events sent during the reconnect are lost.";
+                let text = "Not resumable: events sent during the reconnect are lost.";
                 notes.push((Tone::Dim, text.into()));
             }
         }
         None => notes.push((
             Tone::Dim,
-            "The run's own modes are unknown; it can't send modes that it was not started with."
-                .into(),
+            "The run can send only the modes it was started with, which are unknown.".into(),
         )),
     }
     match (refusal_reason(cx, view), view.is_open) {
@@ -354,7 +349,7 @@ fn notes(cx: &Cx<'_>, view: &ModesView) -> Vec<(Tone, String)> {
         (None, true) => notes.push((Tone::Plain, "Reconnects at the current position.".into())),
         (None, false) => notes.push((
             Tone::Plain,
-            "The stream has ended; it will be reloaded from the start.".into(),
+            "The stream has ended; it reloads from the start.".into(),
         )),
     }
     notes

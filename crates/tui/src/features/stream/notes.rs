@@ -100,7 +100,7 @@ fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
     let is_serverless = cx.session.serverless.contains(&viewer.server);
     if viewer.is_asleep {
         let why = if is_serverless {
-            "reading this page wakes a serverless deployment"
+            "it would wake a serverless deployment"
         } else {
             "`poll = false`"
         };
@@ -115,8 +115,8 @@ fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
             let hint = cx
                 .session
                 .hint_key("stream.take_events")
-                .map(|key| format!(" {key} reads them, but the other reader then misses them."));
-            let why = "One reader only: this run's events aren't read here.";
+                .map(|key| format!(" {key} takes its events from the other reader."));
+            let why = "Not reading: this run has one reader.";
             Some(Line::dim(&format!("{why}{}", hint.unwrap_or_default())))
         }
         ConnectionState::Failed(error) => Some(Line::bad(&error.story().replace('\n', " · "))),
@@ -125,7 +125,7 @@ fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
             let retry = cx.session.hint_key("app.refresh");
             let retry = retry.map(|key| format!(" Press {key} to retry."));
             Some(Line::dim(&format!(
-                "Couldn't load the state ({why}). Showing the stream only.{}",
+                "Couldn't load the state ({why}).{}",
                 retry.unwrap_or_default()
             )))
         }

@@ -135,7 +135,7 @@ impl Recording {
                 let missing = count(self.missing);
                 (
                     Outcome::Detached,
-                    format!("the dashboard ended before the newest {missing} events were written"),
+                    format!("the dashboard ended before writing the newest {missing} events"),
                 )
             }
             Some(ConnectionState::Failed(error)) => (Outcome::Unknown, error.to_string()),
@@ -167,7 +167,7 @@ impl StreamState {
     pub fn record(&mut self, session: &Session, argument: &str) -> Requests {
         let argument = argument.trim();
         let Some(viewer) = self.tabs.shown() else {
-            return Requests::error("No stream is shown, so there is nothing to record.");
+            return Requests::error("No stream is shown.");
         };
         let (stream, is_recording) = (viewer.id, viewer.is_recording());
         match (argument, recording_of(&mut self.recordings, stream)) {

@@ -274,6 +274,8 @@ fn connection(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, detail: Detail)
             );
         }
         (None, true, _) => {}
+        // Nothing arrives that the cursor could miss.
+        (None, false, 0) if !viewer.awaits_events() => {}
         (None, false, 0) => part(Tone::Strong, "‖ paused · G  "),
         (None, false, new) => part(Tone::Strong, &format!("‖ {} new · G  ", text::count(new))),
     }

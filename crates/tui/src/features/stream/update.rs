@@ -66,7 +66,7 @@ impl StreamState {
                 self.tabs.add(viewer);
             }
             None => {
-                return Err(format!("{MAX_TABS} streams are open. Close one first."));
+                return Err(format!("{MAX_TABS} streams are open. Close one."));
             }
         }
         Ok(())
@@ -183,10 +183,8 @@ impl StreamState {
         }
         viewer.modes.wanted = wanted;
         match (is_open, is_same) {
-            (_, true) => Requests::info("These modes are already in use."),
-            (true, false) => {
-                Requests::info("Reconnecting at the current position with these modes.")
-            }
+            (_, true) => Requests::info("No change."),
+            (true, false) => Requests::info("Reconnecting with these modes."),
             (false, false) => self.reopen(session),
         }
     }
@@ -230,7 +228,7 @@ impl StreamState {
         );
         if is_in_time && viewer.has_only_snapshots() {
             return Some(Requests::info(
-                "This stream has no events to go back to. 2 shows the steps.",
+                "No events to go back to. 2 shows the steps.",
             ));
         }
         if is_in_time || action == Action::Replay {
@@ -286,9 +284,7 @@ impl StreamState {
                 });
                 Request::BeginTyping.into()
             }
-            Action::Mark if !viewer.mark() => {
-                Requests::info("This stream has 1,000 marks. Remove one first.")
-            }
+            Action::Mark if !viewer.mark() => Requests::info("1,000 marks are set. Remove one."),
             Action::Open | Action::Right => {
                 let shown = viewer
                     .inspect()
@@ -310,22 +306,17 @@ impl StreamState {
                 if let Some(viewer) = self.tabs.shown_mut() {
                     viewer.is_shared = true;
                 }
-                out.notify(
-                    false,
-                    "Reading the run's events. Other readers won't receive them.",
-                );
+                out.notify(false, "Taking the run's events from other readers.");
                 out
             }
-            Action::TakeEvents => Requests::info("No run on this thread is limited to one reader."),
+            Action::TakeEvents => Requests::info("No run here is limited to one reader."),
             Action::Bisect => super::bisect::propose(viewer),
             Action::NewRun => compose(viewer),
             Action::Describe => match viewer.thread_id.clone() {
                 Some(thread) => {
                     Route::Record(Described::Thread(viewer.server.clone(), thread)).into()
                 }
-                None => {
-                    Requests::info("A stateless run has no thread, so there is no state to show.")
-                }
+                None => Requests::info("A stateless run has no thread."),
             },
             Action::Explain => {
                 // Also reload the evidence.
@@ -412,10 +403,18 @@ fn act_on_shown_thread(viewer: &Viewer, action: Action) -> Requests {
     if matches!(action, Action::Answer | Action::Approve) {
         return answer(viewer, thread, action == Action::Approve);
     }
+    let chosen = viewer.chosen_run();
+    if matches!(action, Action::CancelRun | Action::RollbackRun)
+        && let Some(over) = chosen.filter(|run| run.outcome.is_over())
+    {
+        return Requests::info(format!("This is {}, which ended.", over.name()));
+    }
     // The page of a run acts on that run; so does the row of an active run, and a run that is shown alone.
     let run = match &viewer.target {
         StreamTarget::Join { run, .. } => Some(run.clone()),
-        _ => viewer.chosen_active_run(),
+        _ => chosen
+            .filter(|run| !run.outcome.is_over())
+            .and_then(|run| Some(run.run_id.as_deref()?.to_string())),
     };
     act_on_thread(thread, run, action)
 }
@@ -473,7 +472,7 @@ fn works_elsewhere(cx: &Cx<'_>, view: View, action: Action) -> Requests {
 /// during time travel.
 fn answer(viewer: &Viewer, thread: ThreadRef, approve: bool) -> Requests {
     if *viewer.thread_status() == ThreadStatus::Deleted {
-        return Requests::error("The thread was deleted, so nothing can be answered.");
+        return Requests::error("The thread was deleted.");
     }
     let loaded = viewer.loaded_thread();
     // The stream reports a question before the snapshot does.
@@ -522,7 +521,7 @@ fn next_timestamps(session: &Session) -> Requests {
     let (word, how) = words[(at + 1) % words.len()];
     let meaning = match how {
         Timestamps::Absolute => "time of day",
-        Timestamps::Relative => "since the run began",
+        Timestamps::Relative => "since the run's start",
         Timestamps::Delta => "since the previous entry",
     };
     let mut out = Requests::from(Pref::Timestamps(how));
@@ -571,9 +570,9 @@ fn reopened(viewer: &Viewer) -> Result<StreamTarget, &'static str> {
                 ..
             },
             ..,
-        ) => Err("Stateless runs are not saved, so the stream can't be reopened."),
+        ) => Err("Streams of stateless runs can't be reopened."),
         (StreamTarget::Start { .. }, ..) => Err(
-            "The server did not say which run it started. Look for it in the thread's runs before starting another.",
+            "The server started a run without naming it. Look in Runs (7) before starting another.",
         ),
         (other, ..) => Ok(other.clone()),
     }

@@ -21,7 +21,7 @@ fn not_kept(viewer: &Viewer) -> (Tone, String) {
         Some(_) => " Steps and State come from its records.",
         None => "",
     };
-    let text = "This server keeps no events of runs that ended.";
+    let text = "This server keeps no events of ended runs.";
     (Tone::Dim, format!("{text}{other}"))
 }
 
@@ -228,9 +228,7 @@ fn nothing_of_run(viewer: &Viewer, view: View) -> Option<String> {
     };
     let name = View::Steps.title();
     let text = match viewer.shows_only_records() {
-        true => format!(
-            "No events of {run} were received. {name} shows its checkpoints, each with its state."
-        ),
+        true => format!("No events of {run} were received. {name} shows its checkpoints."),
         false => format!("No {} in {run}.", view.facts().empty.0),
     };
     is_empty.then_some(text)
@@ -308,14 +306,12 @@ fn empty_view_text(viewer: &Viewer, view: View) -> (Tone, String) {
         return not_kept(viewer);
     }
     let hint = match (&viewer.target, status.is_active()) {
-        (_, true) if matches!(status, ThreadStatus::Queued { .. }) => {
-            "\n\nThe run is queued; it sends events once it starts."
-        }
+        (_, true) if matches!(status, ThreadStatus::Queued { .. }) => "\n\nThe run is queued.",
         _ if matches!(status, ThreadStatus::Waiting { .. }) => {
-            "\n\nThe thread is waiting for you; press a to answer."
+            "\n\nThe thread waits for you: press a."
         }
         (StreamTarget::Tail { .. }, false) if viewer.is_open() => {
-            "\n\nFollowing this thread. New runs will appear here; press n to start one."
+            "\n\nFollowing this thread. Press n to start a run."
         }
         _ => "",
     };

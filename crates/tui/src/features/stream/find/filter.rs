@@ -215,9 +215,9 @@ impl StreamFilter {
             "ns" => Condition::Namespace(Needle::new(text)),
             "run" => Condition::Run(Needle::new(text)),
             "id" => Condition::Id(Needle::new(text)),
-            "seq" => Condition::Seq(
-                range(text).ok_or("expected a number or a range such as 100-200; ignored")?,
-            ),
+            "seq" => {
+                Condition::Seq(range(text).ok_or("expected a number or range (100-200); ignored")?)
+            }
             "path" => return path(value),
             "is" => match text.to_ascii_lowercase().as_str() {
                 "error" => Condition::Error,
@@ -467,7 +467,7 @@ fn path(text: &str) -> Result<Option<Condition>, String> {
         }
         None => (text, None),
     };
-    let path = Path::parse(path).ok_or("expected a path such as messages[-1].content; ignored")?;
+    let path = Path::parse(path).ok_or("expected a path (messages[-1].content); ignored")?;
     Ok(Some(Condition::Path(path, comparison)))
 }
 

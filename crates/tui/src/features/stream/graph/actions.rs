@@ -121,7 +121,7 @@ impl GraphView {
         if is_folded {
             "All groups are unfolded."
         } else {
-            "Groups in which nothing runs are folded."
+            "Inactive groups are folded."
         }
     }
 
@@ -133,9 +133,7 @@ impl GraphView {
             Action::FoldAll | Action::UnfoldAll => self.fold_all(action == Action::FoldAll),
             Action::NextMatch | Action::PrevMatch if self.search.is_active() => {
                 if !self.next_found(action == Action::NextMatch) {
-                    return Some(Requests::info(
-                        "No node's name matches the search. Esc clears it.",
-                    ));
+                    return Some(Requests::info("No node matches. Esc clears the search."));
                 }
             }
             _ => return None,
@@ -158,18 +156,18 @@ impl GraphView {
         let node = self.node_under_cursor().ok_or("No graph is loaded yet.")?;
         let (id, name) = (node.id.clone(), text::seen(&node.name, 40));
         if !node.is_real() {
-            return Err(format!("A run can't stop at {name}; choose a node."));
+            return Err(format!("A run can't stop at {name}."));
         }
         if let Some(group) = group_of(&id) {
             let group = text::seen(group.split(':').next().unwrap_or(group), 40);
             return Err(format!(
-                "Breakpoints stop at the nodes of the main graph. Fold {group} to set one there."
+                "Only nodes of the main graph stop a run. Fold {group} to stop there."
             ));
         }
         let is_set_of_siblings =
             node.folded > 0 && self.whole.find(&id).is_some() && !self.whole.groups().contains(&id);
         if is_set_of_siblings {
-            return Err("Unfold the nodes to set a breakpoint at one of them.".into());
+            return Err("Unfold the nodes to choose one.".into());
         }
         self.is_paused = true;
         self.breakpoints.cycle(&id);

@@ -95,8 +95,8 @@ impl GraphPage {
             Some(GraphFailure::NotOffered) => (
                 Tone::Plain,
                 format!(
-                    "This server doesn't describe the graph of {}: it has no such call, or no such assistant.\n\n\
-                     The Graph view of a thread shows the steps that it observes.",
+                    "This server doesn't describe the graph of {}.\n\n\
+                     A thread's Graph shows the steps that ran.",
                     self.name
                 ),
             ),
@@ -160,12 +160,10 @@ impl GraphPage {
     fn save_graph(&mut self, session: &Session, argument: &str) -> Requests {
         let (format, path) = parse_export(argument);
         if format == Format::Jsonl {
-            return Requests::error(
-                "A graph is saved as text, md, svg or mermaid. d shows the server's JSON.",
-            );
+            return Requests::error("Save it as text, md, svg or mermaid. d shows the JSON.");
         }
         if self.graph.whole.is_empty() {
-            return Requests::error("No graph is loaded, so there is nothing to save.");
+            return Requests::error("No graph is loaded yet.");
         }
         if self.saving.is_running() {
             return Requests::error("A file is still being written.");

@@ -222,7 +222,7 @@ impl Picture {
         self.stops.get(&self.rails.rows[row].node).copied()
     }
 
-    /// Returns the subgraph of a row's node if that ran, but the stream has no events of its nodes.
+    /// Returns the subgraph of a row's node if that ran; its nodes sent no events.
     pub fn silent_group(&self, row: usize) -> Option<&str> {
         self.silent
             .get(&self.rails.rows[row].node)

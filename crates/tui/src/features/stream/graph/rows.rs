@@ -363,9 +363,7 @@ impl GraphView {
             }
         }
         if let Some(group) = picture.silent_group(row) {
-            parts.push(format!(
-                "{group} ran, but the stream has no events of its nodes"
-            ));
+            parts.push(format!("{group} ran; its nodes sent no events"));
         }
         let room = width.saturating_sub(line.width() + 1);
         line.push_plain(&format!(" {}", text::seen(&parts.join(" · "), room)));

@@ -157,9 +157,7 @@ impl StreamState {
         };
         match is_useful(viewer) {
             true => Ok(DeliveryReport::new(viewer)),
-            false => Err(Requests::info(
-                "No events were received, so there is no report.",
-            )),
+            false => Err(Requests::info("No events were received.")),
         }
     }
 }
@@ -227,7 +225,7 @@ fn gaps(viewer: &Viewer) -> Vec<Remark> {
         remarks.push(Remark {
             mark: (Tone::Dim, "  "),
             tone: Tone::Dim,
-            text: "They can't be loaded again. State (3) shows what the thread has now.".into(),
+            text: "They can't be loaded again. State (3) is current.".into(),
         });
     }
     remarks
@@ -239,12 +237,8 @@ fn affected_events(viewer: &Viewer) -> Vec<Remark> {
     let bad = (Tone::Bad, "✗ ");
     let unsure = (Tone::Dim, "? ");
     let counts = [
-        (
-            delivery.too_large,
-            bad,
-            "oversized: only their start is kept",
-        ),
-        (delivery.malformed, bad, "malformed: their data is not JSON"),
+        (delivery.too_large, bad, "oversized: cut"),
+        (delivery.malformed, bad, "malformed: no JSON"),
         (
             viewer.event_log.evicted_rows(),
             unsure,
@@ -279,7 +273,7 @@ fn verified(viewer: &Viewer) -> Remark {
         (_, true, false) => (false, format!("{events}, checked by id")),
         (_, false, _) => (
             false,
-            format!("{events} without ids: order and duplicates can't be checked"),
+            format!("{events} without ids: order and duplicates unchecked"),
         ),
     };
     Remark {

@@ -58,14 +58,14 @@ pub fn banner_text(status: &ThreadStatus) -> String {
             let next = name_list(next)
                 .map(|names| format!("; next is {names}"))
                 .unwrap_or_default();
-            format!("◆ Interrupted; no reason reported{next}")
+            format!("◆ Interrupted, no reason given{next}")
         }
         ThreadStatus::Failed {
             error, timed_out, ..
         } => match (error.is_empty(), timed_out) {
             (false, _) => format!("✗ {}", text::head(error, 4 << 10)),
             (true, true) => "✗ The run timed out".into(),
-            (true, false) => "✗ The run failed; no reason reported".into(),
+            (true, false) => "✗ Failed, no reason given".into(),
         },
         _ => String::new(),
     }
@@ -130,6 +130,12 @@ impl Viewer {
             Some(_) => self.thread_status(),
             None => self.projections.status.status(),
         }
+    }
+
+    /// Returns whether a run of the thread may send events. Whether one of a stateless run does isn't known.
+    pub fn awaits_events(&self) -> bool {
+        let is_ended = self.has_thread() && !self.thread_status().is_active();
+        self.shown_checkpoint().is_none() && !self.is_recording() && !is_ended
     }
 
     /// Returns whether the head shows a thread status. Stateless runs have no thread, and the status of a recording is
@@ -328,7 +334,7 @@ impl Viewer {
                 text::age(*every)
             )),
             ConnectionState::Failed(error) if error.kind == Kind::OneReader => {
-                line.with_dim("not read: events go to one reader")
+                line.with_dim("not read: one reader only")
             }
             ConnectionState::Failed(error) if self.is_recording() => {
                 let what = if error.kind == Kind::Protocol {
@@ -576,7 +582,7 @@ mod tests {
         };
         assert_eq!(failed("ValueError: boom", false), "✗ ValueError: boom");
         assert_eq!(failed("", true), "✗ The run timed out");
-        assert!(failed("", false).contains("no reason reported"));
+        assert!(failed("", false).contains("no reason given"));
         for calm in [
             ThreadStatus::Loading,
             ThreadStatus::Idle {

@@ -479,7 +479,7 @@ impl Viewer {
             host: self.server.url.to_string(),
             ..Default::default()
         };
-        let hint = Some("this is a bug in runtail; :reopen reloads the stream".to_string());
+        let hint = Some("a bug in runtail; :reopen reloads the stream".to_string());
         let detail = format!("the stream failed: {why}");
         self.connection = ConnectionState::Failed(ApiError {
             kind: runtail_api::Kind::Protocol,

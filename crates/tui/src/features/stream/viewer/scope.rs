@@ -50,15 +50,12 @@ impl Viewer {
         true
     }
 
-    /// Returns the active run that is under the cursor in Runs, or that is shown alone.
-    pub(in crate::features::stream) fn chosen_active_run(&self) -> Option<String> {
+    /// Returns the run that is under the cursor in Runs, or that is shown alone.
+    pub(in crate::features::stream) fn chosen_run(&self) -> Option<&RunEntry> {
         let under_cursor = self.view().of().run_under_cursor(self);
-        let alone = || self.run_entry(self.only_run()?);
-        let run = under_cursor
+        under_cursor
             .filter(|_| self.view() == View::Runs)
-            .or_else(alone)?;
-        let id = run.run_id.as_deref().filter(|_| !run.outcome.is_over());
-        id.map(String::from)
+            .or_else(|| self.run_entry(self.only_run()?))
     }
 
     /// Returns the name and the place of the run that is shown alone: `run 3 of 4`.

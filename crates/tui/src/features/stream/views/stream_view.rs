@@ -180,7 +180,7 @@ pub const EVENTS: ViewFacts = ViewFacts {
     title: "",
     kind: EntryKind::Events,
     empty: ("events", ""),
-    empty_at_checkpoint: "A checkpoint has a state but no events, so this view has nothing to show for that time.",
+    empty_at_checkpoint: "A checkpoint has no events.",
     export: ExportedAs::Entries,
     records_of: None,
 };

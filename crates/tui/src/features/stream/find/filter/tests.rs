@@ -192,7 +192,7 @@ fn invalid_terms_are_reported_and_hide_nothing() {
     for (filter, problem) in [
         (
             "seq:x",
-            "seq:x: expected a number or a range such as 100-200; ignored",
+            "seq:x: expected a number or range (100-200); ignored",
         ),
         (
             "is:green",
@@ -200,7 +200,7 @@ fn invalid_terms_are_reported_and_hide_nothing() {
         ),
         (
             "!path:a..b",
-            "!path:a..b: expected a path such as messages[-1].content; ignored",
+            "!path:a..b: expected a path (messages[-1].content); ignored",
         ),
         (
             "!/(/",

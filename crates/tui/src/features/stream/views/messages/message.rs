@@ -330,7 +330,7 @@ impl MessageLayout<'_> {
                 }
                 Unanswered::Waiting => result.with_dim("◌ no result yet"),
                 Unanswered::Failed => result.with_bad("✗ no result: the run failed"),
-                Unanswered::Later => result.with_dim("◌ no result yet at this checkpoint"),
+                Unanswered::Later => result.with_dim("◌ no result yet"),
                 Unanswered::Missing => result.with_dim("? no result"),
             });
         }

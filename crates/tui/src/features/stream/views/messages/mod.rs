@@ -35,8 +35,8 @@ impl StreamView for MessagesTab {
         ViewFacts {
             title: "Messages",
             kind: EntryKind::Rows,
-            empty: ("messages", " Press 2 for steps, 3 for state, 6 for events."),
-            empty_at_checkpoint: "The state at this checkpoint has no messages.",
+            empty: ("messages", " 2 shows steps, 3 the state."),
+            empty_at_checkpoint: "No messages at this checkpoint.",
             records_of: Some(View::Events),
             ..EVENTS
         }

@@ -80,10 +80,10 @@ pub fn describe(run: &RunEntry, projections: &Projections) -> RunSummary {
     let (role, outcome) = match run.outcome {
         // The status line shows the present, in which these runs may be over.
         RunOutcome::Queued if status.as_of().is_some() => {
-            (StatusRole::Queued, "queued at this checkpoint".to_string())
+            (StatusRole::Queued, "queued then".to_string())
         }
         RunOutcome::Running if status.as_of().is_some() => {
-            (StatusRole::Moving, "running at this checkpoint".into())
+            (StatusRole::Moving, "running then".into())
         }
         RunOutcome::Queued => (StatusRole::Queued, "queued".to_string()),
         RunOutcome::Running => (StatusRole::Moving, "running".to_string()),

@@ -38,7 +38,7 @@ impl StreamView for RunsTab {
             title: "Runs",
             kind: EntryKind::Report,
             empty: ("runs", ""),
-            empty_at_checkpoint: "No runs are known up to this checkpoint.",
+            empty_at_checkpoint: "No runs up to this checkpoint.",
             export: ExportedAs::Table(&TITLES),
             records_of: Some(View::Events),
         }
@@ -246,7 +246,7 @@ fn show_alone(viewer: &mut Viewer) -> Requests {
         Some(run) if viewer.only_run() == Some(&run) => viewer.show_only_run(None),
         Some(run) => viewer.show_only_run(Some(run)),
         None => {
-            return Requests::info("The server didn't name this run, so it can't be shown alone.");
+            return Requests::info("A run without an id can't be shown alone.");
         }
     }
     Requests::none()

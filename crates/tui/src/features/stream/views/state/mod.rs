@@ -2,6 +2,7 @@
 
 pub mod shown;
 
+use super::steps::{Purpose, with_state};
 use super::stream_view::{EVENTS, EntryKind, StreamView, ViewFacts, ViewRows};
 use super::{View, clock, extent, namespace, row_at};
 use crate::features::stream::commands::for_thread;
@@ -133,15 +134,61 @@ impl Viewer {
         if let Some(seq) = self.shown_snapshot().map(|snapshot| snapshot.seq) {
             self.set_anchor(View::State, Some(seq));
         }
+        if let Some(id) = self.checkpoint_of_state() {
+            self.views.steps.go_to(&id);
+        }
     }
 
-    /// Moves by some states. Moving past the newest one follows new events again.
-    pub fn step_state(&mut self, by: isize) {
+    /// Returns the checkpoint of the shown state, if it comes from the records and not from an event of the stream.
+    fn checkpoint_of_state(&self) -> Option<String> {
+        if let Some(shown) = self.shown_checkpoint() {
+            return Some(shown.of.id.clone());
+        }
+        let loaded = self.projections.status.loaded()?.seq;
+        let state = self.projections.status.state()?;
+        let is_loaded = self.shown_snapshot()?.seq == loaded;
+        state.checkpoint_id.clone().filter(|_| is_loaded)
+    }
+
+    /// Returns the step that led to the shown state, if it is known.
+    fn step_of_state(&self, snapshot: &Snapshot) -> Option<i64> {
+        let steps = self.views.steps.steps();
+        if let Some(id) = self.checkpoint_of_state() {
+            let entries = steps.tree().entries();
+            return entries[steps.tree().find(&id)?].step;
+        }
+        let row = steps.rows().get(steps.at_seq(snapshot.seq)?)?;
+        row.step
+            .filter(|_| row.ns.is_empty() && snapshot.ns.is_empty())
+    }
+
+    /// Returns whether only the records have the state before the shown one, which Steps compares.
+    fn lacks_state_before(&self) -> bool {
+        let is_first = self
+            .shown_snapshot()
+            .is_some_and(|shown| shown.before.is_none());
+        let is_marked = self.views.state.marked.is_some();
+        is_first
+            && !is_marked
+            && self.views.steps.has_states()
+            && self.checkpoint_of_state().is_some()
+    }
+
+    /// Moves to the next or previous state. Before the first one in the log come those of the records; moving past the newest one
+    /// follows new events again.
+    pub fn step_state(&mut self, is_forward: bool) -> Requests {
         let extent = extent(self.projections.values.rows());
         let Some(at) = self.views.state.number else {
-            return;
+            return Requests::none();
         };
-        let target = at.saturating_add_signed(by as i64).max(extent.first);
+        if self.shown_checkpoint().is_some() || !is_forward && at <= extent.first {
+            let id = self.checkpoint_of_state();
+            return match id {
+                Some(id) => show_next_state(self, &id, is_forward),
+                None => Requests::info("This is the first state."),
+            };
+        }
+        let target = at.saturating_add_signed(if is_forward { 1 } else { -1 });
         if target >= extent.end {
             self.set_anchor(View::State, None);
             self.sync_state();
@@ -149,6 +196,7 @@ impl Viewer {
             self.show_snapshot(Some(target));
             self.stay_at_state();
         }
+        Requests::none()
     }
 }
 
@@ -161,7 +209,7 @@ impl StreamView for StateTab {
             title: "State",
             kind: EntryKind::Document,
             empty: ("state", ""),
-            empty_at_checkpoint: "The state at this checkpoint is empty.",
+            empty_at_checkpoint: "Empty state.",
             ..EVENTS
         }
     }
@@ -180,13 +228,8 @@ impl StreamView for StateTab {
             true if comparison.pair().is_some() || tree.tag().is_none() => comparison.window(),
             true => {
                 let text = match comparison.base {
-                    _ if viewer.shown_checkpoint().is_some() => {
-                        "Nothing to compare here: Steps compares checkpoints."
-                    }
-                    Base::Before => {
-                        "Nothing to compare: this is the first state in this namespace."
-                    }
-                    Base::Marked => "The marked state was evicted. Press m to mark another one.",
+                    Base::Before => "This is the first state.",
+                    Base::Marked => "The marked state was evicted. Mark another one (m).",
                 };
                 vec![(Line::dim(text), false)]
             }
@@ -202,6 +245,8 @@ impl StreamView for StateTab {
             viewer.slots[View::State as usize].place.seen = viewer.count(View::State);
         }
         viewer.sync_state();
+        // The steps name the shown state.
+        viewer.join_steps();
         true
     }
 
@@ -264,6 +309,11 @@ impl StreamView for StateTab {
         let forward = action == Action::NextMatch;
         match action {
             // The changes since the mark, if there is one.
+            Action::Compare if !shown && viewer.lacks_state_before() => {
+                let id = viewer.checkpoint_of_state().unwrap_or_default();
+                viewer.show(View::Steps);
+                viewer.views.steps.show_difference(&id);
+            }
             Action::Compare => {
                 let wanted = match viewer.views.state.marked {
                     Some(_) => Base::Marked,
@@ -279,7 +329,7 @@ impl StreamView for StateTab {
                 viewer.views.state.marked = number.map(|number| (number, seq_of(number)));
                 let text = number.map(|number| {
                     let number = text::count(number + 1);
-                    format!("State {number} is marked. Press = to compare with it.")
+                    format!("Marked state {number}; = compares with it.")
                 });
                 return Some(text.map(Requests::info).unwrap_or_default());
             }
@@ -293,10 +343,10 @@ impl StreamView for StateTab {
                 }
             }
             Action::Left if shown => viewer.views.state.show_changes(None),
-            Action::PrevStep => viewer.step_state(-1),
-            Action::NextStep => viewer.step_state(1),
+            Action::PrevStep => return Some(viewer.step_state(false)),
+            Action::NextStep => return Some(viewer.step_state(true)),
             Action::NextMatch | Action::PrevMatch if viewer.searched().is_empty() => {
-                viewer.step_state(if forward { 1 } else { -1 });
+                return Some(viewer.step_state(forward));
             }
             Action::FoldAll | Action::UnfoldAll if shown => return None,
             Action::FoldAll
@@ -326,6 +376,12 @@ impl StreamView for StateTab {
             _ => return None,
         }
         Some(Requests::none())
+    }
+
+    fn close(&self, viewer: &mut Viewer) -> bool {
+        let is_compared = viewer.views.state.comparison.shown;
+        viewer.views.state.show_changes(None);
+        is_compared
     }
 
     fn copied_path(&self, viewer: &Viewer) -> Option<String> {
@@ -381,17 +437,16 @@ pub fn about(viewer: &Viewer, width: usize, tz: &TimeZone) -> Option<Line> {
     let is_checkpoint = viewer.shown_checkpoint().is_some();
     // The time of a replayed or empty state may be unknown.
     let at = snapshot.at.map(|at| clock(at, tz));
-    let mut line = match (is_checkpoint, at) {
-        (true, Some(at)) => Line::dim(&format!("the state saved at {at} · ")),
-        (true, None) => Line::dim("the state saved there · "),
-        (false, at) => {
-            let at = at.map(|at| format!(" · {at}")).unwrap_or_default();
-            Line::dim(&format!(
-                "state {} of {count}{at} · ",
-                text::count(number + 1)
-            ))
-        }
+    let number = match count.as_str() {
+        "1" => None,
+        _ => Some(format!("state {} of {count}", text::count(number + 1))),
     };
+    let step = viewer.step_of_state(snapshot);
+    let step = step.map(|step| format!("step {step}"));
+    let mut line = Line::new();
+    for part in [number, step, at].into_iter().flatten() {
+        line.push_dim(&format!("{part} · "));
+    }
     if !is_checkpoint {
         push_source(&mut line, snapshot);
     }
@@ -410,12 +465,7 @@ pub fn about(viewer: &Viewer, width: usize, tz: &TimeZone) -> Option<Line> {
         line.push_dim(" · ");
         line.left.extend(found.left);
     }
-    // The log of a checkpoint has only one state.
-    let hint = if is_checkpoint {
-        ""
-    } else {
-        "[ earlier  ] later"
-    };
+    let hint = "[ earlier  ] later";
     let room = width.saturating_sub(line.width() + hint.len() + 5);
     let path = viewer.views.state.path_under_cursor();
     match path.filter(|path| path != "." && !viewer.follows()) {
@@ -423,7 +473,8 @@ pub fn about(viewer: &Viewer, width: usize, tz: &TimeZone) -> Option<Line> {
             line.push_dim(" · ");
             line.push_accent(&tail(&text::clean(text::tail(&path, 4 * room + 8)), room));
         }
-        None if is_checkpoint => {}
+        // Without a state before it, nothing is known to have changed.
+        None if snapshot.before.is_none() => {}
         None => {
             let changed: Vec<&str> = snapshot
                 .keys
@@ -446,6 +497,29 @@ fn push_source(line: &mut Line, snapshot: &Snapshot) {
     }
     if let Some(word) = snapshot.source.word() {
         line.push_dim(&format!("{word} · "));
+    }
+}
+
+/// Shows the state of the checkpoint before or after another one in all views, or the newest state.
+fn show_next_state(viewer: &mut Viewer, id: &str, is_forward: bool) -> Requests {
+    let tree = viewer.views.steps.all();
+    let at = tree.find(id);
+    let to = match is_forward {
+        // The newest checkpoint is the present.
+        true => at.and_then(|at| {
+            let children = tree.children(at).iter().copied();
+            let next = children.min_by_key(|child| (!tree.is_current(*child), *child));
+            Some(tree.entries()[next.filter(|next| *next > 0)?].id.clone())
+        }),
+        false => at.and_then(|at| tree.entries()[at].parent.clone()),
+    };
+    match to {
+        Some(_) => with_state(viewer, to, Purpose::Show(View::State)),
+        None if is_forward => {
+            viewer.leave_checkpoint();
+            Requests::none()
+        }
+        None => Requests::info("This is the first state."),
     }
 }
 

@@ -71,7 +71,8 @@ impl StreamState {
             return Requests::none();
         };
         // What was awaited would cover what the user reads now.
-        let is_of_history = viewer.view() == View::Steps || viewer.shown_checkpoint().is_some();
+        let shows_states = matches!(viewer.view(), View::Steps | View::State);
+        let is_of_history = shows_states || viewer.shown_checkpoint().is_some();
         let is_watched = is_shown == Some(viewer.id) && is_of_history;
         if !is_watched {
             viewer.views.steps.await_nothing();
@@ -152,9 +153,13 @@ pub fn act_on_checkpoint(
 }
 
 /// Uses the state at a checkpoint, once it is loaded.
-pub(super) fn with_state(viewer: &mut Viewer, id: Option<String>, purpose: Purpose) -> Requests {
+pub(in crate::features::stream::views) fn with_state(
+    viewer: &mut Viewer,
+    id: Option<String>,
+    purpose: Purpose,
+) -> Requests {
     if viewer.is_recording() {
-        return Requests::info("A recording has the checkpoints, but not the states at them.");
+        return Requests::info("A recording has no states of checkpoints.");
     }
     let steps = &mut viewer.views.steps;
     let Some(id) = id else {
@@ -217,7 +222,7 @@ fn go_there(viewer: &mut Viewer, view: View, id: &str, state: &CheckpointState) 
 /// Loads a checkpoint as the server has it, with the states of its subgraphs.
 fn details(viewer: &mut Viewer, session: &Session, id: Option<String>) -> Requests {
     if viewer.is_recording() {
-        return Requests::info("A recording has the checkpoints, but not the states at them.");
+        return Requests::info("A recording has no states of checkpoints.");
     }
     let Some(id) = id else {
         return Requests::none();
@@ -246,10 +251,7 @@ fn show_details(steps: &StepsState, id: &str, details: CheckpointDetails) -> Req
         text: details.text,
     });
     match (details.missing.as_slice(), nested.as_slice()) {
-        ([], []) => out.notify(
-            false,
-            "The checkpoint as the server has it. No subgraph waits there.",
-        ),
+        ([], []) => out.notify(false, "The checkpoint as the server has it."),
         ([], _) => out.notify(
             false,
             format!("States of subgraphs: {}.", nested.join(", ")),
@@ -264,10 +266,8 @@ fn show_details(steps: &StepsState, id: &str, details: CheckpointDetails) -> Req
 pub(super) fn compare_branches(steps: &mut StepsState, key: &str) -> Requests {
     let Some(split) = steps.under_cursor().and_then(|at| steps.all().split(at)) else {
         return Requests::info(match steps.loading.is_complete {
-            true => "No other branch begins at this checkpoint or before it.",
-            false => {
-                "No other branch begins before this checkpoint, as far as the history is loaded."
-            }
+            true => "No other branch begins here or before.",
+            false => "No other branch begins in the loaded history.",
         });
     };
     let shown = steps.base.as_deref().and_then(|id| steps.all().find(id));
@@ -322,9 +322,7 @@ fn edit(viewer: &Viewer, id: &str, state: &CheckpointState, is_head: bool) -> Re
         ));
     }
     let Some(document) = state_document(values.as_str()) else {
-        return Requests::error(
-            "The values of this state are not an object, so they can't be edited by key.",
-        );
+        return Requests::error("Only states that are JSON objects can be edited.");
     };
     let original: Arc<str> = values.as_str().into();
     let name = format!(

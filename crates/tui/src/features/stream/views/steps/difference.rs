@@ -97,7 +97,7 @@ impl StateDifference {
             // Not started again: it would fail again.
             JobProgress::Failed => {
                 self.work = None;
-                self.lines = vec![Line::bad("✗ ").with_plain("The states could not be compared.")];
+                self.lines = vec![Line::bad("✗ ").with_plain("Couldn't compare the states.")];
             }
             JobProgress::Found { .. } => {}
         }
@@ -214,10 +214,7 @@ fn lines(difference: &Difference, shows_equal: bool) -> Vec<Line> {
     let is_counted_only = difference.total() > difference.changes.len() as u64;
     if is_counted_only || drawn.next().is_some() || lines.len() > MAX_LINES {
         lines.truncate(MAX_LINES);
-        let text = format!(
-            "… more changes than fit here: {} in all",
-            text::count(difference.total())
-        );
+        let text = format!("… {} changes in all", text::count(difference.total()));
         lines.push(Line::dim(&text));
     }
     if difference.total() == 0 {

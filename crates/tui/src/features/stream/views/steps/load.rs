@@ -278,12 +278,10 @@ impl StepsState {
             self.lacks_states = true;
             let why = match error.kind {
                 Kind::NotFound => {
-                    "The server doesn't have the state at a checkpoint: it doesn't offer this call, or the thread was \
-                                   deleted. Press r to load the history again."
+                    "The state is missing: the server doesn't offer this call, or the thread was deleted. Press r to reload."
                 }
                 _ => {
-                    "This server doesn't offer the state at a checkpoint, so checkpoints can't be compared, edited or run again \
-                      here."
+                    "This server has no states of checkpoints: no comparing, editing or running again."
                 }
             };
             return why.to_string();
@@ -360,7 +358,7 @@ impl StepsState {
             None => notes.extend(self.older_note()),
         }
         if self.saved_only_last() {
-            let why = "Only the last checkpoint was saved; there's nothing to run again from.";
+            let why = "Only the last checkpoint was saved.";
             notes.push(why.into());
         }
         notes
@@ -374,17 +372,15 @@ impl StepsState {
             return None;
         }
         if self.pages.len() >= MAX_CHECKPOINTS {
-            return Some(format!(
-                "The newest {count} checkpoints. Older ones are not shown."
-            ));
+            return Some(format!("The newest {count} checkpoints only."));
         }
         Some(match self.oldest_step() {
             // The steps of a thread are counted from -1.
             Some(step @ 0..) if step < 1_000_000 => {
                 let all = text::count(loaded + step.unsigned_abs() + 1);
-                format!("The newest {count} of about {all} checkpoints. Scroll up for more.")
+                format!("The newest {count} of about {all} checkpoints; scroll up.")
             }
-            _ => format!("The newest {count} checkpoints. Scroll up for more."),
+            _ => format!("The newest {count} checkpoints; scroll up."),
         })
     }
 
@@ -441,11 +437,12 @@ impl StepsState {
 pub(super) fn failure_text(failure: &Failure) -> String {
     match failure {
         Failure::NotOffered => {
-            "The history of a thread is not offered by this server, so there are no checkpoints to compare, \
-                                edit or run again from."
-                .into()
+            "This server has no history: no checkpoints to compare, edit or run again from.".into()
         }
-        Failure::Request(error) => format!("Couldn't load the history: {}. Press r to retry.", error.cause()),
+        Failure::Request(error) => format!(
+            "Couldn't load the history: {}. Press r to retry.",
+            error.cause()
+        ),
         Failure::Task(why) => format!("Couldn't load the history: {why}. Press r to retry."),
     }
 }

@@ -8,6 +8,7 @@ mod rows;
 mod tab;
 
 pub use actions::act_on_checkpoint;
+pub(super) use actions::with_state;
 pub use rows::{SHORT_TOOK, is_input, node_width};
 pub use tab::StepsTab;
 
@@ -73,7 +74,7 @@ pub struct StepsState {
 
 /// Why a state is awaited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Purpose {
+pub(super) enum Purpose {
     /// To show it in all views, this one first.
     Show(View),
     Edit,
@@ -182,7 +183,7 @@ impl StepsState {
     }
 
     /// Returns all loaded checkpoints, also while the rows are those up to one of them.
-    fn all(&self) -> &CheckpointTree {
+    pub(super) fn all(&self) -> &CheckpointTree {
         match self.pages.is_empty() {
             true => self.tree(),
             false => &self.pages,
@@ -247,6 +248,12 @@ impl StepsState {
         let is_known = self.pages.is_empty() || self.pages.find(id).is_some();
         self.wanted = is_known.then(|| id.to_string());
         is_known
+    }
+
+    /// Shows the difference between a checkpoint and the one before it.
+    pub fn show_difference(&mut self, id: &str) {
+        (self.is_open, self.base) = (true, None);
+        self.go_to(id);
     }
 
     /// Returns whether the states at checkpoints can be loaded.

@@ -270,7 +270,11 @@ impl Viewer {
             (StepState::Running, _) => "running".into(),
             (StepState::Stopped, _) => "stopped".into(),
             (_, Some(RecordedAs::Whole(_))) if row.source == StepSource::Update => {
-                "state edited".into()
+                let edited = steps.checkpoint(row).map(|entry| &*entry.edited);
+                match edited.filter(|edited| !edited.is_empty()) {
+                    Some(edited) => return Line::plain(&text::seen(edited, room)),
+                    None => "state edited".into(),
+                }
             }
             (_, Some(RecordedAs::Whole(_))) if row.source == StepSource::Fork => "run again".into(),
             _ => match steps.summary(row) {
@@ -452,7 +456,7 @@ impl StepsState {
     /// Returns the title of the difference: which states it compares.
     fn difference_title(&self) -> String {
         let Some((old, new)) = self.pair() else {
-            return "No checkpoint has this step yet".into();
+            return "No checkpoint yet".into();
         };
         let mark = if self.base.is_some() { "A " } else { "" };
         let from = match old.as_str() {
@@ -465,9 +469,7 @@ impl StepsState {
     /// Returns the visible lines of the difference.
     fn difference_lines(&self, viewer: &Viewer) -> Vec<Line> {
         if viewer.is_recording() {
-            return vec![Line::dim(
-                "A recording has the checkpoints, but not the states at them.",
-            )];
+            return vec![Line::dim("A recording has no states of checkpoints.")];
         }
         let Some((old, new)) = self.pair() else {
             return Vec::new();

@@ -28,7 +28,7 @@ impl StreamView for StepsTab {
             title: "Steps",
             kind: EntryKind::Rows,
             empty: ("steps", ""),
-            empty_at_checkpoint: "No steps are known up to this checkpoint.",
+            empty_at_checkpoint: "No steps up to this checkpoint.",
             export: ExportedAs::Entries,
             ..EVENTS
         }

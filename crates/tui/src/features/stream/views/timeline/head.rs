@@ -208,8 +208,8 @@ pub fn attempt_row(attempt: &Attempt) -> Line {
 /// Returns the text of a run without bars.
 pub fn no_bars(projections: &Projections) -> Line {
     Line::dim(match projections.status.as_of() {
-        Some(_) => "No steps of this run are known up to this checkpoint.",
-        None => "No timings for this run. Start it with the tasks mode to get them.",
+        Some(_) => "No steps up to this checkpoint.",
+        None => "No timings. The tasks mode sends them.",
     })
 }
 
@@ -272,12 +272,10 @@ pub fn head(
         !attempt.exact && !attempt.is_from_checkpoints() && !attempt.is_filled()
     };
     if has_bars && picture.axis.is_none() {
-        lines.push(Line::dim(
-            "Times are unknown: the server replayed this run without them.",
-        ));
+        lines.push(Line::dim("Times unknown: the server replayed the run."));
     } else if has_bars && attempts.iter().any(is_estimated) {
         lines.push(Line::dim(
-            "Start times are estimates. Start the run with tasks mode for exact ones.",
+            "Start times are estimates; tasks mode has exact ones.",
         ));
     }
     if has_bars {
@@ -360,9 +358,7 @@ fn overview(picture: &TimelinePicture, axis: &Axis, attempt: &Attempt, grid: &Gr
     pad(&mut line, STEP_WIDTH + room + 2);
     let text = match attempt.missing_steps() {
         Some(steps) => format!("critical path unknown: {steps}"),
-        None if picture.is_critical_guess => {
-            "critical path unknown: parallel nodes share one time".to_string()
-        }
+        None if picture.is_critical_guess => "critical path unknown".to_string(),
         None => critical_text(picture, grid.width.saturating_sub(STEP_WIDTH + room + 2)),
     };
     line.push_dim(&text);

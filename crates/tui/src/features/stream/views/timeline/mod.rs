@@ -35,7 +35,7 @@ impl StreamView for TimelineTab {
             title: "Timeline",
             kind: EntryKind::Rows,
             empty: ("node timings", ""),
-            empty_at_checkpoint: "No steps are known up to this checkpoint.",
+            empty_at_checkpoint: "No steps up to this checkpoint.",
             export: ExportedAs::Runs,
             records_of: Some(View::Events),
         }
