@@ -54,7 +54,7 @@ pub use branch::{Branch, BranchStep, BranchStepKind, RepeatedCalls, counted};
 pub use cause::{cause, hides_cause};
 pub use checkpoints::{
     Checkpoint, CheckpointTask, CheckpointTree, CheckpointWrite, GraphCell, GraphRow, Parent,
-    Split, StateProblem, StepOutcome, changed_values, edit_summary, state_document,
+    Split, StateProblem, StepOutcome, change_summary, changed_values, state_document,
 };
 pub use compare::{Change, compare, without_natural};
 pub use configuration::{Configuration, KeyRelation, KeyRow, KeyTable, KeyValue};

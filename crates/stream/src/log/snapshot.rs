@@ -8,7 +8,7 @@ use crate::protocol::StateMessages;
 use crate::{Data, Event, Seq};
 use jiff::Timestamp;
 use runtail_core::json::{self, Fields, Peek};
-use runtail_core::model::edit_summary;
+use runtail_core::model::change_summary;
 use serde::Deserialize;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -127,8 +127,8 @@ pub struct SnapshotFields<'a> {
     pub thread: Option<Peek<'a>>,
     /// Its state, values last.
     pub state: Option<Peek<'a>>,
-    /// Its history, newest first: each entry without its values, with the ids of its `new_messages` and with what an edit of
-    /// the state changed (`edited`), if they are known.
+    /// Its history, newest first: each entry without its values, with the ids of its `new_messages` and with what
+    /// no task tells of it (`changed`), if they are known.
     pub history: Option<Peek<'a>>,
     /// Its runs in the server's order.
     pub runs: Option<Peek<'a>>,
@@ -251,6 +251,8 @@ fn compact_history(json: &str) -> String {
         let id = |message: Peek<'_>| message.get("id")?.string().map(Cow::into_owned);
         Some(list.into_iter().map(id).collect())
     };
+    let count = |entry: &Fields<'_>| entry.items("tasks").count();
+    let tasks: Vec<usize> = entries.iter().map(count).collect();
     let values: Vec<Option<Peek<'_>>> = entries.iter().map(|entry| entry.get("values")).collect();
     let message_ids: Vec<Option<Vec<Option<String>>>> = entries.iter().map(messages).collect();
     let id = |entry: &Fields<'_>, place: &str| {
@@ -281,17 +283,22 @@ fn compact_history(json: &str) -> String {
             .as_deref()
             .zip(before)
             .map(|(now, before)| serde_json::to_string(&added(now, before)).unwrap_or_default());
-        let is_edit = entry.inner("metadata").text("source").as_deref() == Some("update");
+        let source = entry.inner("metadata").text("source");
+        let is_untold = match source.as_deref() {
+            Some("update") => true,
+            Some("loop") => parent.is_some_and(|parent| tasks.get(parent) == Some(&0)),
+            _ => false,
+        };
         let values_before = parent.and_then(|parent| *values.get(parent)?);
-        let edited = values_before
-            .filter(|_| is_edit)
+        let changed = values_before
+            .filter(|_| is_untold)
             .zip(values[i])
-            .map(|(before, after)| edit_summary(before.text(), after.text()))
-            .filter(|edited| !edited.is_empty())
-            .map(|edited| Value::from(edited).to_string());
+            .map(|(before, after)| change_summary(before.text(), after.text()))
+            .filter(|changed| !changed.is_empty())
+            .map(|changed| Value::from(changed).to_string());
         let added = added.as_deref().map(|added| ("new_messages", added));
-        let edited = edited.as_deref().map(|edited| ("edited", edited));
-        let with = added.into_iter().chain(edited);
+        let changed = changed.as_deref().map(|changed| ("changed", changed));
+        let with = added.into_iter().chain(changed);
         let entry = with.fold(entry, |entry, (name, json)| {
             entry.with(name, Peek::of(json))
         });

@@ -12,7 +12,7 @@ pub use edit::{StateProblem, changed_values, state_document};
 pub use graph::{Cell as GraphCell, GraphRow};
 pub use split::Split;
 pub use tree::{CheckpointTree, Parent, StepOutcome};
-pub use wrote::edit_summary;
+pub use wrote::change_summary;
 
 use super::{StateFacts, summary_of};
 use crate::json::{self, Fields, Peek};
@@ -50,8 +50,9 @@ pub struct Checkpoint {
     pub writes: Vec<CheckpointWrite>,
     /// How many messages it has more than the one before it. Only snapshots in recordings know this.
     pub new_messages: Option<usize>,
-    /// What a state edit changed, on one line: `amount 1300 → 130`. Empty where the state before it isn't known.
-    pub edited: String,
+    /// What changed since the checkpoint before it, on one line, where no task tells: of a state edit, and of a step whose tasks the
+    /// server doesn't name, as `langgraph dev` does with the node that joins several edges. Empty where it isn't known.
+    pub changed: String,
 }
 
 /// What a node wrote into a checkpoint.
@@ -132,7 +133,7 @@ impl Checkpoint {
             at: facts.created_at,
             writes: writes(&entry.inner("metadata").inner("writes")),
             new_messages: new_messages.map(|messages| messages.items().count()),
-            edited: cut(&entry.text("edited").unwrap_or_default()),
+            changed: cut(&entry.text("changed").unwrap_or_default()),
             id,
         })
     }
@@ -151,13 +152,14 @@ impl Checkpoint {
             .collect();
         for at in 0..all.len() {
             let (entry, after) = &all[at];
-            if entry.source != "update" || !entry.edited.is_empty() {
-                continue;
-            }
             let is_parent = |(of, _): &&(Checkpoint, _)| Some(&of.id) == entry.parent.as_ref();
-            let before = all.iter().find(is_parent).and_then(|(_, values)| *values);
-            if let (Some(before), Some(after)) = (before, after) {
-                all[at].0.edited = edit_summary(before, after);
+            let Some((parent, before)) = all.iter().find(is_parent) else {
+                continue;
+            };
+            let is_untold = entry.source == "update"
+                || entry.source == "loop" && parent.tasks.is_empty() && entry.writes.is_empty();
+            if let (Some(before), Some(after), true) = (before, after, is_untold) {
+                all[at].0.changed = change_summary(before, after);
             }
         }
         all.into_iter().map(|(entry, _)| entry).collect()

@@ -60,7 +60,7 @@ fn branches_of_a_python_thread_are_drawn() {
 │ ● 2 input: \"newinput\"
 │ │ ● 4 c: log [\"c\"] · end
 │ │ ● 3 b: log [\"b\"]
-│ │ ● 2 edit: log [\"in\",\"a\"] → [\"in\",\"a\",\"EDIT\"]
+│ │ ● 2 edit: log + \"EDIT\"
 │ │ │ ● 3 b: log [\"b\"] · next: c
 │ │ │ ● 2 fork: run again
 │ │ │ │ ● 4 c: log [\"c\"] · end
@@ -414,7 +414,7 @@ proptest! {
 
 #[test]
 fn state_edits_say_what_they_changed() {
-    let changed = |before, after| edit_summary(before, after);
+    let changed = |before, after| change_summary(before, after);
     assert_eq!(
         changed(
             r#"{"amount":1300,"to":"b"}"#,
@@ -430,6 +430,12 @@ fn state_edits_say_what_they_changed() {
         changed(r#"{"messages":[1]}"#, r#"{"messages":[1,2,3]}"#),
         "+2 messages"
     );
+    assert_eq!(
+        changed(r#"{"l":["a"]}"#, r#"{"l":["a","b"]}"#),
+        r#"l + "b""#
+    );
+    assert_eq!(changed(r#"{"l":[1]}"#, r#"{"l":[1,2,3]}"#), "l + 2 items");
+    assert_eq!(changed(r#"{"l":[1]}"#, r#"{"l":[2]}"#), "l [1] → [2]");
     assert_eq!(
         changed("{}", r#"{"a":1,"b":2,"c":3,"d":4,"e":5}"#),
         "a 1, b 2, c 3, +2"
@@ -448,6 +454,6 @@ fn state_edits_say_what_they_changed() {
         entry("1", "0", r#"{"n":1}"#)
     );
     let all = Checkpoint::read_all(&page);
-    let edited: Vec<&str> = all.iter().map(|entry| &*entry.edited).collect();
+    let edited: Vec<&str> = all.iter().map(|entry| &*entry.changed).collect();
     assert_eq!(edited, ["n 1 → 3", "n 1 → 2", ""]);
 }

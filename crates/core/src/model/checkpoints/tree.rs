@@ -299,8 +299,8 @@ impl CheckpointTree {
                 let said = start.and_then(|task| task.text.as_deref());
                 said.map(|text| format!("\"{text}\"")).unwrap_or_default()
             }
-            "update" if entry.edited.is_empty() => "state edited".into(),
-            "update" => entry.edited.clone(),
+            "update" if entry.changed.is_empty() => "state edited".into(),
+            "update" => entry.changed.clone(),
             "fork" => "run again".into(),
             _ => {
                 let before = self.tasks_before(at);
@@ -329,6 +329,7 @@ impl CheckpointTree {
                     })
                     .collect();
                 match (texts.is_empty(), entry.new_messages) {
+                    (true, _) if !entry.changed.is_empty() => entry.changed.clone(),
                     (true, Some(count @ 1..)) => {
                         format!("+{}", crate::text::counted(count, "message"))
                     }

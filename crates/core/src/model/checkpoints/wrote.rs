@@ -11,6 +11,8 @@ use std::fmt::Write;
 const MAX_KEYS: usize = 3;
 /// Maximum characters of a value in a summary; larger ones are only counted.
 const MAX_VALUE: usize = 24;
+/// Maximum bytes of an item that was added to a list.
+const MAX_ITEM: usize = 80;
 /// Results with more bytes are not parsed.
 const MAX_RESULT: usize = 1 << 20;
 /// Maximum nesting that is searched for a text.
@@ -45,8 +47,8 @@ pub(super) fn summary(result: &str) -> String {
     line
 }
 
-/// Describes how the values of a state differ from those before an edit: `amount 1300 → 130`. Empty if they are the same.
-pub fn edit_summary(before: &str, after: &str) -> String {
+/// Describes how the values of a state differ from those before it: `amount 1300 → 130`, `log + "done"`. Empty if they are the same.
+pub fn change_summary(before: &str, after: &str) -> String {
     let (Ok(before), Ok(Fields(after))) = (Fields::read(before), Fields::read(after)) else {
         return String::new();
     };
@@ -59,10 +61,19 @@ pub fn edit_summary(before: &str, after: &str) -> String {
         .collect();
     let change = |(key, new): &(&Cow<'_, str>, &str)| {
         let (was, is) = (value(old(key)), value(new));
-        match (was.as_array().map(Vec::len), is.as_array().map(Vec::len)) {
-            (was, Some(is)) if &***key == "messages" && is > was.unwrap_or_default() => {
-                let added = is - was.unwrap_or_default();
-                format!("+{}", text::counted(added, "message"))
+        let old: &[Value] = was.as_array().map_or(&[], Vec::as_slice);
+        let added = is.as_array().and_then(|all| all.strip_prefix(old));
+        match added {
+            Some(added @ [_, ..]) if &***key == "messages" => {
+                format!("+{}", text::counted(added.len(), "message"))
+            }
+            Some([item]) => format!(
+                "{} + {}",
+                cut(key),
+                cut(&text::head(&item.to_string(), MAX_ITEM))
+            ),
+            Some(added @ [_, _, ..]) if !old.is_empty() => {
+                format!("{} + {}", cut(key), text::counted(added.len(), "item"))
             }
             _ if was.is_null() => format!("{} {}", cut(key), short(&is)),
             _ => format!("{} {} → {}", cut(key), short(&was), short(&is)),

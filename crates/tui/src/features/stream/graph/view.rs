@@ -76,7 +76,12 @@ impl GraphView {
         let mut parts: Vec<String> = name.into_iter().collect();
         match self.is_observed {
             true => parts.push("observed".into()),
-            false => parts.push(format!("{visited} of {all} visited")),
+            false => {
+                let is_silent = |row| self.picture.silent_group(row).is_some();
+                let more = (0..self.picture.rows()).any(is_silent).then_some("+");
+                let more = more.unwrap_or_default();
+                parts.push(format!("{visited}{more} of {all} visited"));
+            }
         }
         parts.extend(viewer.runs_in_graph());
         parts.extend(self.cut_words());

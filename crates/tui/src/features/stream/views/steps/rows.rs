@@ -265,16 +265,17 @@ impl Viewer {
         if let Some(json) = steps.result(row).filter(|json| *json != "{}") {
             return summary::result(Peek::of(json), room);
         }
+        let entry = steps.checkpoint(row);
+        let changed = entry.map_or("", |entry| &entry.changed);
+        if matches!(row.recorded, Some(RecordedAs::Whole(_))) && !changed.is_empty() {
+            return Line::plain(&text::seen(changed, room));
+        }
         let words = match (row.state, row.recorded) {
             (StepState::Next, _) => "next".into(),
             (StepState::Running, _) => "running".into(),
             (StepState::Stopped, _) => "stopped".into(),
             (_, Some(RecordedAs::Whole(_))) if row.source == StepSource::Update => {
-                let edited = steps.checkpoint(row).map(|entry| &*entry.edited);
-                match edited.filter(|edited| !edited.is_empty()) {
-                    Some(edited) => return Line::plain(&text::seen(edited, room)),
-                    None => "state edited".into(),
-                }
+                "state edited".into()
             }
             (_, Some(RecordedAs::Whole(_))) if row.source == StepSource::Fork => "run again".into(),
             _ => match steps.summary(row) {
