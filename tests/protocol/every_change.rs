@@ -23,7 +23,7 @@ const LABEL: usize = 31;
 const TABLE: &str = include_str!("every_change.txt");
 const SIZE: (u16, u16) = (130, 40);
 /// What the screen says of a read-only profile.
-const SEALED: [&str; 2] = ["is read-only"];
+const SEALED: [&str; 1] = ["is read-only"];
 /// Long enough for a loaded machine, so a test that reaches it hangs.
 const TIMEOUT: Duration = Duration::from_secs(90);
 

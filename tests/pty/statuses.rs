@@ -465,7 +465,7 @@ const BREAKPOINT: Case = Case {
 fn open(server: &Server) -> Term {
     let term = Term::spawn(&["--url", &server.url], 140, 40);
     term.wait_for(if server.kind == Contract {
-        "can't list its threads"
+        "Couldn't list threads"
     } else {
         "WHAT IT NEEDS"
     });

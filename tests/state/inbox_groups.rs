@@ -178,7 +178,7 @@ fn a_group_is_approved_with_one_preview() {
         done += 1;
     }
     assert_eq!(done, 6);
-    dash.says("Approve: 6 threads sent.");
+    dash.says("Approve: 6 answers sent.");
 }
 
 #[test]

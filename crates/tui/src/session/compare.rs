@@ -315,13 +315,13 @@ mod tests {
         );
         assert!(parse("").unwrap().is_empty());
         assert!(parse("bot:t").unwrap_err().contains("several"));
-        assert!(parse("nope:t").unwrap_err().contains("no agent server"));
+        assert!(parse("nope:t").unwrap_err().contains("no listed server"));
         assert!(parse("eu/bot:").unwrap_err().contains("expected"));
         assert!(parse("t/").unwrap_err().contains("expected"));
         assert!(
             parse_sides("t", None, &known, &listed)
                 .unwrap_err()
-                .contains("open an agent server")
+                .contains("open a server")
         );
     }
 }

@@ -38,12 +38,12 @@ impl Confirm {
     /// Returns a sentence about the result of an action on several threads, and whether something went wrong.
     pub fn summary(&self) -> Option<(bool, String)> {
         let action = self.several.as_ref()?;
-        let done = text::counted(self.outcomes(BulkOutcome::is_done), "thread");
-        // Whether an answer continues the run is not known yet.
-        let how = match action {
-            BulkAction::Answer(_) => "sent",
-            _ => "done",
+        // Whether an answered run goes well is not known yet.
+        let (what, how) = match action {
+            BulkAction::Answer(_) => ("answer", "sent"),
+            _ => ("thread", "done"),
         };
+        let done = text::counted(self.outcomes(BulkOutcome::is_done), what);
         let mut sentence = format!("{}: {done} {how}", text::capitalized(action.word()));
         let mut is_error = false;
         for (outcome, what) in [
