@@ -47,7 +47,7 @@ const OUTCOMES: [(&str, &[&str]); 4] = [
         "done",
         &[
             "done.",
-            "Done.",
+            "● completed",
             "started",
             "saved.",
             "Cancelled",

@@ -105,7 +105,6 @@ impl SignIn {
             ));
         }
         match (answer.status(), self.auth_id(), self.waiting) {
-            (AuthStatus::Completed, ..) => steps.push(format!("{BACK}.")),
             (AuthStatus::Pending | AuthStatus::Timeout | AuthStatus::Unknown, Some(_), None) => {
                 steps.push(format!("{} waits for authorization.", key("signin.wait")));
             }
