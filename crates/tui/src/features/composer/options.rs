@@ -64,9 +64,6 @@ fn initial_modes() -> Vec<(&'static str, bool)> {
     modes.into_iter().chain([(SUBGRAPHS, true)]).collect()
 }
 
-/// The rule of the context.
-const NOT_WITH_CONFIGURABLE: &str = "not with config.configurable";
-
 fn field_of(option: RunOption, schema: Option<&Value>) -> FormField {
     let words = |words: &[&str]| FieldKind::Choice(words.iter().map(|word| json!(word)).collect());
     let (kind, rule) = match option {
@@ -76,7 +73,7 @@ fn field_of(option: RunOption, schema: Option<&Value>) -> FormField {
             words(&Durability::ALL.map(Durability::word)),
             "when checkpoints are saved",
         ),
-        RunOption::Context => (FieldKind::Json, NOT_WITH_CONFIGURABLE),
+        RunOption::Context => (FieldKind::Json, "not with config.configurable"),
         RunOption::Config => (
             FieldKind::Json,
             "JSON object: configurable, tags, recursion_limit",
@@ -91,11 +88,6 @@ fn field_of(option: RunOption, schema: Option<&Value>) -> FormField {
     let kind = match schema.and_then(Form::of_input) {
         Some(form) => FieldKind::Object(Box::new(form)),
         None => kind,
-    };
-    let rule = if matches!(kind, FieldKind::Object(_)) {
-        NOT_WITH_CONFIGURABLE
-    } else {
-        rule
     };
     FormField::new(option.name(), kind, rule)
 }

@@ -38,6 +38,10 @@ fn gone(row: &Row) -> Requests {
     Requests::error(format!("{} was deleted; r refreshes.", row.name))
 }
 
+fn no_revision(name: &str) -> Requests {
+    Requests::info(format!("{name} has no revision."))
+}
+
 /// A value, or the notice to show instead.
 type OrNotice<T> = Result<T, Requests>;
 
@@ -159,7 +163,7 @@ impl Deployments {
         };
         match self.chosen_revision(in_revisions) {
             Some((of, revision)) => self.toggle_watch(session, of, &name, revision.as_ref()),
-            None => Requests::info(format!("{name} has no revision.")),
+            None => no_revision(&name),
         }
     }
 
@@ -171,7 +175,7 @@ impl Deployments {
         let address = format!("{}/{}", row.profile_name, row.name);
         match self.chosen_revision(in_revisions) {
             Some((of, _)) => Route::Explanation { of, name, address }.into(),
-            None => Requests::info(format!("{name} has no revision.")),
+            None => no_revision(&name),
         }
     }
 
@@ -205,9 +209,7 @@ impl Deployments {
         let is_of_revision = in_revisions || kind == LogKind::Build;
         let revision = is_of_revision.then(chosen).flatten();
         if revision.is_none() && kind == LogKind::Build && row.deployment.is_some() {
-            let name = row.title();
-            let text = format!("{name} has no revision.");
-            return Requests::info(text);
+            return no_revision(&row.title());
         }
         match log_of(row, revision) {
             Some(of) => Route::Logs(kind, vec![of]).into(),

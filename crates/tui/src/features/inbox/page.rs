@@ -266,17 +266,18 @@ impl InboxPage {
                 Route::on_thread(server, ThreadIntent::Retry { thread, edit: None }).into()
             }
             (Target::Thread(thread), Action::Watch) => Request::WatchThread(thread.clone()).into(),
-            (Target::Revision(..), Action::CancelRun) => Requests::info(FAILED_REVISION),
-            (Target::Revision(..), Action::Watch) => Requests::info(FAILED_REVISION),
-            (Target::Revision(..), Action::Answer | Action::Approve | Action::Again) => {
-                Requests::info(FAILED_REVISION)
-            }
+            (
+                Target::Revision(..),
+                Action::CancelRun
+                | Action::Watch
+                | Action::Answer
+                | Action::Approve
+                | Action::Again,
+            ) => Requests::info("The revision has failed; e explains it."),
             _ => Requests::none(),
         }
     }
 }
-
-const FAILED_REVISION: &str = "The revision has failed; e explains it.";
 
 impl Component for InboxPage {
     fn on_reply(&mut self, _session: &mut Session, reply: &EffectResult) -> Option<Requests> {

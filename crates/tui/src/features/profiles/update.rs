@@ -155,9 +155,7 @@ impl Catalog {
             (Err(error), then) => {
                 let stays = match (then, self.used(&name).is_some()) {
                     (AfterTest::Nothing, _) => String::new(),
-                    (AfterTest::Switch, false) => {
-                        format!("\n  Not switched; {ANYWAY} it anyway.")
-                    }
+
                     (_, false) => {
                         format!("\n  {name} isn't used; {ANYWAY} it anyway.")
                     }

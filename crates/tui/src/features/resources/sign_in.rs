@@ -96,7 +96,7 @@ impl SignIn {
     /// Returns the possible next steps.
     fn next_steps(&self, answer: &AuthAnswer, key: impl Fn(&str) -> String) -> Vec<String> {
         let mut steps = Vec::new();
-        let edit = BACK;
+
         if self.link().is_some() {
             steps.push(format!(
                 "{} opens the link, {} copies it.",
@@ -115,13 +115,13 @@ impl SignIn {
                 ));
             }
             (AuthStatus::ConnectionRequired, ..) => steps.push(format!(
-                "Without `check_only` the server returns any needed link: {edit}."
+                "Without `check_only` the server returns any needed link: {BACK}."
             )),
             (AuthStatus::TokenExpired, ..) => {
-                steps.push(format!("`force_new = true` requests a new one: {edit}."));
+                steps.push(format!("`force_new = true` requests a new one: {BACK}."));
             }
-            (AuthStatus::NotFound, ..) => steps.push(format!("Resend for a new link: {edit}.")),
-            _ => steps.push(format!("{edit}.")),
+            (AuthStatus::NotFound, ..) => steps.push(format!("Resend for a new link: {BACK}.")),
+            _ => steps.push(format!("{BACK}.")),
         }
         steps
     }

@@ -49,7 +49,7 @@ impl Choices {
             Choices::Unknown => String::new(),
             Choices::Loading(_) => format!("loading {name}s…"),
             Choices::Listed(all) => match all.len() {
-                0 => format!("none; connect GitHub in LangSmith"),
+                0 => "none; connect GitHub in LangSmith".into(),
                 1 => format!("the only {name}"),
                 count => format!("{count} {name}s"),
             },
