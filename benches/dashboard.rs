@@ -145,7 +145,7 @@ fn open(url: &str, name: &str) -> (Terminal, std::path::PathBuf, Instant) {
     let log = std::env::temp_dir().join(format!("runtail-bench-{}-{name}.log", std::process::id()));
     let mut terminal = Terminal::start(&["--url", url, "--log", &log.to_string_lossy()]);
     terminal.until("a connected server", |screen| {
-        screen.contents().contains("This server has no threads")
+        screen.contents().contains("No threads yet")
     });
     terminal.keys(":");
     terminal.until("the command line", |screen| {

@@ -102,7 +102,7 @@ fn updates_are_edited_in_the_users_editor_and_previewed() {
     );
     first_name(&term);
     term.keys("u");
-    term.wait_for("Only changed fields are sent");
+    term.wait_for("Sends changed fields only");
     // The document is one key away.
     term.keys("\x14");
     term.wait_for("● Valid");
@@ -113,7 +113,7 @@ fn updates_are_edited_in_the_users_editor_and_previewed() {
     term.wait_for("Creates a new revision");
     assert!(server.writes().is_empty(), "nothing is sent before Ctrl-S");
     term.keys("\x13");
-    term.wait_for("Watching revision");
+    term.wait_for("Watching ");
     let writes = server.writes();
     assert_eq!(writes.len(), 1, "{writes:?}");
     let body: serde_json::Value = serde_json::from_slice(&writes[0].body).unwrap();
@@ -209,7 +209,7 @@ fn a_signal_or_a_closed_terminal_ends_the_dashboard_and_its_editor() {
         );
         first_name(&term);
         term.keys("u");
-        term.wait_for("Only changed fields are sent");
+        term.wait_for("Sends changed fields only");
         term.keys("\x14");
         term.wait_for("● Valid");
         term.keys("\x0f");

@@ -97,10 +97,10 @@ fn run_by_assistant_name_is_shown_completely() {
     let server = Contract::start();
     let term = Term::spawn(&["--url", &server.url], 140, 40);
     // The lists are missing, and a hint says what to do instead.
-    term.wait_for("can't list its threads");
-    term.wait_for("to start a run with an assistant's name");
+    term.wait_for("Couldn't list threads");
+    term.wait_for("starts a run by assistant name");
     term.keys("2");
-    term.wait_for("can't list its assistants");
+    term.wait_for("Couldn't list assistants");
     term.keys("n");
     term.wait_for("type an assistant or graph name");
     term.keys(&format!("hello{}agent\x13", BACK_TAB.repeat(2)));
@@ -127,7 +127,7 @@ fn thread_is_followed_by_id_and_its_modes_change() {
     let server = Contract::start();
     let thread = server.thread();
     let term = Term::spawn(&["--url", &server.url], 140, 40);
-    term.wait_for("can't list its threads");
+    term.wait_for("Couldn't list threads");
     term.keys(&format!(":{thread}\r"));
     term.wait_for("● live");
     assert_views(&term);
@@ -135,7 +135,7 @@ fn thread_is_followed_by_id_and_its_modes_change() {
     term.keys("6");
     term.wait_for("state_update");
     term.keys("M");
-    term.wait_for("all events of its runs");
+    term.wait_for("all run events");
     for choice in ["[x] run_modes", "[ ] lifecycle", "[x] state_update"] {
         term.wait_for(choice);
     }

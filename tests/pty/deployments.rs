@@ -133,7 +133,7 @@ fn watched_revision_alerts_by_bell_or_desktop_notification() {
         // Another row is selected when it ends.
         term.keys("G");
         server.sim.force_status(revision, "BUILD_FAILED");
-        term.wait_for("is BUILD_FAILED (");
+        term.wait_for("is BUILD_FAILED after");
         term.wait_until("the alert", |term| {
             String::from_utf8_lossy(&term.raw_output()).contains(sequence)
         });

@@ -31,7 +31,7 @@ fn a_program_gets_the_event_of_a_new_question() {
         40,
     );
     term.keys("i");
-    term.wait_for("Nothing is waiting for you on lab");
+    term.wait_for("Nothing waits for you on lab");
     // Another client starts a run that asks a question.
     let assistant = "{\"assistant_id\":\"approval\",\"input\":{\"amount\":5,\"to\":\"x\"}}";
     let post = |path: &str, body: &'static str| {

@@ -105,7 +105,7 @@ fn configuration_file_is_reloaded_when_changed_broken_and_fixed() {
     term.wait_for("config.toml:2:10: unknown region \"mars\"");
     assert!(term.screen().contains("two ●"), "{}", term.screen());
     term.keys("p");
-    term.wait_for("The current file is not in use");
+    term.wait_for("The current file isn't used");
     server.write(&[server.profile("one", "RIGHT")]);
     term.wait_until("two is gone", |term| {
         let screen = term.screen();
@@ -113,7 +113,7 @@ fn configuration_file_is_reloaded_when_changed_broken_and_fixed() {
     });
     // The new key is rejected: the old definition stays in use.
     server.write(&[server.profile("one", "WRONG")]);
-    term.wait_for("the server rejected the key · U uses it anyway");
+    term.wait_for("server rejected the key · U uses it anyway");
     assert!(term.screen().contains("one ●"), "{}", term.screen());
     let polls = |server: &TestServer| {
         server
@@ -147,7 +147,7 @@ fn switching_profiles_waits_for_a_successful_check() {
     term.keys("p");
     term.wait_for("[ ]  bad");
     term.keys("jU");
-    term.wait_for("the server rejected the key · U uses it anyway");
+    term.wait_for("server rejected the key · U uses it anyway");
     assert!(
         term.screen().contains("[x]  one") && term.screen().contains("[ ]  bad"),
         "{}",
@@ -192,7 +192,7 @@ fn profile_is_edited_in_the_users_editor() {
     term.keys("p");
     term.wait_for("[x]  one");
     term.keys("j\r");
-    term.wait_for("The current file is not in use");
+    term.wait_for("The current file isn't used");
     term.wait_for("the profile \"three\" has no server");
     let line = 1 + before
         .lines()

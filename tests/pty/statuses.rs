@@ -172,7 +172,7 @@ const CASES: &[Case] = &[
         record: "idle",
         badge: "● idle",
         runs: "7 Runs",
-        explained: "No run is active on this thread.",
+        explained: "No run is active.",
         word: "idle",
     },
     Case {
@@ -184,7 +184,7 @@ const CASES: &[Case] = &[
         record: "interrupted",
         badge: "◆ waiting for you ",
         runs: " paused · waiting for your answer",
-        explained: " stopped to ask a question. Answer it to continue.",
+        explained: " stopped with 1 question.",
         word: "waiting for you",
     },
     Case {
@@ -208,7 +208,7 @@ const CASES: &[Case] = &[
         record: "",
         badge: "✗ failed ",
         runs: " failed in ",
-        explained: " Its finished steps are saved.",
+        explained: "; finished steps are saved.",
         word: "",
     },
     Case {
@@ -222,7 +222,7 @@ const CASES: &[Case] = &[
         record: "",
         badge: "? status unknown: the stream does not show",
         runs: " outcome unknown",
-        explained: "The thread's records don't show its status.",
+        explained: "The records don't show the status.",
         word: "",
     },
     Case {
@@ -232,7 +232,7 @@ const CASES: &[Case] = &[
         record: "error",
         badge: "✗ failed ",
         runs: " failed in ",
-        explained: " Its finished steps are saved.",
+        explained: "; finished steps are saved.",
         word: "failed",
     },
     Case {
@@ -275,7 +275,7 @@ const CASES: &[Case] = &[
         record: "interrupted|idle",
         badge: "■ cancelled ",
         runs: "cancelled",
-        explained: "Run 1 was cancelled.",
+        explained: "Run 1 was cancelled;",
         word: "cancelled",
     },
     Case {
@@ -288,7 +288,7 @@ const CASES: &[Case] = &[
         record: "interrupted",
         badge: "◆ paused before ask",
         runs: "paused before ask",
-        explained: "Run 1 is paused at a breakpoint before ask. Nothing failed.",
+        explained: "Run 1 paused at a breakpoint before ask.",
         word: "paused",
     },
     Case {
@@ -306,7 +306,7 @@ const CASES: &[Case] = &[
         record: "interrupted",
         badge: "■ state edited ",
         runs: "run 1",
-        explained: "The state was edited and not continued since. Next is ask.",
+        explained: "The state was edited after the last run. Next: ask.",
         word: "state edited",
     },
     Case {
@@ -325,7 +325,7 @@ const CASES: &[Case] = &[
         record: "busy",
         badge: "? busy",
         runs: "7 Runs",
-        explained: "The thread's status is busy, but none of its runs is active.",
+        explained: "Probably an active run was deleted.",
         word: "busy, no|Busy, but no run",
     },
 ];
@@ -433,7 +433,7 @@ const OF_AGENTS: &[(Begin, &str, Case)] = &[
             record: "error",
             badge: "✗ failed ",
             runs: " failed in call_model",
-            explained: " Its finished steps are saved.",
+            explained: "; finished steps are saved.",
             word: "failed",
         },
     ),
@@ -457,7 +457,7 @@ const BREAKPOINT: Case = Case {
     record: "interrupted",
     badge: "◆ paused before tools",
     runs: "paused before tools",
-    explained: "Run 1 is paused at a breakpoint before tools. Nothing failed.",
+    explained: "Run 1 paused at a breakpoint before tools.",
     word: "paused",
 };
 
@@ -465,7 +465,7 @@ const BREAKPOINT: Case = Case {
 fn open(server: &Server) -> Term {
     let term = Term::spawn(&["--url", &server.url], 140, 40);
     term.wait_for(if server.kind == Contract {
-        "can't list its threads"
+        "Couldn't list threads"
     } else {
         "WHAT IT NEEDS"
     });

@@ -112,9 +112,9 @@ impl Tour {
         self.press("A", "ctrl-s send");
         self.show(3.0);
         // The inbox is readable above the answers of the group.
-        self.press("\x13", "threads done");
+        self.press("\x13", "answers sent");
         self.show(2.0);
-        self.back("threads done", "waiting first");
+        self.back("answers sent", "waiting first");
         self.watch(2.0);
         self.back("waiting first, then newe", "Timeline");
         self.press("1", "run 1 finished");

@@ -220,7 +220,7 @@ fn a_form_is_filled_in_and_started() {
         term.compose("slow");
         match real.kind {
             ServerKind::JavaScript => {
-                term.wait_for("no form: the server has no schema for it");
+                term.wait_for("no form: no schema");
                 // To the end, then delete everything before it.
                 term.keys("\x1b[1;5F");
                 term.keys(&"\x15\x7f".repeat(20));
@@ -232,7 +232,7 @@ fn a_form_is_filled_in_and_started() {
                 term.wait_for("[ 0.53 ");
             }
         }
-        term.wait_for("Ready. Starts one run on a new thread.");
+        term.wait_for("Ready. Starts a run on a new thread.");
         term.keys("\x13");
         term.wait_for("● idle · last run finished ");
         term.keys("\x03");

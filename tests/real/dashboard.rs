@@ -196,7 +196,7 @@ fn a_failed_run_shows_its_cause_and_is_retried() {
                 .any(|line| line.contains("✗ ") && line.contains("boom: the node failed"))
         });
         term.keys("e");
-        term.wait_for(" failed in boom. Its finished steps are saved.");
+        term.wait_for(" failed in boom; finished steps are saved.");
         term.keys("\x1b");
         term.wait_until("the card is closed", |term| {
             !term.screen().contains("Why it isn")

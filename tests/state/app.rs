@@ -476,7 +476,7 @@ fn a_thread_is_explained_from_the_list() {
     dash.open_server();
     dash.keys("2e");
     assert!(dash.dialog().is_none());
-    dash.shows("Press 1 to show them.");
+    dash.shows("Works on threads: press 1.");
 }
 
 /// `r` reopens a stream that failed before its first event, and never drops received events.

@@ -143,10 +143,7 @@ fn open_previews_check_their_target_and_show_when() {
     let shown = |dash: &mut Dash, part: &str| {
         assert!(dash.screen().contains(part), "{part}: {}", dash.screen())
     };
-    shown(
-        &mut dash,
-        "The deployment is checked again while this preview is open.",
-    );
+    shown(&mut dash, "Rechecks the deployment while open.");
     assert_eq!(checked(&mut dash), number);
     assert!(dash.feed(Msg::Tick).is_empty(), "one check at a time");
     // Nothing is claimed before the answer.
@@ -154,10 +151,7 @@ fn open_previews_check_their_target_and_show_when() {
     dash.done(EffectResult::TargetChecked(number, Ok(Some(Vec::new()))));
     dash.later(2000);
     dash.feed(Msg::Tick);
-    shown(
-        &mut dash,
-        "Checked 2s ago: the deployment hasn't changed since you opened it.",
-    );
+    shown(&mut dash, "Checked 2s ago: deployment unchanged.");
     assert_eq!(
         dash.next_tick(),
         Some(std::time::Duration::from_secs(1)),
@@ -170,7 +164,7 @@ fn open_previews_check_their_target_and_show_when() {
     ));
     shown(
         &mut dash,
-        "what this change is about hasn't changed. Changed since: latest_revision_id.",
+        "only unrelated fields changed: latest_revision_id.",
     );
     assert_eq!(checked(&mut dash), number);
     let error = dash.error("eu", Kind::Server(503));
@@ -198,7 +192,7 @@ fn a_rollback_offers_to_change_the_source_instead() {
     dash.card();
     let effects = dash.keys("z");
     planned(&mut dash, &effects);
-    dash.shows("The revision is deployed again (ctrl-t to change the deployment's source instead)");
+    dash.shows("Rollback: redeploy the revision (ctrl-t to change the deployment's source)");
     let effects = dash.keys("<ctrl-t>");
     let changes_source = |effects: &[Effect]| {
         let found = effects.iter().find_map(plane_plan);
@@ -208,7 +202,7 @@ fn a_rollback_offers_to_change_the_source_instead() {
     };
     assert!(changes_source(&effects), "{effects:?}");
     planned(&mut dash, &effects);
-    dash.shows("(ctrl-t to deploy the revision again instead)");
+    dash.shows("(ctrl-t to redeploy the revision)");
 }
 
 #[test]
@@ -222,7 +216,7 @@ fn changed_target_is_previewed_again() {
     let second = planned(&mut dash, &effects);
     dash.later(3000);
     dash.feed(Msg::Tick);
-    dash.shows("The deployment changed; noticed 3s ago. Review the new preview.");
+    dash.shows("The deployment changed (noticed 3s ago). Review again.");
     dash.lacks("support-b<");
     // The name has to be typed again. A change that is seen only when the request is sent is previewed again, too.
     assert!(sent(&dash.keys("ot<ctrl-s>")).is_empty());
@@ -230,10 +224,7 @@ fn changed_target_is_previewed_again() {
     assert_eq!(sent(&dash.keys("<ctrl-s>")), [second]);
     let effects = dash.done(EffectResult::Sent(second, Sent::Record(Err(stale))));
     planned(&mut dash, &effects);
-    dash.shows([
-        "noticed 0s ago. Review the new preview.",
-        "Type support-bot",
-    ]);
+    dash.shows(["(noticed 0s ago). Review again.", "Type support-bot"]);
 }
 
 #[test]
@@ -259,7 +250,7 @@ fn secrets_that_are_sent_again_are_one_line() {
         change("OLD", Some("***"), None),
     ];
     dash.done(previewed(number, update.clone()));
-    let line = "= secrets: 2 unchanged, sent again because each update replaces the whole set";
+    let line = "= secrets: 2 unchanged, sent again: an update replaces all";
     dash.shows(line);
     // A new record has no secrets that are sent again.
     update.request.method = "POST".into();
@@ -466,7 +457,7 @@ fn new_revision_of_a_change_is_watched() {
     dash.done(EffectResult::Sent(number, Sent::Record(Ok(made))));
     assert!(dash.dialog().is_none());
     assert!(dash.watches().contains(&&of));
-    dash.shows("Watching revision");
+    dash.shows("Watching ");
     // One notice says both.
     let notices = dash.notices();
     assert_eq!(

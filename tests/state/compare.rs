@@ -312,11 +312,7 @@ fn a_comparison_is_saved_to_a_new_file() {
     let last = |dash: &Dash| dash.newest_notice().to_string();
     let mut dash = loading((140, 40));
     assert!(save(&mut dash, "jsonl a.jsonl").is_empty());
-    assert!(
-        last(&dash).contains("Both sides must be loaded"),
-        "{}",
-        last(&dash)
-    );
+    assert!(last(&dash).contains("Not loaded yet"), "{}", last(&dash));
 
     let mut dash = compared((140, 40));
     dash.keys("s");
@@ -350,8 +346,8 @@ fn a_comparison_is_saved_to_a_new_file() {
         "Couldn't write a.jsonl.gz: the file already exists and was not changed"
     );
     for (how, says) in [
-        ("text a.txt", "saved as JSON lines"),
-        ("jsonl", "the path of the new file is missing"),
+        ("text a.txt", "export jsonl PATH"),
+        ("jsonl", "export jsonl PATH"),
     ] {
         assert!(save(&mut dash, how).is_empty());
         assert!(last(&dash).contains(says), "{how}: {}", last(&dash));
@@ -540,8 +536,7 @@ fn unknown_steps_are_never_called_equal() {
         );
         dash.keys("d");
         assert!(
-            dash.screen()
-                .contains("The final state of a side is unknown."),
+            dash.screen().contains("A final state is unknown."),
             "{}",
             dash.screen()
         );
@@ -648,7 +643,7 @@ fn a_saved_comparison_needs_one_name() {
     answer(&mut dash, 0, Ok(SideContents::Steps(pair(&a, &b))));
     assert!(dash.screen().contains("FIRST DIFFERENCE: step 3"));
     answer(&mut dash, 0, one(&a));
-    assert!(dash.screen().contains("This is a recording"));
+    assert!(dash.screen().contains("A recording"));
 }
 
 #[test]
@@ -656,7 +651,7 @@ fn marked_threads_are_compared() {
     let mut dash = Dash::new(SERVERS, (140, 40));
     dash.open_server();
     dash.keys("=");
-    assert!(dash.screen().contains("Mark a thread or a run"));
+    assert!(dash.screen().contains("Mark one with m"));
     dash.keys("m");
     assert!(dash.screen().contains("1 marked"));
     // The mark is visible under the cursor, too.
@@ -703,7 +698,7 @@ fn marked_threads_are_compared() {
     );
     dash.keys("q");
     dash.keys(":compare nope/x:t<Enter>");
-    assert!(dash.screen().contains("no agent server"));
+    assert!(dash.screen().contains("no listed server"));
 }
 
 #[test]
@@ -739,7 +734,7 @@ fn runs_are_marked_and_compared_in_the_thread() {
     };
     dash.keys("7<Home>=");
     assert!(
-        dash.screen().contains("Mark a thread or a run with m"),
+        dash.screen().contains("Mark one with m"),
         "{}",
         dash.screen()
     );

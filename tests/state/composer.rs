@@ -145,7 +145,7 @@ fn the_options_say_what_they_do() {
     insta::assert_snapshot!("composer_options", dash.screen());
     // The mode under the cursor is described.
     dash.keys("<Right>");
-    dash.shows("updates: what each node wrote");
+    dash.shows("updates: writes of each node");
     // Rollback says what it deletes.
     dash.keys("<Tab><Left>");
     dash.shows("deletes the active run, everything queued, and their checkpoints");
@@ -192,7 +192,7 @@ fn a_run_that_cancels_others_is_previewed() {
 fn a_refused_run_keeps_the_draft() {
     let mut dash = composer((140, 40), Some(schema()));
     let (number, thread, _) = started(&dash.keys("Hello<ctrl-s>")).unwrap();
-    dash.shows("Sending the request…");
+    dash.shows("Sending…");
     dash.keys("x");
     assert!(started(&dash.keys("<ctrl-s>")).is_none(), "it is sent once");
     let error = ApiError {
@@ -211,7 +211,7 @@ fn a_refused_run_keeps_the_draft() {
         number,
         Sent::Thread(thread.clone(), Err(failed)),
     ));
-    dash.shows("The server refused. Nothing was done. Your draft is kept.");
+    dash.shows("The server refused. Nothing was done. Draft kept.");
     dash.shows(["its assistant was probably deleted", "Hello"]);
     dash.keys("<Esc>n");
     dash.shows("│ Hello ");
@@ -253,12 +253,12 @@ fn a_refused_option_is_marked() {
         (
             invalid,
             "▌ config",
-            "✗ the server refused it: recursion_limit: must be a number",
+            "✗ server refused: recursion_limit: must be a number",
         ),
         (
             webhook,
             "▌ webhook",
-            "✗ the server refused it: Webhook host blocked: loopback IP range",
+            "✗ server refused: Webhook host blocked: loopback IP range",
         ),
     ] {
         let (number, thread, _) =
@@ -311,7 +311,7 @@ fn the_composer_marks_the_fields_that_the_graph_rejected() {
         "✗ rejected in the last run: String should have at least 1 character",
         "✗ rejected in the last run: item 1: Input should be a valid string",
         // The form has no such field.
-        "✗ The graph rejected log in the last run: Input should be a valid list.",
+        "✗ The last run rejected log: Input should be a valid list.",
     ] {
         dash.shows(expected);
     }
@@ -368,10 +368,7 @@ fn without_a_schema_the_last_input_is_offered_as_json() {
         at: None,
     };
     dash.done(EffectResult::Inputs(server, AGENT.into(), Ok(vec![past])));
-    dash.shows([
-        "\"topic\": \"tides\"",
-        "no form: the server has no schema for it",
-    ]);
+    dash.shows(["\"topic\": \"tides\"", "no form: no schema"]);
 }
 
 #[test]
@@ -430,7 +427,7 @@ fn a_run_that_the_server_would_refuse_is_not_ready() {
         json!({"properties": {"note": {"type": "string"}}, "type": "object"}),
     );
     let screen = dash.screen();
-    let reason = "A run is active on this thread, so the server refuses a new one. ctrl-o has other strategies.";
+    let reason = "A run is active, so the server refuses another. Other strategies: ctrl-o.";
     dash.shows(reason);
     dash.lacks("Ready");
     assert_eq!(screen.matches("A run is active").count(), 1);
@@ -440,12 +437,12 @@ fn a_run_that_the_server_would_refuse_is_not_ready() {
     );
     // The key moves to the field that can change that.
     assert!(started(&dash.keys("<ctrl-s>")).is_none());
-    dash.shows(["▌ on conflict", "Choose another strategy on conflict."]);
+    dash.shows(["▌ on conflict", "Other strategies: on conflict."]);
     dash.keys("<Left>");
     while !dash.screen().contains("(x) enqueue") {
         dash.keys("<Left>");
     }
-    dash.shows(["Ready. Starts one run", "? A run is active"]);
+    dash.shows(["Ready. Starts a run", "? A run is active"]);
     assert!(started(&dash.keys("<ctrl-s>")).is_some());
 }
 
@@ -462,7 +459,7 @@ fn a_run_that_may_be_active_is_said_to_be_that_of_the_list() {
         Ok(Box::new(facts(Some(schema)))),
     ));
     dash.keys("<BackTab><Left>");
-    dash.reads("? A run was active on this thread when it was listed.");
+    dash.reads("? A run was active when listed;");
     dash.reads("Ready if that run has ended.");
 }
 
@@ -544,7 +541,7 @@ fn an_empty_conversation_is_started_by_a_second_press_only() {
     dash.shows("The conversation is empty.");
     dash.lacks("Ready");
     assert!(started(&dash.keys("<ctrl-s>")).is_none());
-    dash.says("The conversation is empty. Press ctrl-s again to start it anyway.");
+    dash.says("The conversation is empty. Press ctrl-s again to start anyway.");
     // A key that is held down is no second press.
     dash.later(300);
     assert!(started(&dash.keys("<ctrl-s>")).is_none());
@@ -560,7 +557,7 @@ fn a_graph_that_is_not_the_threads_own_asks_first() {
     );
     dash.shows("Ready.");
     dash.keys("<BackTab><BackTab>deep<Enter>");
-    dash.shows("The thread belongs to the graph ");
+    dash.shows("The thread's graph is ");
     assert!(started(&dash.keys("<ctrl-s>")).is_none());
     dash.later(1_100);
     assert!(started(&dash.keys("<ctrl-s>")).is_some());

@@ -137,7 +137,7 @@ fn no_match_is_never_claimed_for_threads_that_were_not_checked() {
     receive(&mut dash, page(590..700, 590, true));
     dash.shows([
         "No match for “nothing-like-this”.",
-        "0 found in 700 threads · here: nothing-like-this",
+        "0 found in 700 threads · local: nothing-like-this",
     ]);
 }
 
@@ -202,7 +202,7 @@ fn terms_that_a_server_ignores_are_applied_here() {
     }
     receive(&mut dash, read);
     assert_eq!(shown(&mut dash), ids((1..20).step_by(4)));
-    dash.shows("5 found in 20 threads · here: status:error");
+    dash.shows("5 found in 20 threads · local: status:error");
 }
 
 #[test]
@@ -275,10 +275,7 @@ fn threads_are_sorted_by_a_key_and_by_the_search() {
     dash.keys("/sort:created<Enter>s");
     assert_eq!(
         (wanted(&dash).sort, dash.newest_notice()),
-        (
-            ThreadSort::Created,
-            "The search sets the order; change its sort: term."
-        )
+        (ThreadSort::Created, "Change the search's sort: term.")
     );
 }
 
@@ -602,7 +599,7 @@ fn one_edit_is_written_to_every_marked_failed_thread_before_its_retry() {
     let effects = dash.keys("R");
     let idle: Vec<usize> = (0..12).filter(|n| n % 4 != 1).collect();
     assert_eq!(plan_all(&mut dash, effects, &idle).len(), 3);
-    dash.shows("ctrl-t edits the states first: the same keys in every thread");
+    dash.shows("ctrl-t edits all states first");
     let effects = dash.keys("<ctrl-t>");
     let dropped = forgotten(&effects);
     assert_eq!(
@@ -611,7 +608,7 @@ fn one_edit_is_written_to_every_marked_failed_thread_before_its_retry() {
     );
     dash.shows("Edit and retry");
     assert!(dash.keys("<F5>").is_empty());
-    assert!(dash.newest_notice().starts_with("Type a key and its value"));
+    assert!(dash.newest_notice().starts_with("Type a key and value"));
     dash.feed(Msg::Edited(Ok(r#"{"log": ["b"]}"#.into())));
     let effects = dash.keys("<F5>");
     let (planned, edits) = plan_edits(&mut dash, effects);
@@ -669,7 +666,7 @@ fn one_edit_is_written_to_every_marked_failed_thread_before_its_retry() {
     for ((number, thread), result) in planned.iter().zip(results) {
         assert!(acts(&acted(&mut dash, *number, thread, result)).is_empty());
     }
-    dash.says("Edit and retry: 1 thread done, 1 edited but not started, 1 with an unknown result.");
+    dash.says("Edit and retry: 1 thread done, 1 edited but not started, 1 unknown.");
     dash.resize(140, 40);
     insta::assert_snapshot!("find_edited_and_retried_140x40", dash.screen());
     dash.keys("<Esc>");

@@ -217,14 +217,14 @@ fn secrets_are_references_that_can_be_read() {
     dash.shows("env:OPENAI_UNSET   ✗ not set in this shell");
     assert!(dash.keys("<ctrl-s>").is_empty(), "a plan would fail");
     press(&mut dash, "xaA env:B<Enter>");
-    dash.shows("env:B   can be read");
+    dash.shows("env:B   readable");
     press(&mut dash, "<Down>");
-    dash.lacks("none; press a");
+    dash.lacks("none; a adds");
     press(&mut dash, "aKEY sk-canary<Enter>");
     dash.shows("not the value");
     dash.document().lacks("canary");
     assert!(dash.keys("<ctrl-s>").is_empty());
-    dash.shows("Secrets: Enter a reference, not the value");
+    dash.shows("Secrets: Enter env:VARIABLE or file:PATH, not the value");
     press(&mut dash, "<Esc>");
     dash.document().has("A = \"env:B\"");
     dash.document().lacks("UNSET");
@@ -240,10 +240,7 @@ fn a_key_in_a_secret_is_refused_and_nothing_of_it_is_kept() {
             false => press(&mut dash, "lsv2_pt_s3cr3t"),
         }
         let screen = dash.screen();
-        dash.shows([
-            "That looks like a key, so nothing of it was kept.",
-            "[ MY_KEY ",
-        ]);
+        dash.shows(["That looks like a key: discarded.", "[ MY_KEY "]);
         assert!(dash.keys("<ctrl-s><Enter>").is_empty());
         dash.shows("That looks like a key");
         let later = dash.screen();
@@ -342,7 +339,7 @@ fn a_key_pasted_or_typed_on_the_first_run_is_refused_and_not_kept() {
             dash.done(EffectResult::LocalServer(None));
             dash.keys(keys);
             dash.feed(Msg::Paste(text));
-            dash.shows("A key doesn't belong here");
+            dash.shows("That looks like a key: discarded");
             dash.lacks("lsv2_");
             assert_eq!(dash.keys("<Enter>"), []);
             dash.lacks("0123456789");
@@ -351,7 +348,7 @@ fn a_key_pasted_or_typed_on_the_first_run_is_refused_and_not_kept() {
         dash.done(EffectResult::LocalServer(None));
         dash.keys(if keys.is_empty() { "4" } else { keys });
         dash.keys(key);
-        dash.shows("A key doesn't belong here");
+        dash.shows("That looks like a key: discarded");
         dash.lacks(["lsv2_", "0123456789"]);
     }
 }
@@ -364,9 +361,9 @@ fn first_run_looks_again_and_opens_an_address() {
     assert_eq!(dash.keys("2"), [Effect::FindLocalServer]);
     // An empty address is named, with a way out.
     dash.keys("4<Enter>");
-    dash.shows(["Enter the URL of an agent server.", "Esc back"]);
+    dash.shows(["Enter an agent server's URL.", "Esc back"]);
     dash.keys("<Esc>");
-    dash.lacks("Enter the URL");
+    dash.lacks("Enter an agent server's URL");
     assert!(
         dash.keys("4https://api.smith.langchain.com<Enter>")
             .is_empty()
@@ -532,7 +529,7 @@ fn profiles_of_an_import_are_left_out_and_added_again() {
     let drafted = Import::draft(&places, &file, &[]).map(|(found, draft)| (Box::new(found), draft));
     dash.done(EffectResult::ImportDrafted(drafted));
     assert!(dash.keys("<Space><ctrl-s>").is_empty());
-    dash.shows("Every profile is left out");
+    dash.shows("no profile chosen");
     assert!(matches!(
         dash.keys("<Space><ctrl-s>").as_slice(),
         [Effect::SaveFile(_)]
@@ -571,7 +568,7 @@ fn first_run_starts_the_demo_and_ignores_files_then() {
     let mut dash = first_run((140, 40));
     assert_eq!(dash.keys("1"), [Effect::StartDemo]);
     assert!(dash.keys("1").is_empty(), "it is started once");
-    dash.shows("starting the simulated servers");
+    dash.shows("starting simulated servers");
     dash.done(EffectResult::DemoStarted(Err("no port is free".into())));
     dash.shows("✗ no port is free");
     dash.keys("1");

@@ -178,7 +178,7 @@ fn a_group_is_approved_with_one_preview() {
         done += 1;
     }
     assert_eq!(done, 6);
-    dash.says("Approve: 6 threads done.");
+    dash.says("Approve: 6 answers sent.");
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn marked_threads_that_cannot_be_answered_are_left_out_with_the_reason() {
     dash.shows([
         "4 threads to approve, 43 left out",
         "lab is read-only",
-        "needs something else since it was marked",
+        "changed since it was marked",
         "no longer open: it was answered",
         "needs more than an approval",
     ]);
@@ -285,7 +285,7 @@ fn a_mark_follows_its_thread_and_esc_removes_all_marks() {
     assert!(
         dash.screen()
             .lines()
-            .any(|line| line.contains("-") && line.contains("6 threads"))
+            .any(|line| line.contains("~") && line.contains("6 threads"))
     );
     dash.keys("/which<Enter>");
     dash.shows("1 of 47 · 1 marked");

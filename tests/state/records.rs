@@ -150,7 +150,7 @@ fn a_version_that_was_restored_in_part_says_so() {
     let version = json!({"version": 1, "name": "deep research", "context": {"tone": "neutral"}, "is_current": true,
         "differs": ["context"]});
     answer(&mut dash, asked(&effects)[0].clone(), json!([version]));
-    dash.shows("current, but not its context");
+    dash.shows("current, except context");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn two_versions_are_compared() {
     let mut dash = dash((120, 30));
     versions(&mut dash);
     dash.keys("=");
-    dash.shows("Nothing to compare: mark another version");
+    dash.shows("Mark another version");
     // The third version is the current one; without a mark it is compared with that.
     dash.keys("<Down><Down>=");
     let title = "Compare versions   A deep research, version 1   B deep research, version 3";
@@ -256,7 +256,7 @@ fn a_cron_is_paused_edited_and_deleted() {
     dash.shows("Europe/Warsaw");
     dash.lacks("cron_id");
     assert_eq!(dash.keys("<ctrl-r>"), []);
-    dash.shows("Nothing is changed yet.");
+    dash.shows("No changes.");
     // The document is edited in an external editor; only the changed setting is sent.
     let edited = r#"{"schedule": "0 10 * * 1", "timezone": "Europe/Warsaw", "end_time": null, "input": {"n": 1},
         "metadata": {"owner": "lea"}, "config": {"configurable": {}}, "on_run_completed": "keep", "enabled": true}"#;
@@ -286,7 +286,7 @@ fn an_item_is_edited_from_the_value_that_was_shown() {
     store(&mut dash);
     ana(&mut dash);
     dash.keys("<Down>u");
-    dash.shows("The whole value is replaced.");
+    dash.shows("Replaces the whole value.");
     dash.feed(runtail_tui::session::msg::Msg::Edited(Ok("[1]".into())));
     dash.shows("must be a JSON object");
     assert_eq!(dash.keys("<ctrl-r>"), [], "an invalid document is not sent");

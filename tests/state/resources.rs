@@ -136,7 +136,7 @@ fn switching_profiles_ignores_late_responses() {
     );
     dash.keys("<Enter>");
     assert_eq!(dash.keys("<Tab>"), []);
-    dash.shows("other profiles have their own");
+    dash.shows("belong to prod-us");
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn authenticate(dash: &mut Dash) -> u64 {
         [],
         "nothing is sent before its preview is shown"
     );
-    dash.shows("Nothing has been sent");
+    dash.shows("not sent yet");
     assert_eq!(dash.keys("<Enter>"), [], "Enter sends nothing");
     let effects = dash.keys("<ctrl-s>");
     let [Effect::Authenticate(number, profile, request)] = effects.as_slice() else {
@@ -262,7 +262,7 @@ fn each_authentication_status_shows_the_next_step() {
     for (status, expected) in [
         ("connection_required", "connect the user or the agent first"),
         ("token_expired", "force_new = true"),
-        ("completed", "Done. Esc goes back"),
+        ("completed", "Esc goes back"),
         ("novel", "Unknown status"),
     ] {
         let mut dash = demo_like((120, 30));

@@ -64,7 +64,7 @@ fn the_revision_list_shows_what_the_server_reports() {
         server,
         Ok(info("99999999-9999-4999-8999-999999999999")),
     ));
-    dash.shows("The server reports 99999999…9999, not listed here.");
+    dash.shows("the server reports 99999999…9999, not listed");
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn an_explanation_follows_its_revision() {
     let error = dash.error("prod-eu", Kind::Server(503));
     dash.done(EffectResult::Card(of, Err(error)));
     dash.pass(10);
-    dash.shows(["Loaded 10s ago. Loading it again failed.", "4m21s so far"]);
+    dash.shows(["Loaded 10s ago; reloading failed.", "4m21s so far"]);
     // A status that is final stops the time.
     assert!(loads(&polled(&mut dash, "DEPLOYED")).is_some());
     explained(&mut dash, "DEPLOYED");
@@ -210,14 +210,14 @@ fn a_revision_in_progress_is_explained_with_the_keys_that_fit_it() {
     dash.lacks("prod-eu/");
     dash.shows("Time: 3m56s so far");
     for step in [
-        "w  Be notified when it finishes",
+        "w  Notify when it finishes",
         "b  Follow its build log",
         "x  Interrupt it if it should not",
     ] {
         dash.shows(step);
     }
     let footer = screen.lines().last().unwrap_or_default();
-    let offered = ["b build log", "w notify me", "x interrupt"]
+    let offered = ["b build log", "w notify", "x interrupt"]
         .iter()
         .all(|hint| footer.contains(hint));
     assert!(

@@ -382,7 +382,7 @@ fn logs_of_marked_deployments_are_merged() {
     dash.keys("<Home>mm");
     dash.shows(["+invoice-agent", "+triage", "2 marked"]);
     dash.keys("l");
-    dash.shows("Loading lines");
+    dash.shows("Loading…");
     dash.log_lines();
     insta::assert_snapshot!("logs_merged", dash.screen());
     // The level and the time are filtered by the server, words are filtered here.
@@ -408,7 +408,7 @@ fn logs_report_new_and_possibly_missing_lines() {
     dash.log_lines();
     dash.lacks("may have more lines");
     dash.log_is_incomplete(0);
-    dash.shows("4 lines   the server may have more lines");
+    dash.shows("4 lines   may have more lines");
     dash.keys("<Up>");
     dash.log_lines();
     dash.shows("‖ 4 new · G");
@@ -423,14 +423,14 @@ fn logs_report_new_and_possibly_missing_lines() {
     // With several logs, the message names the deployment.
     dash.keys("<Esc><Home>mml");
     dash.log_is_incomplete(1);
-    dash.shows("us › triage: the server may have more lines");
+    dash.shows("us › triage: may have more lines");
 }
 
 #[test]
 fn failed_revision_is_explained_on_one_screen() {
     let mut dash = demo_like((100, 34));
     dash.keys("<Home>e");
-    dash.shows("Loading its record");
+    dash.shows("Loading…");
     dash.card();
     insta::assert_snapshot!("failure_card", dash.screen());
     dash.keys("b");
@@ -482,7 +482,7 @@ fn watched_revision_alerts_when_it_ends() {
     // A revision that has ended can't be watched.
     dash.keys("<Esc><Home>w");
     assert!(dash.watches().is_empty());
-    dash.shows("nothing to watch");
+    dash.shows("is already");
 }
 
 #[test]

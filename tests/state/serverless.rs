@@ -84,7 +84,7 @@ fn a_serverless_deployment_is_asked_only_while_it_is_open() {
                 .any(|effect| matches!(effect, Effect::FetchInfo(of) if &*of.name == "night-bot"))
         );
         assert_eq!(asked(&mut dash), ["night-bot", "support-bot"]);
-        dash.shows("serverless, kept awake by this page");
+        dash.shows("serverless, kept awake");
         dash.threads();
         dash.keys("<Enter>");
         assert_eq!(asked(&mut dash), ["night-bot", "support-bot"]);
@@ -109,7 +109,7 @@ fn a_profile_without_polling_asks_its_servers_only_while_they_are_open() {
     let mut dash = Dash::new(toml, (140, 40));
     assert_eq!(asked(&mut dash), [""; 0]);
     dash.shows("○ not asked");
-    dash.reads("Not asked, because of `poll = false`.");
+    dash.reads("Not asked (`poll = false`)");
     dash.keys("<Enter>");
     assert_eq!(asked(&mut dash), ["a"]);
     // It may concern one server only.
@@ -119,5 +119,5 @@ fn a_profile_without_polling_asks_its_servers_only_while_they_are_open() {
     );
     assert_eq!(asked(&mut dash), ["a"]);
     dash.keys("j");
-    dash.reads("Not asked, because of `poll = false`.");
+    dash.reads("Not asked (`poll = false`)");
 }

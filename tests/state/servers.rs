@@ -40,7 +40,7 @@ fn a_server_shows_what_needs_a_person_in_place_of_revisions() {
     // Unknown isn't nothing.
     inbox::answer(&mut dash, &inbox::support(), Err(Kind::Unauthorized));
     dash.keys("<Esc>/support<Enter>");
-    dash.shows("is not known");
+    dash.shows("Threads not listed yet.");
     dash.lacks("Nothing needs you");
 }
 

@@ -316,18 +316,18 @@ fn calls_with_a_question_each_share_a_card_and_are_sent_together() {
     // A decision that is taken back leaves the call open, too.
     let mut dash = page((140, 40), &records);
     dash.keys("a1<Down>1<Backspace>");
-    dash.shows("1 of 2 answered; the other stays open.");
+    dash.shows("1 of 2 answered; the rest stays open.");
     assert_eq!(resume(&mut dash), Some(json!({ mail: yes })));
     // Problems name the action by its number in the list, and arguments are checked by the call's schema.
     let mut dash = page((140, 40), &records);
     dash.keys("a4 <ctrl-s>");
-    dash.says("Nothing was sent. Action 1 needs the text of the response.");
+    dash.says("Action 1 needs the text of the response. Nothing was sent.");
     let mut records = waiting_agent("captures/agents/aegra-percall-state");
     let tasks = records.state["tasks"].as_array_mut().unwrap();
     tasks.reverse();
     let mut dash = page((140, 40), &records);
     dash.keys("a1<Down>4<ctrl-s>");
-    dash.says("Nothing was sent. Action 2 needs the text of the response.");
+    dash.says("Action 2 needs the text of the response. Nothing was sent.");
     dash.shows("The server doesn't say which decisions and arguments the graph allows");
 }
 
@@ -388,7 +388,7 @@ fn the_answer_card_shows_what_is_approved_in_full() {
     records.state["tasks"][0]["interrupts"][0]["value"] = question(lines(400));
     let mut dash = page((140, 40), &records);
     dash.keys("a<PageDown><PageDown><PageDown><PageDown>");
-    dash.shows("cut here; :state on the thread's page shows the rest");
+    dash.shows("cut; :state shows the rest");
 }
 
 #[test]
@@ -478,12 +478,12 @@ fn answer_drafts_survive_closing_and_rejections() {
     dash.keys("aapproved<Esc>");
     assert!(dash.dialog().is_none());
     dash.keys("a");
-    dash.told("Restored your earlier draft");
+    dash.told("Draft restored");
     dash.shows("approved");
     for (failure, message) in [
         (
             StartFailure::Answered,
-            "Someone answered first, so the server refused. Your draft is kept.",
+            "Someone answered first, so the server refused. Draft kept.",
         ),
         (
             StartFailure::Busy,
@@ -511,7 +511,7 @@ fn answer_drafts_survive_closing_and_rejections() {
         started(&dash.keys("x<ctrl-s>")).is_none(),
         "an answer that may have been received is not sent again"
     );
-    dash.told("may have been received");
+    dash.told("may have received");
     dash.keys("<ctrl-n><Esc>a");
     // Ctrl-N starts over.
     dash.lacks("approved");
@@ -526,21 +526,17 @@ fn open_answer_card_says_that_its_question_was_closed() {
         &mut dash,
         &records("busy", "finished-state", json!([run("r2", "running")])),
     );
-    dash.shows([
-        "no longer open",
-        "a run is active on the thread",
-        "approved",
-    ]);
+    dash.shows(["no longer open", "a run is active", "approved"]);
     snapshot(
         &mut dash,
         &records("idle", "finished-state", json!([run("r2", "success")])),
     );
-    dash.shows("This question is no longer open: the thread's status is now “idle”.");
+    dash.shows("No longer open: the thread is idle.");
     // Records that show it again, as after a failed run.
     snapshot(&mut dash, &waiting("question"));
     dash.lacks("no longer open");
     snapshot(&mut dash, &waiting("question-hitl"));
-    dash.shows("the thread asks another question now");
+    dash.shows("another question is open");
 }
 
 #[test]
@@ -551,7 +547,7 @@ fn answer_card_names_the_questions_that_stay_open() {
     both.answer_first_question();
     snapshot(&mut dash, &both);
     dash.shows([
-        "1 of the 3 questions is no longer open. The answer leaves out",
+        "1 of 3 no longer open; left out of the answer.",
         "· 1 of 3 no longer open",
     ]);
     // The draft of the closed question is not sent.
@@ -605,7 +601,7 @@ fn approve_all_opens_the_card_and_sends_nothing() {
     assert_eq!(answers, [&json!([{"type": "accept", "args": null}])]);
     let mut dash = page((140, 40), &waiting("question-hitl"));
     dash.keys("A");
-    dash.says("Not every question can be approved. Answer the rest yourself.");
+    dash.says("Some questions need more than an approval.");
     assert!(started(&dash.keys("<ctrl-s>")).is_none());
 }
 
@@ -615,23 +611,23 @@ fn answer_key_without_a_question_suggests_other_actions() {
     for (records, message) in [
         (
             records("idle", "finished-state", done()),
-            "No question is open. Press n to start a run.",
+            "No question is open; n starts a run.",
         ),
         (
             after_run("error", "failed", "error"),
-            "The last run failed. Press R to retry, e to explain.",
+            "The last run failed; R retries, e explains.",
         ),
         (
             after_run("error", "poisoned", "error"),
-            "The step failed with its answer, which the server keeps. Press R to ask again.",
+            "The step failed with its answer; R asks again.",
         ),
         (
             after_run("busy", "finished-state", "running"),
-            "A run is active. Press x to cancel it.",
+            "A run is active; x cancels it.",
         ),
         (
             records("busy", "finished-state", done()),
-            "The thread is stuck. Press e to explain.",
+            "The thread is stuck; e explains.",
         ),
     ] {
         let mut dash = page((140, 40), &records);
@@ -676,7 +672,7 @@ fn answering_from_the_list_loads_the_thread_first() {
         panic!("{effects:?}")
     };
     assert_eq!(*target, thread());
-    dash.shows("Loading the thread's questions…");
+    dash.shows("Loading questions…");
     // The key was pressed before the card was shown.
     assert!(started(&dash.keys("<ctrl-s>")).is_none());
     dash.done(EffectResult::ThreadLoaded(
@@ -712,7 +708,7 @@ fn answering_from_the_list_loads_the_thread_first() {
     dash.done(EffectResult::ThreadLoaded(number, Ok(Box::default())));
     assert!(
         dash.newest_notice()
-            .starts_with("This server has no call that reads a thread's questions.")
+            .starts_with("This server can't list a thread's questions.")
     );
     let Some(Effect::LoadThread(number, _)) = dash.keys("a").pop() else {
         panic!()
@@ -721,7 +717,7 @@ fn answering_from_the_list_loads_the_thread_first() {
         number,
         Err(failed(StartFailure::Unchecked, Kind::Forbidden).error),
     ));
-    dash.shows("Couldn't load the thread's questions. Nothing was sent.");
+    dash.shows("Couldn't load the questions.");
 }
 
 #[test]
@@ -765,7 +761,7 @@ fn the_draft_of_a_question_that_was_left_out_is_kept() {
     // The question is asked again.
     snapshot(&mut dash, &both);
     dash.keys("a");
-    dash.told("Restored your earlier draft.");
+    dash.told("Draft restored;");
     dash.shows("keep");
 }
 
@@ -883,7 +879,7 @@ fn cancel_is_previewed_tracked_and_reported() {
     dash.shows("cancelling, asked 3s ago, still sending events");
     target.state = CancelState::Stopped;
     dash.done(EffectResult::CancelFollowed(thread(), vec![target.clone()]));
-    dash.says("Run 1 was cancelled.");
+    dash.says("Cancelled run 1.");
     dash.lacks("cancelling");
     // A cancellation that can't be verified is reported with its request.
     target.state = CancelState::Stopping;
@@ -901,21 +897,21 @@ fn cancel_is_previewed_tracked_and_reported() {
 fn cancel_outcomes_are_reported() {
     let running = records("busy", "finished-state", json!([run(RUN, "running")]));
     for (state, status, message) in [
-        (CancelState::Stopped, "interrupted", "Run 1 was cancelled."),
+        (CancelState::Stopped, "interrupted", "Cancelled run 1."),
         (
             CancelState::Stopped,
             "deleted",
-            "Run 1 was cancelled and rolled back.",
+            "Cancelled run 1 and rolled it back.",
         ),
         (
             CancelState::Stopped,
             "error",
-            "Run 1 was cancelled; the server marks it as failed.",
+            "Cancelled run 1; the server marks it as failed.",
         ),
         (
             CancelState::Finished,
             "success",
-            "Run 1 ended before it could be cancelled: success.",
+            "Run 1 ended before the cancel: success.",
         ),
     ] {
         let mut dash = page((140, 40), &running);
@@ -1083,7 +1079,7 @@ fn retry_after_the_recursion_limit_offers_a_higher_limit() {
 fn new_run_on_a_waiting_thread_warns_and_reuses_its_tab() {
     let mut dash = page((140, 40), &waiting("question"));
     dash.keys("n");
-    dash.shows("Starting a run drops the open question. Press Esc, then a to answer it instead.");
+    dash.shows("Drops the open question; Esc, then a answers it instead.");
     dash.keys("hi");
     let (_, body) = started(&dash.keys("<ctrl-s>")).expect("a run");
     assert_eq!(body["input"]["messages"][0]["content"], "hi");
@@ -1102,7 +1098,7 @@ fn no_sentence_of_the_composer_is_cut_at_80_columns() {
         .collect::<Vec<_>>()
         .join(" ");
     for part in [
-        "Press Esc, then a to answer it instead.",
+        "Esc, then a answers it instead.",
         "( ) stateless, not saved",
         "✗ line 1, column",
     ] {

@@ -56,7 +56,7 @@ fn the_selected_thread_is_read_once_it_stays_selected() {
     let of = read(&tick(&mut dash, 200)).expect("the thread is read");
     let error = dash.error("prod-us", Kind::Timeout);
     dash.done(EffectResult::RowRead(of, Err(error)));
-    dash.shows("── the details couldn't be read (timeout) ──");
+    dash.shows("── couldn't read the details (timeout) ──");
 }
 
 #[test]
@@ -83,11 +83,11 @@ fn small_terminals_other_lists_and_dialogs_have_no_preview() {
 fn the_keys_of_the_preview_write_only_where_writing_is_allowed() {
     let mut dash = opened((140, 40));
     dash.keys("<Home><Down>");
-    dash.shows("A approve   a answer   ⏎ open the thread");
+    dash.shows("A approve   a answer   ⏎ open");
     dash.keys("<Home>");
-    dash.shows("e explain   R retry   ⏎ open the thread");
+    dash.shows("e explain   R retry   ⏎ open");
     dash.seal();
-    dash.shows("e explain   ⏎ open the thread");
+    dash.shows("e explain   ⏎ open");
 }
 
 const RUNNING: &str = "01a1fbb5-173d-77d7-b93d-09bf6dcc9775";
@@ -139,16 +139,16 @@ fn keys_of_a_question_and_a_breakpoint_suit_them() {
     );
     select(&mut dash, WAITING);
     // A question that A can't approve.
-    dash.shows("│ a answer   ⏎ open the thread");
+    dash.shows("│ a answer   ⏎ open");
     let paused = ThreadStatus::Paused {
         since: None,
         next: vec!["write_ledger".into()],
         after: false,
     };
     load_status(&mut dash, WAITING, paused);
-    dash.shows("│ a continue   e explain   ⏎ open the thread");
+    dash.shows("│ a continue   e explain   ⏎ open");
     dash.seal();
-    dash.shows("│ e explain   ⏎ open the thread");
+    dash.shows("│ e explain   ⏎ open");
 }
 
 #[test]

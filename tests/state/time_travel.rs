@@ -447,7 +447,7 @@ fn recordings_offer_no_server_actions() {
     let mut dash = demo_like((120, 40));
     dash.open_recording("a.jsonl".into());
     dash.keys("e");
-    dash.shows("No run in the recording at this point.");
+    dash.shows("No run at this point.");
     dash.keys("<Esc>");
     dash.items(recorded(&live));
     dash.shows("◆ send 5 EUR?");

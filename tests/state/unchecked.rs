@@ -60,9 +60,9 @@ fn unknown_counts_are_not_blank_and_have_a_reason() {
     let triage = server(&dash, "triage");
     answer(&mut dash, &triage, Err(Kind::Network));
     assert_eq!(row(&mut dash, "triage        us").matches('?').count(), 3);
-    dash.shows("us › triage: threads not read (");
+    dash.shows("us › triage: couldn't list threads (");
     dash.resize(80, 24);
-    dash.shows("us › triage: threads not read (");
+    dash.shows("us › triage: couldn't list threads (");
     let notices = dash
         .notices()
         .into_iter()
@@ -253,7 +253,7 @@ fn a_missing_key_is_named_and_nothing_was_refused() {
     dash.answer(|key| matches!(key, SubscriptionId::Deployments(_)), event);
     let screen = dash.screen();
     header(&mut dash).has("us ✗ no key");
-    screen.has("prod-us: K1 isn't set; set it and start Runtail again.");
+    screen.has("prod-us: K1 isn't set; set it and restart Runtail.");
     screen.lacks(["refused", "Press r to retry"]);
 }
 

@@ -62,7 +62,7 @@ fn an_unused_deployment_is_explained_and_not_said_to_serve() {
     insta::assert_snapshot!("unused_140x40", screen);
     dash.keys("<Enter>");
     let said = &dash.newest_notice();
-    said.has(["no agent server to open", "counts the deployment as idle"]);
+    said.has(["has no agent server", "counts the deployment as idle"]);
 }
 
 #[test]

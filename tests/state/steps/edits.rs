@@ -262,6 +262,6 @@ async fn the_node_of_an_edit_is_chosen_in_its_preview() {
         number,
         Err(PlanError::NeedsNode(why, nodes)),
     ));
-    dash.shows(["ctrl-t choose the node", "Next: act"]);
+    dash.shows(["ctrl-t choose node", "Next: act"]);
     assert_eq!(planned(&dash.keys("<ctrl-t>")).1.as_deref(), Some("plan"));
 }

@@ -24,7 +24,7 @@ fn stuck() -> Records {
 fn the_card_calls_a_run_that_stopped_early_paused() {
     let mut dash = page((140, 40), &waiting("question"));
     dash.keys("e");
-    dash.shows("run      r1 · paused (the server's status: success)");
+    dash.shows("run      r1 · paused (server: success)");
     // A run that finished has nothing to add.
     let mut dash = page((140, 40), &after_run("idle", "finished-state", "success"));
     dash.keys("e");
@@ -78,10 +78,11 @@ fn a_stuck_thread_is_released_after_a_preview() {
             })
         };
         acted(&mut dash, number, Ok(written("idle")));
-        dash.says("The thread was released. Its status is idle.");
+        dash.says("Released the thread; status: idle.");
         assert!(dash.dialog().is_none() && dash.is_read_again());
         acted(&mut dash, number, Ok(written("busy")));
-        let expected = "The server accepted the update, but the thread is still busy. n starts a run, which also releases it.";
+        let expected =
+            "Update accepted, but the thread is still busy. n starts a run, which releases it.";
         assert_eq!(dash.newest_notice(), expected);
     }
     let mut dash = page((80, 24), &stuck());
@@ -116,7 +117,7 @@ fn the_key_that_cancels_a_run_ends_a_thread_that_stopped() {
             status: Some("interrupted".into()),
         };
         acted(&mut dash, number, Ok(Acted::Written(ended)));
-        dash.told("The server still lists it as interrupted.");
+        dash.told("the server still lists it as interrupted.");
     }
     // A run that is active is cancelled, and where nothing is left to run there is nothing to end.
     let running = records("busy", "finished-state", json!([run(RUN, "running")]));
@@ -138,7 +139,7 @@ fn a_run_of_another_assistant_is_shown_and_can_be_repaired() {
         ),
     );
     dash.keys("e");
-    dash.shows("z run the earlier assistant again, from its newest checkpoint");
+    dash.shows("z run the earlier assistant from its newest checkpoint");
     let (_, intent) = planned(&dash.keys("z")).expect("a plan");
     assert_eq!(
         intent,
@@ -203,19 +204,19 @@ fn only_actions_that_the_server_offers_are_listed() {
         (
             ServerKind::Python,
             stuck(),
-            vec!["U release the thread", "⏎ first action"],
+            vec!["U release: an empty", "⏎ release"],
             vec![],
         ),
         (
             ServerKind::JavaScript,
             stuck(),
-            vec!["n new run: also releases the thread", "⏎ first action"],
+            vec!["n new run: also releases it", "⏎ new run"],
             vec!["U release"],
         ),
         (
             ServerKind::EarlyAegra,
             stuck(),
-            vec!["n new run: also releases the thread"],
+            vec!["n new run: also releases it"],
             vec!["U release"],
         ),
         (
@@ -234,7 +235,7 @@ fn only_actions_that_the_server_offers_are_listed() {
             ServerKind::EarlyAegra,
             next("breakpoint"),
             vec![
-                "This server starts no run without an input, so it can't continue from",
+                "This server can't continue: each run needs an input.",
                 "n new run",
             ],
             vec!["a continue", "x end the thread"],
@@ -254,7 +255,7 @@ fn only_actions_that_the_server_offers_are_listed() {
         (
             ServerKind::EarlyAegra,
             failed(),
-            vec!["R run the last input again", "can't retry steps"],
+            vec!["R rerun the last input", "can't retry steps"],
             vec!["R retry"],
         ),
     ] {
@@ -302,12 +303,12 @@ fn a_server_with_only_the_contracts_calls_offers_what_it_has() {
         dash
     };
     let screen = with_parts(&|_| Loaded::NotOffered).words();
-    screen.has("thread, state, history, runs: not offered by this server");
+    screen.has("thread, state, history, runs: not offered");
     screen.has("n new run");
     screen.lacks("d details");
     // Nothing can be done with a deleted thread, so the footer has no key for the first action.
     let mut deleted = with_parts(&|_| Loaded::Failed("404: thread not found".into()));
-    deleted.lacks("⏎ first action");
+    deleted.lacks("⏎");
     assert!(deleted.keys("<Enter>").is_empty() && deleted.has_dialog(Dialog::Why));
 }
 
@@ -318,8 +319,8 @@ fn a_paused_thread_can_be_edited_or_run_again_from_an_earlier_step() {
     let screen = dash.screen();
     let actions = [
         "a continue: runs second",
-        "u edit state first, then continue",
-        "2 run again from an earlier step",
+        "u edit state, then continue",
+        "2 run from an earlier step",
     ];
     let rows = actions.map(|action| screen.lines().position(|line| line.contains(action)));
     assert!(rows.iter().all(Option::is_some) && rows.is_sorted());
@@ -370,7 +371,7 @@ fn the_copy_of_a_waiting_thread_can_be_answered() {
     let mut dash = page((140, 40), &records("idle", "question", json!([])));
     dash.shows("waiting for you");
     dash.keys("e");
-    dash.reads("It is the copy of a waiting thread, so the server lists it as idle");
+    dash.reads("It's a copy, so the server lists it as idle");
     assert!(dash.keys("<Enter>").is_empty());
     assert!(dash.has_dialog(Dialog::Answer));
 }
@@ -386,7 +387,7 @@ fn a_run_that_reached_its_limit_continues_with_a_higher_one() {
     // JavaScript's records have no error.
     let mut dash = card_of(ServerKind::JavaScript, &limited);
     dash.reads("most likely reached its limit of 5 steps");
-    dash.reads("R continue with a limit of 10 steps");
+    dash.reads("R continue (limit 10)");
     let (_, intent) = planned(&dash.keys("<Enter>")).expect("a plan");
     assert_eq!(
         intent,
@@ -398,8 +399,8 @@ fn a_run_that_reached_its_limit_continues_with_a_higher_one() {
     let message = "Recursion limit of 5 reached without hitting a stop condition.";
     limited.thread["error"] = json!({"error": "GraphRecursionError", "message": message});
     let screen = card_of(ServerKind::Python, &limited).words();
-    screen.has("Run 1 reached its limit of 5 steps. Its finished steps are saved.");
-    screen.has("R continue with a limit of 10 steps");
+    screen.has("Run 1 reached its limit of 5 steps; finished steps are saved.");
+    screen.has("R continue (limit 10)");
 }
 
 #[test]

@@ -355,7 +355,7 @@ impl Term {
                 "from the schema of",
                 "from the state of",
                 "no form:",
-                "couldn't load the graph's schema",
+                "couldn't load the schema",
             ]
             .iter()
             .any(|said| screen.contains(said))

@@ -184,9 +184,23 @@ pub fn parse_server<'a>(place: &str, known: &'a [ServerRef]) -> Result<&'a Serve
     found.dedup();
     match found.as_slice() {
         [one] => Ok(one),
-        [] => Err(format!("no agent server is listed as {}.", clean(place))),
-        _ => Err("several agent servers match. Name one as PROFILE/DEPLOYMENT.".into()),
+        [] => Err(format!("no listed server {}.", clean(place))),
+        _ => Err("several servers match; name PROFILE/DEPLOYMENT.".into()),
     }
+}
+
+/// Says how many rows are marked for a comparison.
+pub fn marked_words(count: usize) -> &'static str {
+    match count {
+        0 => "Nothing marked.",
+        1 => "Marked. Press = on another to compare.",
+        _ => "Two marked. Press = to compare.",
+    }
+}
+
+/// Says that more than two rows are marked.
+pub fn too_many_marked(count: usize) -> String {
+    format!("{count} marked. Mark only two to compare.")
 }
 
 fn parse_side(
@@ -215,9 +229,7 @@ fn parse_side(
             rest,
         ),
         None => (
-            open.ok_or_else(|| {
-                format!("{shown}: open an agent server first, or name PROFILE/DEPLOYMENT:T.")
-            })?,
+            open.ok_or_else(|| format!("{shown}: open a server, or name PROFILE/DEPLOYMENT:T."))?,
             word,
         ),
     };
@@ -303,13 +315,13 @@ mod tests {
         );
         assert!(parse("").unwrap().is_empty());
         assert!(parse("bot:t").unwrap_err().contains("several"));
-        assert!(parse("nope:t").unwrap_err().contains("no agent server"));
+        assert!(parse("nope:t").unwrap_err().contains("no listed server"));
         assert!(parse("eu/bot:").unwrap_err().contains("expected"));
         assert!(parse("t/").unwrap_err().contains("expected"));
         assert!(
             parse_sides("t", None, &known, &listed)
                 .unwrap_err()
-                .contains("open an agent server")
+                .contains("open a server")
         );
     }
 }

@@ -17,7 +17,7 @@ pub fn cure(profile: &Profile, error: &ApiError, test: Option<&str>) -> Option<S
     let what = match profile.key.as_ref().or(profile.bearer.as_ref())? {
         // The environment of a running program can't be changed from outside.
         SecretSource::Env(name) => {
-            return Some(format!("set {name} to {key} and start Runtail again."));
+            return Some(format!("set {name} to {key} and restart Runtail."));
         }
         SecretSource::File(path) => format!("put {key} into {}", path.display()),
         SecretSource::Entry(path, entry) => {
@@ -26,7 +26,7 @@ pub fn cure(profile: &Profile, error: &ApiError, test: Option<&str>) -> Option<S
         SecretSource::Keyring(entry) => format!("store {key}: {}", entry.store_command()?),
         SecretSource::Command(words) => {
             format!(
-                "check the command {}, which must print {key}",
+                "check that {} prints {key}",
                 words.first().map_or("", |word| word)
             )
         }
@@ -38,12 +38,12 @@ pub fn cure(profile: &Profile, error: &ApiError, test: Option<&str>) -> Option<S
     })
 }
 
-/// Returns why a missing key stops a profile, and what to do: `K1 isn't set; set it and start Runtail again.`
+/// Returns why a missing key stops a profile, and what to do: `K1 isn't set; set it and restart Runtail.`
 pub fn missing_key(profile: &Profile, error: &ApiError, test: Option<&str>) -> Option<String> {
     let error = Some(error).filter(|error| error.kind == Kind::NoKey)?;
     match profile.key.as_ref().or(profile.bearer.as_ref()) {
         Some(SecretSource::Env(name)) => {
-            Some(format!("{name} isn't set; set it and start Runtail again."))
+            Some(format!("{name} isn't set; set it and restart Runtail."))
         }
         _ => cure(profile, error, test).map(|cure| text::capitalized(&cure)),
     }

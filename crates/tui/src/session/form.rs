@@ -6,6 +6,9 @@ use crate::input::action::Action;
 use crate::input::key::{Code, Key};
 use crate::widgets::form::{FieldInput, choose};
 
+/// The label of the key that closes a form.
+pub const CLOSE_KEEPS: &str = "close, keeps the draft";
+
 /// A form that a person fills in: what can have the focus, and what keys change there.
 pub trait FormKeys {
     /// An element that can have the focus.
@@ -69,7 +72,7 @@ pub trait FormKeys {
             Some(Action::PrevField) => self.move_focus(-1),
             Some(Action::EditOutside) if self.is_editable() => match self.outside_text() {
                 Some(text) => Effect::EditOutside(text).into(),
-                None => Requests::info("The editor opens for text fields only."),
+                None => Requests::info("The editor needs a text field."),
             },
             action => match action.and_then(Requests::while_typing) {
                 Some(requests) => requests,

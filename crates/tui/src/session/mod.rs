@@ -40,7 +40,7 @@ pub mod threads_known;
 pub use component::{Component, Cx};
 pub use component_id::ComponentId;
 pub use page::{Page, Paged};
-pub use request::{Request, Requests, Route};
+pub use request::{ALREADY_SENT, NOTHING_SENT, Request, Requests, Route, not_sent};
 
 use crate::input::keymap::Keymap;
 use crate::widgets::area::{Area, below};
@@ -259,9 +259,9 @@ impl Session {
             .profile(profile)
             .and_then(|profile| profile.sealed.as_deref());
         let why = why
-            .map(|why| format!(" Cause: {}.", runtail_core::text::clean(why)))
+            .map(|why| format!(" ({})", runtail_core::text::clean(why)))
             .unwrap_or_default();
-        format!("{profile} is read-only; nothing was sent.{why}")
+        format!("{profile} is read-only{why}. {NOTHING_SENT}")
     }
 
     /// Returns whether a profile's control plane may be polled. After its key was rejected, it is not polled until a refresh.
@@ -463,7 +463,7 @@ impl Session {
             state.halted = true;
             state.error = Some(error.clone());
             let text = format!(
-                "{}\n  Polling of {} is stopped until you press r.",
+                "{}\n  {} isn't polled until you press r.",
                 error.story(),
                 state.name
             );

@@ -93,10 +93,13 @@ pub struct LogRef {
     pub revision: Option<String>,
 }
 
+/// Says why an agent server has no logs.
+pub const NO_LOGS: &str = "No logs: this server has no control plane.";
+
 /// Says why a deployment from an external image has no build log.
 pub fn no_build_log(name: &str) -> String {
     format!(
-        "{} runs an image that was built elsewhere, so it has no build log.",
+        "{} has no build log: its image was built elsewhere.",
         text::clean(name)
     )
 }

@@ -13,8 +13,19 @@ use crate::input::action::{Action, Context};
 use runtail_api::{BulkAction, LogKind, ResourceIntent, SentRequest, ThreadIntent};
 use runtail_core::config::{Mouse, Profile, Timestamps};
 use runtail_core::model::{AuthAuthenticateRequest, Collection, Configuration, Intent};
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// What is said of a change that stays unsent.
+pub const NOTHING_SENT: &str = "Nothing was sent.";
+/// What is said when a dialog is closed while its request is on its way.
+pub const ALREADY_SENT: &str = "Already sent; the result will be reported.";
+
+/// Returns why a change was not sent.
+pub fn not_sent(why: impl Display) -> String {
+    format!("{why} {NOTHING_SENT}")
+}
 
 /// A request of a feature. The application applies requests in order.
 #[derive(Debug, Clone, PartialEq)]
@@ -252,6 +263,11 @@ impl Requests {
         Request::Notify(true, text.into()).into()
     }
 
+    /// Returns the notice for an action that needs a selected row.
+    pub fn none_selected(kind: &str) -> Requests {
+        Requests::info(format!("No {kind} selected."))
+    }
+
     /// Adds a request.
     pub fn push(&mut self, request: impl Into<Request>) {
         self.0.push(request.into());
@@ -291,7 +307,7 @@ impl Requests {
                 text: text.into(),
             }
             .into(),
-            Err(e) => Requests::error(format!("Can't show this record as JSON: {e}")),
+            Err(e) => Requests::error(format!("Can't show it as JSON: {e}")),
         }
     }
 }

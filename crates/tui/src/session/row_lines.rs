@@ -25,7 +25,7 @@ pub fn push_known(lines: &mut Vec<Line>, known: Option<&KnownDetail>, width: usi
         None => return,
         Some(KnownDetail::Loading(_)) => ("loading…".to_string(), &nothing),
         Some(KnownDetail::Failed(why)) => (
-            format!("the details couldn't be read ({})", text::clean(why)),
+            format!("couldn't read the details ({})", text::clean(why)),
             &nothing,
         ),
         Some(KnownDetail::Loaded(detail)) if detail.rows.is_empty() => return,

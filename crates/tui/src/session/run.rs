@@ -47,19 +47,19 @@ pub enum Warning {
 /// Returns what a mode sends.
 pub fn mode_meaning(mode: &str) -> &'static str {
     match mode {
-        "messages-tuple" => "model tokens, each with its metadata",
-        "messages" => "messages in the legacy format (full text each time)",
-        "updates" => "what each node wrote",
-        "values" => "the state after each step",
-        "custom" => "custom events emitted by nodes",
-        "tasks" => "start, end and result of each task",
-        "checkpoints" => "each checkpoint as it is saved",
-        "debug" => "tasks and checkpoints with full details",
+        "messages-tuple" => "model tokens with metadata",
+        "messages" => "legacy messages (full text each time)",
+        "updates" => "writes of each node",
+        "values" => "state after each step",
+        "custom" => "custom events of nodes",
+        "tasks" => "task starts, ends, results",
+        "checkpoints" => "each saved checkpoint",
+        "debug" => "tasks and checkpoints in full",
         "events" => "all LangChain events",
-        "run_modes" => "all events of its runs",
+        "run_modes" => "all run events",
         "lifecycle" => "run start/end only",
         "state_update" => "manual state edits",
-        "subgraphs" => "the events of subgraphs too",
+        "subgraphs" => "subgraph events too",
         _ => "",
     }
 }

@@ -102,10 +102,7 @@ impl SavedTabs {
             )
         })?;
         if read.version != VERSION {
-            return Err(format!(
-                "its format has the version {}, not {VERSION}",
-                read.version
-            ));
+            return Err(format!("format version {}, not {VERSION}", read.version));
         }
         let is_name = |name: &str| {
             !name.is_empty() && name.len() <= MAX_NAME && !name.chars().any(char::is_control)
@@ -126,7 +123,7 @@ impl SavedTabs {
             && read.lists.iter().all(is_server)
         {
             true => Ok(read),
-            false => Err("it has a name or an id that Runtail does not write".into()),
+            false => Err("invalid name or id".into()),
         }
     }
 

@@ -135,12 +135,16 @@ pub fn explained(failed: StartError) -> ApiError {
     with_sentence(failed.failure.sentence(), failed.error)
 }
 
-/// Returns what a failure means for a draft. `again` says what not to do while the outcome is unknown.
-pub fn with_draft(failure: StartFailure, again: &str) -> String {
+/// What a second press of the send key says after a request whose outcome is unknown.
+pub const MAYBE_SENT: &str =
+    "The server may have received this: check the thread's runs, then open this form again.";
+
+/// Returns what a failure means for a draft.
+pub fn with_draft(failure: StartFailure) -> String {
     let sentence = failure.sentence();
     match failure.may_be_received() {
-        true => format!("{sentence} Look at the thread's runs before you {again}."),
-        false => format!("{sentence} Your draft is kept."),
+        true => format!("{sentence} Check the thread's runs first."),
+        false => format!("{sentence} Draft kept."),
     }
 }
 

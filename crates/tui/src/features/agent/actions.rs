@@ -3,13 +3,14 @@
 use super::Agent;
 use super::state::{Server, Tab};
 use crate::input::action::Action;
-use crate::session::compare::SideRef;
+use crate::session::compare::{SideRef, marked_words, too_many_marked};
 use crate::session::msg::{BulkTarget, Described, ServerRef, StreamTarget, ThreadRef};
 use crate::session::record_list::RecordList;
 use crate::session::run::{Origin, Warning, Where};
-use crate::session::{Requests, Route};
+use crate::session::{Requests, Route, not_sent};
 use runtail_api::{BulkAction, MAX_BULK, ThreadIntent, ThreadLabel};
 use runtail_core::model::Assistant;
+use runtail_core::text;
 use std::collections::HashMap;
 
 /// Maximum number of marked runs: a comparison has two sides.
@@ -32,11 +33,7 @@ pub(super) fn mark(marked: &mut Vec<SideRef>, row: SideRef) -> Requests {
             marked.push(row);
         }
     }
-    Requests::info(match marked.len() {
-        0 => "Nothing is marked.",
-        1 => "Marked. Press = on another thread or run to compare, or mark it too.",
-        _ => "Two are marked. Press = to compare them.",
-    })
+    Requests::info(marked_words(marked.len()))
 }
 
 /// Opens the comparison of two marked rows, or of the marked and the selected one. With only one row, asks for the other.
@@ -45,15 +42,8 @@ pub(super) fn compare(marked: &[SideRef], selected: Option<SideRef>) -> Requests
         ([a, b], _) => Route::Compare(vec![a.clone(), b.clone()]).into(),
         ([a], Some(row)) if row != *a => Route::Compare(vec![a.clone(), row]).into(),
         ([_], _) => Route::Palette("compare ".into()).into(),
-        ([_, _, _, ..], _) => {
-            let count = marked.len();
-            Requests::info(format!(
-                "{count} threads and runs are marked. Mark only the two to compare."
-            ))
-        }
-        _ => Requests::info(
-            "Mark a thread or a run with m, then press = on the one to compare it with.",
-        ),
+        ([_, _, _, ..], _) => Requests::info(too_many_marked(marked.len())),
+        _ => Requests::info("Mark one with m, then press = on another."),
     }
 }
 
@@ -76,9 +66,9 @@ pub(super) fn act_on_marked(server: &Server, action: Action) -> Requests {
     let marked = &server.threads.table.marked;
     if marked.len() > MAX_BULK {
         let count = marked.len();
-        return Requests::error(format!(
-            "{count} threads are marked; at most {MAX_BULK} at once. Nothing was sent."
-        ));
+        return Requests::error(not_sent(format!(
+            "{count} threads; at most {MAX_BULK} at once."
+        )));
     }
     // In the order of the list; marked threads that are not listed by now come last.
     let shown = server.threads.table.ids().iter().enumerate();
@@ -101,15 +91,9 @@ pub(super) fn act_on_marked(server: &Server, action: Action) -> Requests {
     let mut out: Requests = Route::Bulk(action, threads).into();
     match server.threads.table.hidden_marks() {
         0 => {}
-        1 => out.notify(
-            false,
-            "1 marked thread is not in the list, because the search doesn't find it.",
-        ),
         n => out.notify(
             false,
-            format!(
-                "{n} marked threads are not in the list, because the search doesn't find them."
-            ),
+            format!("The search hides {}.", text::counted(n, "marked thread")),
         ),
     }
     out
@@ -118,7 +102,7 @@ pub(super) fn act_on_marked(server: &Server, action: Action) -> Requests {
 /// Stars the selected thread, or removes its star.
 pub(super) fn star(server: &Server) -> Requests {
     let Some(thread) = server.thread() else {
-        return Requests::info("No thread is selected.");
+        return Requests::none_selected("thread");
     };
     let label = ThreadLabel {
         name: None,
@@ -189,7 +173,7 @@ pub(super) fn compose(server: &Server) -> Requests {
 /// Opens the versions of the selected assistant.
 pub(super) fn versions(server: &Server) -> Requests {
     let Some(assistant) = server.assistant() else {
-        return Requests::info("No assistant is selected.");
+        return Requests::none_selected("assistant");
     };
     let of = RecordList::Versions {
         assistant: assistant.assistant_id.as_str().into(),
@@ -211,10 +195,8 @@ pub(crate) fn graph_of(server: &ServerRef, assistant: &Assistant) -> Route {
 pub(super) fn show_graph(server: &Server) -> Requests {
     match (server.tab, server.assistant()) {
         (Tab::Assistants, Some(assistant)) => graph_of(&server.server, assistant).into(),
-        (Tab::Assistants, None) => Requests::info("No assistant is selected."),
-        _ => Requests::info(
-            "Open the thread, then press 5 for its graph; or press 2 for the assistants.",
-        ),
+        (Tab::Assistants, None) => Requests::none_selected("assistant"),
+        _ => Requests::info("Open the thread and press 5, or press 2 for assistants."),
     }
 }
 

@@ -156,7 +156,7 @@ fn lines(
     };
     match status {
         ThreadStatus::Failed { error, .. } if error.is_empty() => {
-            said(&mut lines, Tone::Plain, "The server doesn't say why.");
+            said(&mut lines, Tone::Plain, "No reason reported.");
         }
         ThreadStatus::Failed { error, .. } => said(&mut lines, Tone::Error, error),
         ThreadStatus::Waiting { questions, .. } => {
@@ -173,7 +173,7 @@ fn lines(
     }
     if lines.len() > room {
         lines.truncate(room.saturating_sub(1));
-        lines.push(Line::dim("  … open the thread for the rest"));
+        lines.push(Line::dim("  … more in the thread"));
     }
     // The metadata and the ids have the last lines above the keys, if there is room for them.
     let notes = notes(thread, width);
@@ -275,14 +275,12 @@ fn keys(
         }
         status => {
             ids.extend(is_stuck.then_some(("server.explain", "explain")));
-            ids.extend(
-                (status.is_active() && can_act).then_some(("server.cancel", "cancel the run")),
-            );
+            ids.extend((status.is_active() && can_act).then_some(("server.cancel", "cancel run")));
         }
     }
     ids.extend([
-        ("server.open", "open the thread"),
-        ("server.runs", "its runs"),
+        ("server.open", "open"),
+        ("server.runs", "runs"),
         ("server.details", "details"),
     ]);
     keys_line(&ids, session, width)

@@ -41,11 +41,11 @@ pub(super) fn search_line(server: &Server) -> Option<Line> {
     match list.unchecked() {
         0 => {}
         n => line.push_moving(&format!(
-            " · {} can't be checked: the list has no values",
+            " · {} unchecked: values not listed",
             text::counted(n, "thread")
         )),
     }
-    for (label, terms) in [("by the server", server), ("here", here)] {
+    for (label, terms) in [("server", server), ("local", here)] {
         if !terms.is_empty() {
             line.push_dim(&format!(" · {label}: "));
             line.push_plain(&text::clean(&terms.join(" ")));
@@ -92,26 +92,23 @@ pub(super) fn total(list: &ThreadList) -> Option<String> {
 /// Returns what to show instead of rows, if a search finds none.
 pub(super) fn nothing_found(cx: &Cx<'_>, list: &ThreadList) -> String {
     let filter = cx.session.key("server.filter");
-    let clear = format!("Press {filter} to change the search, Esc to clear it.");
+    let clear = format!("{filter} changes the search, Esc clears it.");
     if list.problem.is_some() {
-        return format!("No thread matches the last valid search.\n\n{clear}");
+        return format!("The last valid search finds nothing.\n\n{clear}");
     }
     let text = text::clean(&list.table.filter).into_owned();
     if list.is_loading() {
-        return format!(
-            "Searching for “{text}”… Nothing found in {} so far.",
-            checked(list)
-        );
+        return format!("Searching for “{text}”… none in {} yet.", checked(list));
     }
     let (_, here) = list.sides();
     if here.is_empty() || list.is_complete {
         return format!("No match for “{text}”.\n\n{clear}");
     }
     if list.is_ended() && list.len() < MAX_THREADS {
-        return format!("No match for “{text}”: all other threads changed earlier.\n\n{clear}");
+        return format!("No match for “{text}”; other threads changed earlier.\n\n{clear}");
     }
     format!(
-        "No match for “{text}” in {}. Older threads were not checked.\n\n{clear}",
+        "No match for “{text}” in {}; older threads unchecked.\n\n{clear}",
         checked(list)
     )
 }

@@ -105,14 +105,12 @@ impl Agent {
             Tab::Threads => (server.threads.table.selected(), None),
             Tab::Runs => (server.runs_of.as_deref(), server.run_table.selected()),
             Tab::Assistants => {
-                return Err(Requests::info(
-                    "This key works on threads. Press 1 to show them.",
-                ));
+                return Err(Requests::info(THREADS_ONLY));
             }
         };
         match thread {
             Some(id) => Ok((server.thread_ref(id), run.map(str::to_string))),
-            None => Err(Requests::info("No thread is selected.")),
+            None => Err(Requests::none_selected("thread")),
         }
     }
 
@@ -146,6 +144,8 @@ impl Agent {
         wanted.collect()
     }
 }
+
+const THREADS_ONLY: &str = "Works on threads: press 1.";
 
 impl Component for Agent {
     fn on_reply(&mut self, session: &mut Session, reply: &EffectResult) -> Option<Requests> {
@@ -215,19 +215,19 @@ impl Component for Agent {
                 let count = server.threads.table.marked.len();
                 if count > 0 && !server.threads.is_ended() {
                     return Requests::info(format!(
-                        "{count} marked. More threads may match; they are not loaded yet."
+                        "{count} marked. Threads not loaded yet aren't."
                     ));
                 }
             }
             (Star, Tab::Threads) => return star(server),
             (Sort, Tab::Threads) => {
                 if server.threads.search().sort.is_some() {
-                    return Requests::info("The search sets the order; change its sort: term.");
+                    return Requests::info("Change the search's sort: term.");
                 }
                 self.order = server.threads.sort_by_next();
             }
             (MarkAll | Star | Sort, _) => {
-                return Requests::info("This key works on threads. Press 1 to show them.");
+                return Requests::info(THREADS_ONLY);
             }
             (Again | Explain | Answer | Approve | CancelRun | RollbackRun | Delete, _) => {
                 return match (action, Self::selected_thread(server)) {
@@ -245,7 +245,7 @@ impl Component for Agent {
                 table.step(table.height() as isize);
             }
             (Compare, Tab::Assistants) => {
-                return Requests::info("Threads and runs can be compared.");
+                return Requests::info("Only threads and runs compare.");
             }
             (Mark, _) => {
                 let Some(row) = selected_side(server) else {

@@ -47,7 +47,7 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
     };
     crumbs.push_plain(list);
     if cx.session.serverless.contains(&server.server) {
-        crumbs.push_dim(" · serverless, kept awake by this page");
+        crumbs.push_dim(" · serverless, kept awake");
     }
     let info = cx
         .session
@@ -95,8 +95,8 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
                     cx.session.key("app.command"),
                 );
                 let words = format!(
-                    "This server can't list its {list}.\n{error}\n\nPress {new_run} to start a run with an assistant's name, or \
-                     {command} and a thread id to follow it.\nPress r to retry."
+                    "Couldn't list {list}.\n{error}\n\n{new_run} starts a run by assistant name, {command} and a thread id follow \
+                     one, r retries."
                 );
                 (Tone::Plain, words)
             }
@@ -148,7 +148,7 @@ fn tabs(server: &Server) -> Line {
         if !marked.is_empty() {
             let hidden = server.threads.table.hidden_marks();
             let hidden = if hidden > 0 {
-                format!(", {} not in this list", text::count(hidden as u64))
+                format!(", {} not listed", text::count(hidden as u64))
             } else {
                 String::new()
             };
@@ -177,6 +177,7 @@ fn tabs(server: &Server) -> Line {
 
 fn empty_state(cx: &Cx<'_>, server: &Server) -> (Tone, String) {
     let new_run = cx.session.key("server.new_run");
+    let nothing_yet = |what: &str| format!("No {what} yet.\n\n{new_run} starts a run.");
     if server.tab == Tab::Threads && !server.threads.table.filter.is_empty() {
         return (Tone::Plain, nothing_found(cx, &server.threads));
     }
@@ -189,17 +190,9 @@ fn empty_state(cx: &Cx<'_>, server: &Server) -> (Tone, String) {
         server.assistants.at,
         server.runs.at,
     ) {
-        (Tab::Threads, Some(_), ..) => (
-            Tone::Plain,
-            format!(
-                "This server has no threads yet.\n\nPress {new_run} to start a run on a new thread."
-            ),
-        ),
-        (Tab::Assistants, _, Some(_), _) => (Tone::Plain, "This server has no assistants.".into()),
-        (Tab::Runs, _, _, Some(_)) => (
-            Tone::Plain,
-            format!("Nothing has run on this thread yet.\n\nPress {new_run} to start a run."),
-        ),
+        (Tab::Threads, Some(_), ..) => (Tone::Plain, nothing_yet("threads")),
+        (Tab::Assistants, _, Some(_), _) => (Tone::Plain, "No assistants.".into()),
+        (Tab::Runs, _, _, Some(_)) => (Tone::Plain, nothing_yet("runs")),
         _ => (Tone::Dim, "Loading…".into()),
     }
 }
@@ -297,11 +290,7 @@ fn runs(cx: &Cx<'_>, server: &Server, width: usize, ids: &[String]) -> (Line, Ve
         ])
     });
     let lines = lines.collect();
-    let meaning = match has_bound {
-        false => "",
-        true if width < WIDE => "≤ incl. queue",
-        true => "≤ may include time in the queue",
-    };
+    let meaning = if has_bound { "≤ incl. queue" } else { "" };
     (columns.head().right(Tone::Dim, meaning), lines)
 }
 

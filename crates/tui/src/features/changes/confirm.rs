@@ -518,10 +518,8 @@ pub fn drop_plan<T, E>(number: u64, planned: &Result<T, E>) -> Requests {
 
 /// Copies a request as a command.
 pub fn copy_command(curl: &str) -> Requests {
-    Requests::info(
-        "Copied as a curl command. Set KEY (or TOKEN) first; secrets in the body are ***.",
-    )
-    .and(Effect::Copy(text::clean_lines(curl).into_owned()))
+    Requests::info("Copied as curl. Set KEY or TOKEN first; *** are secrets.")
+        .and(Effect::Copy(text::clean_lines(curl).into_owned()))
 }
 
 impl Component for Confirm {
@@ -595,7 +593,7 @@ impl Component for Confirm {
         if self.is_of_several() {
             let back = match (is_open, is_stopping) {
                 (true, _) => None,
-                (false, true) => Some("stop before the next one"),
+                (false, true) => Some("stop"),
                 (false, false) => Some("back"),
             };
             return all

@@ -9,7 +9,7 @@ use crate::session::card::{FormCard, keys_in_edge};
 use crate::session::form::FormKeys;
 use crate::session::msg::{Effect, EffectResult};
 use crate::session::subject::Subject;
-use crate::session::{Component, Cx, Request, Requests, Route, Session};
+use crate::session::{Component, Cx, Request, Requests, Route, Session, not_sent};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::text_input::Problem;
 use crate::widgets::twin::Twin;
@@ -51,14 +51,12 @@ impl Subject {
     /// Returns the status text of a valid document.
     pub fn valid_status(&self) -> &'static str {
         match self {
-            Subject::State { .. } => {
-                "Only changed keys are sent. The graph's reducers apply them; a list may be appended."
-            }
+            Subject::State { .. } => "Sends changed keys only; reducers may append lists.",
             Subject::Retry { .. } => {
-                "These keys are written to every thread. The graph's reducers apply them; a list may be appended."
+                "Writes these keys to every thread; reducers may append lists."
             }
-            Subject::Cron { cron: Some(_), .. } => "Only changed settings are sent.",
-            Subject::Item { .. } => "The whole value is replaced.",
+            Subject::Cron { cron: Some(_), .. } => "Sends changed settings only.",
+            Subject::Item { .. } => "Replaces the whole value.",
             _ => "Valid",
         }
     }
@@ -315,19 +313,17 @@ impl Editor {
                 format!("Secrets: {}", why.unwrap_or_default())
             }
         };
-        Some(Requests::error(format!("{why} Nothing was sent.")))
+        Some(Requests::error(not_sent(why)))
     }
 
     /// Previews the change that the document describes.
     fn preview(&self) -> Requests {
         if let Some(problem) = &self.problem {
-            return Requests::error(format!(
-                "Line {}: {}. Nothing was sent.",
-                problem.line, problem.message
-            ));
+            let why = format!("Line {}: {}.", problem.line, problem.message);
+            return Requests::error(not_sent(why));
         }
         if matches!(&self.subject, Subject::CreateDeployment { profile } if profile.is_empty()) {
-            return Requests::error("Choose a profile in the form (ctrl-t). Nothing was sent.");
+            return Requests::error(not_sent("Choose a profile in the form (ctrl-t)."));
         }
         let (profile, text) = (self.subject.profile().into(), self.twin.text.text());
         match self.subject.read(&text) {
@@ -336,17 +332,15 @@ impl Editor {
                 Route::SignIn(profile, Box::new(request)).into()
             }
             Ok(ParsedDocument::State(values)) if values.is_empty() => {
-                Requests::info(match self.subject {
-                    Subject::Retry { .. } => {
-                        "Type a key and its value, such as \"retries\": 0. Nothing was sent."
-                    }
-                    _ => "Nothing is changed yet. Nothing was sent.",
-                })
+                Requests::info(not_sent(match self.subject {
+                    Subject::Retry { .. } => "Type a key and value, such as \"retries\": 0.",
+                    _ => "No changes.",
+                }))
             }
             Ok(ParsedDocument::Resource(ResourceIntent::UpdateCron { fields, .. }))
                 if fields == serde_json::json!({}) =>
             {
-                Requests::info("Nothing is changed yet. Nothing was sent.")
+                Requests::info(not_sent("No changes."))
             }
             Ok(ParsedDocument::Resource(intent)) => match &self.subject {
                 Subject::Cron { server, .. } | Subject::Item { server, .. } => {

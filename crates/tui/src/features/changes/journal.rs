@@ -50,14 +50,11 @@ fn entry_lines(sent: &SentRequest, width: usize) -> Vec<Line> {
         text::duration(sent.took)
     )));
     if let Outcome::NoAnswer(why) = &sent.outcome {
-        let text =
-            format!("{why}. It is unknown whether it was applied: check before you send it again.");
+        let text = format!("{why}. It may have been applied; check before you retry.");
         lines.extend(wrapped(Tone::Plain, &text, width));
     }
     lines.push(Line::new());
-    lines.push(Line::dim(
-        "As curl ($KEY, $TOKEN: placeholders; ***: masked)",
-    ));
+    lines.push(Line::dim("As curl (set KEY or TOKEN; ***: secrets)"));
     lines.extend(wrapped(Tone::Plain, &sent.request.curl(), width));
     lines
 }

@@ -113,7 +113,7 @@ impl Confirm {
         let fold = if self.is_folded { "unfold" } else { "fold" };
         let option = match (self.node_choice(), is_ready) {
             (Some(_), true) => "next node",
-            (Some(_), false) => "choose the node",
+            (Some(_), false) => "choose node",
             (None, _) => "option",
         };
         // While a name is typed, the key that is a letter is input.
@@ -125,12 +125,12 @@ impl Confirm {
             .find(|key| key.text().is_none())
         {
             Some(key) if self.wants_name().is_some() => Some(("", format!("{key} copy"))),
-            _ => label("confirm.curl", Action::Curl, "copy the request"),
+            _ => label("confirm.curl", Action::Curl, "copy request"),
         };
         let keys = [
             label("confirm.send", Action::Send, send),
             label("confirm.edit", Action::Update, "edit state"),
-            label("confirm.graph", Action::View5, "show on the graph"),
+            label("confirm.graph", Action::View5, "show on graph"),
             label("confirm.option", Action::Option, option),
             copy,
             label("confirm.fold", Action::Collapse, fold),

@@ -2,8 +2,8 @@
 
 use super::confirm::{Confirm, Stage};
 use super::preview_lines::{PreviewStyle, preview_lines};
-use crate::session::Cx;
 use crate::session::proposal::Proposal;
+use crate::session::{Cx, not_sent};
 use crate::widgets::line::{Line, Tone, wrapped};
 use runtail_api::{Choice, PlanError, ThreadIntent};
 use runtail_core::model::Intent;
@@ -62,39 +62,28 @@ impl Confirm {
         if !self.is_ready() {
             return None;
         }
-        let other_runs;
-        let (now, other) = match (&self.one().proposal, &self.choice) {
+        let (what, choices, is_second) = match (&self.one().proposal, &self.choice) {
             (
                 Proposal::Service(Intent::DeleteDeployment {
                     delete_tracing_project: is_deleted,
                     ..
                 }),
                 _,
-            ) => match is_deleted {
-                false => ("Tracing project and traces: keep", "delete them too"),
-                true => ("Tracing project and traces: delete", "keep them"),
-            },
-            (Proposal::Service(Intent::Rollback { changes_source, .. }), _) => match changes_source
-            {
-                false => (
-                    "The revision is deployed again",
-                    "change the deployment's source instead",
-                ),
-                true => (
-                    "The deployment's source is changed",
-                    "deploy the revision again instead",
-                ),
-            },
-            (_, Some(Choice::Queue { included: true, .. })) => {
-                ("Other active runs: cancel", "keep them")
-            }
-            (_, Some(Choice::Queue { queued: 1, .. })) => {
-                ("Other active run: keep", "cancel it too")
-            }
-            (_, Some(Choice::Queue { queued, .. })) => {
-                other_runs = format!("{queued} other active runs: keep");
-                (&*other_runs, "cancel them too")
-            }
+            ) => (
+                "Tracing project and traces".into(),
+                ["keep", "delete"],
+                *is_deleted,
+            ),
+            (Proposal::Service(Intent::Rollback { changes_source, .. }), _) => (
+                "Rollback".into(),
+                ["redeploy the revision", "change the deployment's source"],
+                *changes_source,
+            ),
+            (_, Some(Choice::Queue { included, queued })) => (
+                text::counted(*queued, "other active run"),
+                ["keep", "cancel"],
+                *included,
+            ),
             (_, Some(Choice::RecursionLimit(limit))) => {
                 let typed = if self.typed.is_empty() {
                     limit.to_string()
@@ -102,12 +91,13 @@ impl Confirm {
                     self.typed.text()
                 };
                 return Some(format!(
-                    "Steps allowed: [ {typed} ]   type another number, Enter shows the new request"
+                    "Steps allowed: [ {typed} ]   type a number, ⏎ updates the request"
                 ));
             }
             _ => return None,
         };
-        Some(format!("{now} ({key} to {other})"))
+        let [now, other] = [is_second, !is_second].map(|second| choices[usize::from(second)]);
+        Some(format!("{what}: {now} ({key} to {other})"))
     }
 
     /// Returns the lines of the preview.
@@ -117,24 +107,16 @@ impl Confirm {
         let kind = target.map_or("target", |target| target.kind);
         let mut lines = self.check.changed_lines(kind, now, width);
         match &self.one().stage {
-            Stage::Waiting | Stage::Planning => lines.push(Line::dim("Loading the current state…")),
+            Stage::Waiting | Stage::Planning => lines.push(Line::dim("Loading…")),
             Stage::Refused(error) => {
                 let (tone, heading, why) = match error {
-                    PlanError::Asked(error) => (
-                        Tone::Bad,
-                        "Couldn't read the current state. Nothing was sent.",
-                        error.story(),
-                    ),
-                    PlanError::Nothing(why) => {
-                        (Tone::Plain, "No changes. Nothing was sent.", why.clone())
+                    PlanError::Asked(error) => {
+                        (Tone::Bad, "Couldn't read the current state.", error.story())
                     }
-                    other => (
-                        Tone::Bad,
-                        "Cannot continue. Nothing was sent.",
-                        other.to_string(),
-                    ),
+                    PlanError::Nothing(why) => (Tone::Plain, "No changes.", why.clone()),
+                    other => (Tone::Bad, "Can't continue.", other.to_string()),
                 };
-                lines.push(Line::of(tone, heading));
+                lines.push(Line::of(tone, &not_sent(heading)));
                 lines.push(Line::new());
                 lines.extend(wrapped(Tone::Plain, &why, width));
             }

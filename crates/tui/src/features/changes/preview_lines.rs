@@ -242,9 +242,7 @@ fn changes(preview: &Preview, style: &PreviewStyle<'_>) -> Vec<Line> {
         .collect();
     let resent = resent_secrets(preview);
     if is_edited && resent > 0 {
-        let said = format!(
-            "secrets: {resent} unchanged, sent again because each update replaces the whole set"
-        );
+        let said = format!("secrets: {resent} unchanged, sent again: an update replaces all");
         lines.extend(marked((Tone::Dim, "= "), Tone::Plain, &said, width));
     }
     lines

@@ -43,11 +43,7 @@ pub(super) fn item_change(
         problem(line, column, why.to_string())
     })?;
     if !document.is_object() {
-        return Err(problem(
-            1,
-            1,
-            "an item's value must be a JSON object".into(),
-        ));
+        return Err(problem(1, 1, "the value must be a JSON object".into()));
     }
     match at {
         Some((namespace, key)) => Ok(ResourceIntent::PutItem {
@@ -69,7 +65,7 @@ pub(super) fn item_change(
                 return Err(problem(
                     1,
                     1,
-                    "namespace and key must not be empty; dots separate the labels".into(),
+                    "namespace (such as a.b) and key are required".into(),
                 ));
             }
             Ok(ResourceIntent::PutItem {

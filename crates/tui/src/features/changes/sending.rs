@@ -2,7 +2,7 @@
 
 use super::confirm::{Confirm, Stage, after_failure};
 use crate::session::msg::{Effect, Proposal};
-use crate::session::{Cx, Request, Requests, Session};
+use crate::session::{ALREADY_SENT, Cx, NOTHING_SENT, Request, Requests, Session, not_sent};
 use runtail_api::{
     Acted, ApiError, BULK_CONCURRENCY, BulkOutcome, Kind, PlanError, StartError, ThreadIntent,
 };
@@ -19,22 +19,17 @@ impl Confirm {
             return requests;
         }
         if !self.is_ready() {
-            let nothing = || Requests::info("There is nothing to send.");
+            let nothing = || Requests::info("Nothing to send.");
             return self.several.as_ref().map(|_| nothing()).unwrap_or_default();
         }
         if self.typed_limit().is_some() {
-            let mut out = Requests::info(
-                "Nothing was sent: the number of steps changed. Review the new request.",
-            );
+            let mut out = Requests::info(not_sent("Steps changed: review the new request."));
             out.extend(self.change_limit(cx));
             return out;
         }
         if !self.may_be_sent() {
             let wanted = self.wants_name().unwrap_or_default();
-            return Requests::info(format!(
-                "Type {} exactly to continue. Nothing was sent.",
-                text::clean(&wanted)
-            ));
+            return Requests::info(not_sent(format!("Type {} exactly.", text::clean(&wanted))));
         }
         // A profile can become read-only while the dialog is open.
         if self.several.is_none() && cx.session.is_read_only(&self.profile) {
@@ -136,18 +131,15 @@ impl Confirm {
         if self.is_of_several() && self.is_active() && !self.is_stopped {
             self.is_stopped = true;
             let mut out = self.send_next();
-            out.notify(
-                false,
-                "Stopped. Requests that were sent already are finished.",
-            );
+            out.notify(false, "Stopped; sent requests finish.");
             return out;
         }
         let mut out: Requests = Request::Close.into();
         if self.is_ready() || self.is_of_several() && self.is_open() {
-            out.notify(false, "Nothing was sent.");
+            out.notify(false, NOTHING_SENT);
             self.forget().for_each(|effect| out.push(effect));
         } else if self.is_active() && !self.is_of_several() {
-            out.notify(false, "Already sent; the result will be reported.");
+            out.notify(false, ALREADY_SENT);
         }
         out
     }

@@ -1,7 +1,7 @@
 //! The preview of an action on several threads, and its results: a line for each thread.
 
 use super::confirm::{ChangeTarget, Confirm, Stage};
-use super::writers::next_node;
+use super::writers::{LAST_WRITER, next_node};
 use crate::session::msg::{BulkTarget, Proposal, ServerRef};
 use crate::session::subject::Subject;
 use crate::session::{Cx, Request, Requests, Route, Session};
@@ -37,14 +37,19 @@ impl Confirm {
 
     /// Returns a sentence about the result of an action on several threads, and whether something went wrong.
     pub fn summary(&self) -> Option<(bool, String)> {
-        let word = self.several.as_ref()?.word();
-        let done = text::counted(self.outcomes(BulkOutcome::is_done), "thread");
-        let mut sentence = format!("{}: {done} done", text::capitalized(word));
+        let action = self.several.as_ref()?;
+        // Whether an answered run goes well is not known yet.
+        let (what, how) = match action {
+            BulkAction::Answer(_) => ("answer", "sent"),
+            _ => ("thread", "done"),
+        };
+        let done = text::counted(self.outcomes(BulkOutcome::is_done), what);
+        let mut sentence = format!("{}: {done} {how}", text::capitalized(action.word()));
         let mut is_error = false;
         for (outcome, what) in [
             (BulkOutcome::Edited, "edited but not started"),
             (BulkOutcome::Refused, "refused"),
-            (BulkOutcome::Unknown, "with an unknown result"),
+            (BulkOutcome::Unknown, "unknown"),
             (BulkOutcome::NotSent, "not sent"),
         ] {
             let count = self.outcomes(|one| one == outcome);
@@ -101,7 +106,7 @@ impl Confirm {
     fn begin_edit(&self) -> Requests {
         let threads = self.threads(|stage| matches!(stage, Stage::Ready(_)));
         if threads.is_empty() {
-            return Requests::info("None of these threads can be retried.");
+            return Requests::info("Nothing to retry.");
         }
         let subject = Subject::Retry {
             profile: self.profile.clone(),
@@ -139,9 +144,9 @@ impl Confirm {
         let option = session.key("confirm.option");
         let mut lines = vec![self.headline(action)];
         let other = match action {
-            BulkAction::Delete => "prunes instead: threads with an active run are left out",
-            BulkAction::Prune => "deletes instead: active runs are cancelled first",
-            BulkAction::Retry(None) => "edits the states first: the same keys in every thread",
+            BulkAction::Delete => "prunes instead: leaves out active threads",
+            BulkAction::Prune => "deletes instead: cancels active runs first",
+            BulkAction::Retry(None) => "edits all states first",
             BulkAction::Answer(GivenAnswer::Approve) => "rejects instead",
             BulkAction::Answer(_) => "approves instead",
             BulkAction::Cancel | BulkAction::Retry(Some(_)) => "",
@@ -170,8 +175,8 @@ impl Confirm {
         if self.outcomes(|outcome| outcome == BulkOutcome::Edited) > 0 {
             let (answer, retry) = (session.key("server.answer"), session.key("server.retry"));
             let how = format!(
-                "Threads that are edited but not started stay marked. To start one, select it in the list and press {answer}: it \
-                 continues with the edited state. If the server still calls it failed, press {retry}."
+                "Edited threads stay marked. To start one, select it in the list and press {answer}, or {retry} if it's still \
+                 failed."
             );
             lines.push(Line::new());
             lines.extend(wrapped(Tone::Plain, &how, width));
@@ -196,10 +201,7 @@ impl Confirm {
         };
         let mut lines: Vec<Line> = warnings.iter().take(MAX_WARNINGS).flat_map(said).collect();
         if warnings.len() > MAX_WARNINGS {
-            let more = format!(
-                "! {} more warnings about single threads",
-                warnings.len() - MAX_WARNINGS
-            );
+            let more = format!("! {} more warnings", warnings.len() - MAX_WARNINGS);
             lines.push(Line::moving(&more));
         }
         lines
@@ -207,7 +209,7 @@ impl Confirm {
 
     /// Returns the edit, and the node in whose name it is made.
     fn edit_lines(&self, edit: &StateEdit, option: &str, width: usize) -> Vec<Line> {
-        let heading = Line::dim("Values that are written to each thread");
+        let heading = Line::dim("Written to each thread");
         let mut lines = vec![Line::new(), heading];
         let values = serde_json::to_string_pretty(&edit.values).unwrap_or_default();
         let all = values.lines().count();
@@ -221,13 +223,11 @@ impl Confirm {
         let node = edit
             .as_node
             .as_deref()
-            .map_or("the node that wrote last".into(), |node| {
-                text::seen(node, 60)
-            });
+            .map_or(LAST_WRITER.into(), |node| text::seen(node, 60));
         let line = Line::dim("Write as ").with_strong(&node);
         lines.push(match self.nodes().is_empty() {
             true => line,
-            false => line.with_dim(&format!("  ({option} chooses another node)")),
+            false => line.with_dim(&format!("  ({option} next node)")),
         });
         lines
     }

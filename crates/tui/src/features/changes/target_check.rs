@@ -102,7 +102,7 @@ impl TargetCheck {
             return Vec::new();
         };
         let said = format!(
-            "The {kind} changed; noticed {}. Review the new preview.",
+            "The {kind} changed (noticed {}). Review again.",
             ago(at, now)
         );
         let mut lines = wrapped(Tone::Moving, &said, width);
@@ -117,26 +117,19 @@ impl TargetCheck {
         }
         let said = match (&self.problem, &self.read) {
             _ if self.checks == Checks::Unsupported => {
-                format!("The service has no call that reads the {kind} again.")
+                format!("The {kind} can't be checked again.")
             }
             (Some(problem), _) => {
-                format!(
-                    "Couldn't check the {kind} again ({problem}). It is checked before anything is sent."
-                )
+                format!("Couldn't check the {kind} again ({problem}); sending checks it first.")
             }
-            (None, None) => format!("The {kind} is checked again while this preview is open."),
+            (None, None) => format!("Rechecks the {kind} while open."),
             (None, Some((at, others))) if others.is_empty() => {
-                format!(
-                    "Checked {}: the {kind} hasn't changed since you opened it.",
-                    ago(*at, now)
-                )
+                format!("Checked {}: {kind} unchanged.", ago(*at, now))
             }
             (None, Some((at, others))) => {
                 let others = text::clean(&others.join(", ")).into_owned();
                 let checked = ago(*at, now);
-                format!(
-                    "Checked {checked}: what this change is about hasn't changed. Changed since: {others}."
-                )
+                format!("Checked {checked}: only unrelated fields changed: {others}.")
             }
         };
         let tone = if self.problem.is_some() {

@@ -93,7 +93,7 @@ pub(super) fn confirm(
         return Some(typed_prompt(canvas, (room, y), (&wanted, typed), fits));
     }
     if confirm.is_active() && !confirm.is_of_several() {
-        let line = Line::moving("◐ ").with_plain("Sent, waiting for the response…");
+        let line = Line::moving("◐ ").with_plain("Sent, waiting…");
         canvas.line(room.x, y, room.w, &line);
     }
     None
@@ -168,8 +168,7 @@ pub(super) fn journal(journal: &JournalView, cx: &Cx<'_>, canvas: &mut Canvas<'_
         return;
     };
     if entries.is_empty() {
-        let text = "No changes were sent in this session.\n\nEverything you create, change, delete or run is listed here, with its \
-                    curl command.";
+        let text = "No changes sent this session.\n\nLists what you create, change, delete or run, with its curl command.";
         return canvas.words(
             Area {
                 y: area.y - 1,

@@ -10,6 +10,8 @@ use runtail_core::text;
 
 /// Maximum number of nodes that a preview lists to choose from.
 const MAX_WRITER_LINES: usize = 12;
+/// The writer of an edit without a chosen node.
+pub(super) const LAST_WRITER: &str = "the last writer";
 
 impl Confirm {
     /// Returns the node in whose name a state is edited, and those that can be chosen.
@@ -44,11 +46,7 @@ impl Confirm {
         let inner = inner(width);
         let mut lines = Vec::new();
         if !matches!(self.one().stage, Stage::Refused(_)) {
-            lines.push(writer_line(
-                chosen.is_none(),
-                "the node that wrote last",
-                "",
-            ));
+            lines.push(writer_line(chosen.is_none(), LAST_WRITER, ""));
         }
         for one in shown {
             let name = padded(&text::seen(&one.node, name_width), name_width);
@@ -56,7 +54,7 @@ impl Confirm {
             lines.push(writer_line(chosen == Some(&*one.node), &name, &then));
         }
         if nodes.len() > first + MAX_WRITER_LINES || first > 0 {
-            lines.push(Line::dim(&format!("  {} nodes in all", nodes.len())));
+            lines.push(Line::dim(&format!("  {} nodes", nodes.len())));
         }
         std::iter::once(Line::new())
             .chain(labeled("Write as", lines, width))

@@ -129,7 +129,7 @@ fn said(step: Option<&Step>) -> String {
         Some(Step {
             error: Some(error), ..
         }) => error.clone(),
-        Some(step) if step.fingerprint.is_none() => "What it wrote is unknown.".into(),
+        Some(step) if step.fingerprint.is_none() => "Its output is unknown.".into(),
         Some(step) if step.output.is_none() => "Too large to show.".into(),
         Some(step) => match step.said() {
             lines if lines.is_empty() => "It wrote nothing.".into(),

@@ -258,9 +258,9 @@ impl ComparedKeys {
                     .split("...")
                     .map(|sha| sha.get(..7).unwrap_or(sha))
                     .collect();
-                format!("{key} opens the commits {} on GitHub", short.join("..."))
+                format!("{key} commits {} on GitHub", short.join("..."))
             }
-            Err(why) => format!("No commits to open: {}", lower_first(&why)),
+            Err(why) => format!("no commits: {}", lower_first(&why)),
         };
         [counts, commits]
     }
@@ -353,10 +353,8 @@ impl ComparedKeys {
     pub fn without_value(&self, at: usize, which: usize) -> &'static str {
         match self.line(at) {
             Some(KeyLine::Key(row)) => match &row.values[which] {
-                KeyValue::Secret => "It is set. Values of secrets are not shown and not compared.",
-                KeyValue::Unknown => {
-                    "Not recorded: secrets belong to the deployment, not to a revision."
-                }
+                KeyValue::Secret => "Set. Secret values are neither shown nor compared.",
+                KeyValue::Unknown => "Not recorded: secrets belong to the deployment.",
                 KeyValue::Absent | KeyValue::Known(_) => "Not set.",
             },
             _ => "Unknown.",

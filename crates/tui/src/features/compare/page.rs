@@ -98,20 +98,19 @@ impl ComparePage {
                 sides.insert(0, other);
             }
         }
-        let key = |id: &str| session.key(id);
+        let name_another = |mark: &str| {
+            format!(
+                "Compare with what? Mark one with {}, or name two.",
+                session.key(mark)
+            )
+        };
         Err(Requests::error(match sides.as_slice() {
-            [_, _, _, ..] => "Two sides can be compared, not more.".to_string(),
+            [_, _, _, ..] => "Only two sides compare.".to_string(),
             [a, b] if is_configuration(a) != is_configuration(b) => {
-                "A deployment can only be compared with another deployment.".into()
+                "Deployments compare with deployments only.".into()
             }
-            [one] if is_configuration(one) => format!(
-                "Compare with what? Mark a deployment with {}, or name two.",
-                key("deployments.mark")
-            ),
-            [] | [SideRef::Thread(..)] => format!(
-                "Compare with what? Mark a thread or a run with {}, or name two sides.",
-                key("server.mark")
-            ),
+            [one] if is_configuration(one) => name_another("deployments.mark"),
+            [] | [SideRef::Thread(..)] => name_another("server.mark"),
             // A saved comparison has both sides.
             _ => return Ok(ComparePage::new(session.next_stream.take(), sides)),
         }))
@@ -143,7 +142,7 @@ impl ComparePage {
                     }
                 }
                 FileContents::Side(_) if is_alone => {
-                    let why = "This is a recording: name what it should be compared with, too.";
+                    let why = "A recording: name the other side too.";
                     self.fail(which, why.into());
                 }
                 FileContents::Side(side) => self.sides[which].set(LoadedSide::Steps(side.clone())),
@@ -176,7 +175,7 @@ impl ComparePage {
             _ => return,
         };
         let Some(aligned) = aligned else {
-            return self.fail(1, "A run can't be compared with a revision.".into());
+            return self.fail(1, "Runs and revisions don't compare.".into());
         };
         let at = self
             .at_cursor()
@@ -286,8 +285,8 @@ impl ComparePage {
         let lines = match comparison.state_difference() {
             None => {
                 let why = match comparison.is_running() && self.is_whole() {
-                    true => "A side is still running: its final state isn't known yet.",
-                    false => "The final state of a side is unknown.",
+                    true => "A side is still running.",
+                    false => "A final state is unknown.",
                 };
                 vec![Line::of(crate::widgets::line::Tone::Dim, why)]
             }
@@ -471,20 +470,18 @@ impl ComparePage {
     fn save_sides(&mut self, session: &Session, argument: &str) -> Requests {
         let path = match argument.split_once(char::is_whitespace) {
             Some(("jsonl", path)) => path.trim(),
-            Some(("text" | "md", _)) => {
-                return Requests::error("A comparison is saved as JSON lines: export jsonl PATH.");
-            }
+            Some(("text" | "md", _)) => "",
             _ => argument.trim(),
         };
         if matches!(path, "" | "jsonl" | "text" | "md") {
-            return Requests::error("export jsonl PATH: the path of the new file is missing.");
+            return Requests::error("Comparisons export with: export jsonl PATH.");
         }
         if self.is_of_keys() {
-            return Requests::error("Only comparisons of runs can be saved.");
+            return Requests::error("Only comparisons of runs export.");
         }
         let whole = self.aligned.as_ref().filter(|_| self.is_whole());
         let Some(comparison) = whole.and_then(Aligned::steps).cloned() else {
-            return Requests::error("Both sides must be loaded before the comparison is saved.");
+            return Requests::error(NOT_LOADED);
         };
         let step = FileStep::Comparison(path.into(), comparison);
         self.saving.begin(session, path, step)
@@ -493,7 +490,7 @@ impl ComparePage {
     /// Opens the commits between both revisions on GitHub.
     fn open_commits(&self) -> Requests {
         let Some(keys) = self.aligned.as_ref().and_then(Aligned::keys) else {
-            return Requests::info("Both sides must be loaded before their commits are known.");
+            return Requests::info(NOT_LOADED);
         };
         match keys.table.commits() {
             Ok(url) => Requests::info(format!("Opening {url}")).and(Effect::OpenLink(url)),
@@ -562,11 +559,13 @@ impl ComparePage {
             (None, Some(LoadedSide::Keys(loaded))) => {
                 Requests::inspect(loaded.name.clone(), loaded.fields())
             }
-            (_, Some(_)) => Requests::info("This side was saved; its server is not known here."),
-            (_, None) => Requests::info("This side isn't loaded."),
+            (_, Some(_)) => Requests::info("A saved side: its server is unknown."),
+            (_, None) => Requests::info(NOT_LOADED),
         }
     }
 }
+
+const NOT_LOADED: &str = "Not loaded yet.";
 
 impl PageSide {
     fn set(&mut self, loaded: LoadedSide) {

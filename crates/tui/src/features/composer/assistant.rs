@@ -117,12 +117,9 @@ impl AssistantPick {
             (Some(_), false) if self.matches().is_empty() => {
                 Err(format!("No assistant matches {}.", text::seen(&typed, 60)))
             }
-            (Some(_), false) => Err("Choose an assistant from the list with ⏎.".into()),
+            (Some(_), false) => Err("Choose an assistant with ⏎.".into()),
             (None, false) => Ok(typed),
-            (None, true) => Err(
-                "Which assistant? This server lists none; type an assistant or graph name."
-                    .to_string(),
-            ),
+            (None, true) => Err("Type an assistant or graph name.".to_string()),
         }
     }
 

@@ -157,7 +157,7 @@ impl InputDraft {
     pub fn turn(&mut self) -> Result<(), String> {
         let turned = match (&self.twin.form, self.twin.as_text) {
             (None, _) => {
-                let why = "There is no form: the server has no schema of this graph's input that it can show.";
+                let why = "No form: the server has no usable schema.";
                 return Err(why.into());
             }
             (Some(form), false) => {
@@ -254,7 +254,7 @@ fn parse(text: &str) -> Result<Value, Problem> {
         let is_empty = text.trim().is_empty();
         let (line, column) = if is_empty { (1, 1) } else { why.place(text) };
         let message = match is_empty {
-            true => "type the input as JSON: {…}".into(),
+            true => "type JSON: {…}".into(),
             false => why.to_string(),
         };
         Problem {

@@ -6,10 +6,10 @@ use super::options::{OptionsDraft, complete};
 use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
 use crate::session::card::FormCard;
-use crate::session::form::FormKeys;
+use crate::session::form::{CLOSE_KEEPS, FormKeys};
 use crate::session::msg::EffectResult;
 use crate::session::run::Where;
-use crate::session::{Cx, Request, Requests, Session};
+use crate::session::{ALREADY_SENT, Cx, Request, Requests, Session};
 use crate::widgets::form::{FieldDraft, FieldInput, FormDraft, FormScroll, Spot, turn_of, turned};
 use crate::widgets::form_lines::FormLines;
 use runtail_core::model::{Conflict, FormField, RunOption};
@@ -287,7 +287,7 @@ impl FormCard for Composer {
             keys.push(("composer.last_input", "earlier input".into()));
         }
         keys.push(("composer.outside", "edit in $EDITOR".into()));
-        keys.push(("composer.back", "close, keeps the draft".into()));
+        keys.push(("composer.back", CLOSE_KEEPS.into()));
         keys
     }
 
@@ -307,10 +307,7 @@ impl FormCard for Composer {
         if action == Some(Action::Back) {
             let mut out: Requests = Request::Close.into();
             if self.is_sending {
-                out.notify(
-                    false,
-                    "The request was already sent. You'll be notified of the result.",
-                );
+                out.notify(false, ALREADY_SENT);
             }
             return out;
         }

@@ -55,12 +55,11 @@ impl Composer {
         let is_small = width < WIDE || cx.session.size.1 < HIGH;
         let mut out = FormLines::new(width);
         if self.is_sending {
-            out.lines
-                .push(Line::moving("◐ ").with_plain("Sending the request…"));
+            out.lines.push(Line::moving("◐ ").with_plain("Sending…"));
             out.blank();
         }
         if let Some(failed) = &self.refused {
-            out.say(Tone::Bad, &with_draft(failed.failure, "start another one"));
+            out.say(Tone::Bad, &with_draft(failed.failure));
             out.say(Tone::Dim, &failed.error.story());
             out.blank();
         }
@@ -121,7 +120,7 @@ impl Composer {
         let mut lines = vec![line];
         if let (0, Some(error)) = (pick.all.len(), error) {
             let why = match error.names_no_object() {
-                true => "this server has no call that lists assistants".to_string(),
+                true => "this server can't list assistants".to_string(),
                 false => format!("couldn't list assistants: {}", error.detail),
             };
             lines.extend(problem_lines(LABELS, &why, out.width));
@@ -150,7 +149,7 @@ impl Composer {
                 say(Tone::Bad, "No assistant matches.");
                 say(
                     Tone::Dim,
-                    "Servers run an assistant's current version. To run another one, restore it first.",
+                    "Servers run current versions only; restore an older one first.",
                 );
             }
             n if n > SHOWN => say(Tone::Dim, &format!("… {} more", n - SHOWN)),
@@ -196,9 +195,9 @@ impl Composer {
         } else {
             line.push_plain("JSON");
             line.push_dim(match self.known().map(|known| &known.facts) {
-                Some(Some(Err(_))) => "   couldn't load the graph's schema",
-                Some(Some(Ok(_))) => "   no form: the server has no schema for it",
-                Some(None) => "   loading the graph's schema…",
+                Some(Some(Err(_))) => "   couldn't load the schema",
+                Some(Some(Ok(_))) => "   no form: no schema",
+                Some(None) => "   loading the schema…",
                 None => "",
             });
         }
@@ -278,7 +277,7 @@ impl Composer {
             out.marked((Tone::Bad, "✗ "), Tone::Plain, &problem.to_string());
         }
         if let Some(why) = &self.input.twin.why_text {
-            let said = format!("It stays JSON, because the form can't show it: {why}.");
+            let said = format!("No form: {why}.");
             out.marked((Tone::Dim, "  "), Tone::Dim, &said);
         } else if let (Ok(_), Some((path, rule))) =
             (&self.input.parsed, self.input.violations().first())
@@ -288,7 +287,7 @@ impl Composer {
             } else {
                 path.as_str()
             };
-            let said = format!("{path}: {rule}, says the schema. The graph may refuse it.");
+            let said = format!("{path}: {rule} (schema). The graph may refuse it.");
             out.marked((Tone::Waiting, "  "), Tone::Plain, &said);
         }
     }
@@ -298,7 +297,7 @@ impl Composer {
         let rejected = self.rejected(cx);
         let others = rejected.iter().filter(|(field, _)| !self.is_marked(field));
         for (field, rule) in others.take(REJECTED) {
-            let said = format!("The graph rejected {field} in the last run: {rule}.");
+            let said = format!("The last run rejected {field}: {rule}.");
             out.marked((Tone::Bad, "✗ "), Tone::Plain, &said);
         }
     }
@@ -315,21 +314,17 @@ impl Composer {
             cx.session.key("stream.answer"),
             cx.session.key("composer.back"),
         );
-        let text = match warning {
-            Warning::WaitingForInput => {
-                format!(
-                    "Starting a run drops the open question. Press {back}, then {answer} to answer it instead."
-                )
-            }
-            Warning::MayWaitForInput => format!(
-                "The thread is interrupted. Starting a run drops an open question; {back}, then {answer} answers it instead."
-            ),
+        let which = match warning {
+            Warning::WaitingForInput => "the",
+            Warning::MayWaitForInput => "any",
             // The last line says it as the reason why the run can't be started.
             Warning::Active if self.is_refused(cx) => return,
             Warning::Active => {
                 return out.marked((Tone::Dim, "? "), Tone::Plain, &self.active_warning(cx));
             }
         };
+        let text =
+            format!("Drops {which} open question; {back}, then {answer} answers it instead.");
         out.marked((Tone::Waiting, "◆ "), Tone::Waiting, &text);
     }
 

@@ -321,11 +321,8 @@ impl Composer {
         if inputs.is_empty() {
             let is_loading = self.known().is_some_and(|known| known.inputs.is_none());
             return Requests::info(match is_loading {
-                true => "The earlier inputs are being loaded.".to_string(),
-                false => format!(
-                    "The server's records have no earlier input of the assistant {}.",
-                    runtail_core::text::clean(&name)
-                ),
+                true => "Loading earlier inputs…".to_string(),
+                false => format!("No earlier input of {}.", runtail_core::text::clean(&name)),
             });
         }
         let at = self.past.as_ref().map_or(0, |(at, _)| at + 1);
@@ -347,7 +344,7 @@ impl Composer {
             }
             None => {
                 self.input = *own;
-                "Your own input again.".to_string()
+                "Your own input.".to_string()
             }
         };
         self.focus = self.first_input();

@@ -112,7 +112,7 @@ impl Composer {
     /// Names the nodes at which a run can stop.
     fn node_hint(&self) -> String {
         let Some(nodes) = self.nodes() else {
-            return "node names; they can't be checked, because the graph is unknown".into();
+            return "node names (unchecked: graph unknown)".into();
         };
         let names: Vec<String> = nodes
             .iter()

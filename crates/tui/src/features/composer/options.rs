@@ -67,38 +67,27 @@ fn initial_modes() -> Vec<(&'static str, bool)> {
 fn field_of(option: RunOption, schema: Option<&Value>) -> FormField {
     let words = |words: &[&str]| FieldKind::Choice(words.iter().map(|word| json!(word)).collect());
     let (kind, rule) = match option {
-        RunOption::RecursionLimit => (FieldKind::Integer, "steps that the run may take"),
-        RunOption::Delay => (FieldKind::Integer, "seconds until the run starts"),
+        RunOption::RecursionLimit => (FieldKind::Integer, "maximum steps"),
+        RunOption::Delay => (FieldKind::Integer, "seconds before the start"),
         RunOption::Durability => (
             words(&Durability::ALL.map(Durability::word)),
             "when checkpoints are saved",
         ),
-        RunOption::Context => (
-            FieldKind::Json,
-            "object as JSON; not together with config.configurable",
-        ),
+        RunOption::Context => (FieldKind::Json, "not with config.configurable"),
         RunOption::Config => (
             FieldKind::Json,
-            "object as JSON: configurable, tags, recursion_limit",
+            "JSON object: configurable, tags, recursion_limit",
         ),
-        RunOption::Metadata => (FieldKind::Json, "object as JSON, kept with the run"),
+        RunOption::Metadata => (FieldKind::Json, "JSON object, kept with the run"),
         RunOption::Modes | RunOption::Conflict => {
-            unreachable!("not in FIELDS: they have rows of their own")
+            unreachable!("not in FIELDS")
         }
         RunOption::Before | RunOption::After => (FieldKind::Text, ""),
-        RunOption::Webhook => (
-            FieldKind::Text,
-            "address called after the run; servers refuse their own machine",
-        ),
+        RunOption::Webhook => (FieldKind::Text, "called after the run; not localhost"),
     };
     let kind = match schema.and_then(Form::of_input) {
         Some(form) => FieldKind::Object(Box::new(form)),
         None => kind,
-    };
-    let rule = if matches!(kind, FieldKind::Object(_)) {
-        "not together with config.configurable"
-    } else {
-        rule
     };
     FormField::new(option.name(), kind, rule)
 }
@@ -239,15 +228,10 @@ impl OptionsDraft {
         } else {
             modes.join(", ")
         };
-        let conflict = match self.conflict {
-            Conflict::Reject => "reject if another run is active",
-            Conflict::Enqueue => "enqueue if another run is active",
-            Conflict::Interrupt => "interrupt active runs",
-            Conflict::Rollback => "rollback active runs",
-        };
+        let conflict = format!("on conflict: {}", self.conflict.word());
         let mut parts = vec![
             (format!("modes: {shown}"), self.modes != initial_modes()),
-            (conflict.to_string(), self.conflict != Conflict::Reject),
+            (conflict, self.conflict != Conflict::Reject),
         ];
         let mut usual = 0;
         for (option, field, draft) in self.fields() {

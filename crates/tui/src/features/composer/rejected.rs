@@ -20,12 +20,12 @@ impl Composer {
                     .split_once('.')
                     .map(|(_, below)| format!("{below}: "))
                     .unwrap_or_default();
-                Some((option, format!("the server refused it: {below}{rule}")))
+                Some((option, format!("server refused: {below}{rule}")))
             }),
             // Python servers refuse the address of a webhook in plain text.
             _ if error.detail.starts_with("Webhook ") => Some((
                 RunOption::Webhook,
-                format!("the server refused it: {}", error.detail),
+                format!("server refused: {}", error.detail),
             )),
             _ => None,
         }

@@ -7,7 +7,8 @@ use crate::session::card::sentence;
 use crate::session::form::FormKeys;
 use crate::session::msg::{Effect, StreamTarget};
 use crate::session::run::{Warning, Where};
-use crate::session::{Cx, HELD_KEY, Request, Requests, Route};
+use crate::session::thread::MAYBE_SENT;
+use crate::session::{Cx, HELD_KEY, Request, Requests, Route, not_sent};
 use crate::widgets::form::is_at;
 use runtail_api::{RunStart, StartFailure, StartGuard, ThreadIntent};
 use runtail_core::model::{Conflict, FieldKind, OptionProblem, RunCreate, RunOption, RunOptions};
@@ -190,9 +191,7 @@ impl Composer {
             return Requests::none();
         }
         if matches!(&self.refused, Some(failed) if failed.failure == StartFailure::Unknown) {
-            let text = "The run may have been started, so it isn't sent again from here. Look at the thread's runs first; a new \
-                        composer starts another one.";
-            return Requests::error(text);
+            return Requests::error(MAYBE_SENT);
         }
         self.assistant.accept();
         self.was_tried = true;
@@ -208,7 +207,7 @@ impl Composer {
             && !self.is_meant(cx, &doubt)
         {
             let key = cx.session.key("composer.start");
-            return Requests::info(format!("{doubt} Press {key} again to start it anyway."));
+            return Requests::info(format!("{doubt} Press {key} again to start anyway."));
         }
         self.refused = None;
         let Some(thread) = self.target_thread() else {
@@ -253,7 +252,7 @@ impl Composer {
             && own != chosen
         {
             return Some(format!(
-                "The thread belongs to the graph {}, and {} is another one.",
+                "The thread's graph is {}, not {}.",
                 text::clean(own),
                 text::clean(chosen)
             ));
@@ -300,7 +299,7 @@ impl Composer {
         // What has no place in the form yet is an option.
         self.shows_options |= !self.stops().contains(stop);
         self.focus = *stop;
-        Requests::error(format!("{why} Nothing was sent."))
+        Requests::error(not_sent(why))
     }
 
     /// Describes what the start key does, or the first reason why it does nothing. The second part says whether it is ready.
@@ -317,10 +316,7 @@ impl Composer {
         }
         if let Some(doubt) = self.doubt() {
             let key = cx.session.key("composer.start");
-            return (
-                format!("{doubt} Press {key} twice to start it anyway."),
-                true,
-            );
+            return (format!("{doubt} Press {key} twice to start anyway."), true);
         }
         let when = match self
             .options
@@ -338,23 +334,20 @@ impl Composer {
                     .map(|status| format!(" ({})", status.word()));
                 format!("on {}{}", self.thread_name(), status.unwrap_or_default())
             }
-            (Where::Stateless, None) => "without a thread; nothing is saved".into(),
+            (Where::Stateless, None) => "without a thread, unsaved".into(),
             _ => "on a new thread".to_string(),
         };
         let first = match (self.options.conflict, self.place) {
             (conflict, Where::ThisThread) if conflict.cancels() => {
-                "Ready. Shows which runs end before it starts one run"
+                "Ready. Shows which runs end, then starts one"
             }
             (Conflict::Reject, Where::ThisThread) if self.warning(cx) == Some(Warning::Active) => {
-                "Ready if that run has ended. Starts one run"
+                "Ready if that run has ended. Starts one"
             }
-            _ => "Ready. Starts one run",
+            _ => "Ready. Starts a run",
         };
         let unchecked = match &self.input.unchecked {
-            Some(why) => format!(
-                " The input isn't checked against the graph's schema ({}).",
-                text::seen(why, 80)
-            ),
+            Some(why) => format!(" Input not checked by schema ({}).", text::seen(why, 80)),
             None => String::new(),
         };
         (format!("{first} {place}{when}.{unchecked}"), true)
@@ -395,7 +388,7 @@ impl Composer {
             .collect();
         (!left.is_empty()).then(|| {
             let names = left.join(", ");
-            format!("Required and empty: {names}. The graph may refuse the run unless the thread's state has a value.")
+            format!("Required and empty: {names}. Refused unless the thread's state has values.")
         })
     }
 
@@ -410,16 +403,18 @@ impl Composer {
     pub(super) fn active_warning(&self, cx: &Cx<'_>) -> String {
         match self.options.conflict {
             Conflict::Reject if self.is_refused(cx) => {
-                let next = match self.shows_options {
-                    true => "Choose another strategy on conflict.".to_string(),
-                    false => format!("{} has other strategies.", cx.session.key("composer.options")),
+                let place = match self.shows_options {
+                    true => "on conflict".to_string(),
+                    false => cx.session.key("composer.options"),
                 };
-                format!("A run is active on this thread, so the server refuses a new one. {next}")
+                format!(
+                    "A run is active, so the server refuses another. Other strategies: {place}."
+                )
             }
             Conflict::Reject => {
-                "A run was active on this thread when it was listed. While it is, the server refuses a new one.".into()
+                "A run was active when listed; while it is, the server refuses another.".into()
             }
-            other => format!("A run is active on this thread: {}.", other.consequence()),
+            other => format!("A run is active: {}.", other.consequence()),
         }
     }
 }

@@ -266,7 +266,7 @@ fn options_differ_from_their_defaults_in_the_summary() {
     options.conflict = runtail_core::model::Conflict::Rollback;
     options.form.fields[2].text = TextInput::new("50");
     let all = [
-        "rollback active runs",
+        "on conflict: rollback",
         "break before: draft",
         "step limit: 50",
     ];

@@ -2,11 +2,10 @@
 
 use super::Deployments;
 use super::list::Row;
-use crate::session::compare::{ConfigurationRef, SideRef};
+use crate::session::compare::{ConfigurationRef, SideRef, marked_words, too_many_marked};
 use crate::session::msg::RevisionRef;
 use crate::session::{Requests, Route};
 use runtail_core::model::Revision;
-use runtail_core::text;
 
 /// Maximum number of marked revisions.
 const MAX_MARKED: usize = 2;
@@ -27,14 +26,7 @@ impl Deployments {
                 self.compared.push(of.clone());
             }
         }
-        Requests::info(match self.compared.len() {
-            0 => "Nothing is marked.".into(),
-            1 => format!(
-                "Revision {} is marked. Press = on another one to compare.",
-                text::short_id(&of.revision)
-            ),
-            _ => "Two revisions are marked. Press = to compare them.".to_string(),
-        })
+        Requests::info(marked_words(self.compared.len()))
     }
 
     /// Returns the marked deployments and revisions as sides of a comparison.
@@ -62,21 +54,13 @@ impl Deployments {
         let hidden = self.list.table.marked.len() - marked.len();
         let (a, b) = match marked.as_slice() {
             _ if hidden > 0 => {
-                return Requests::info(
-                    "A marked deployment is hidden by the filter. Clear it to compare.",
-                );
+                return Requests::info("The filter hides a marked deployment.");
             }
             [] => return self.compare_revisions(false),
             [one] if one.id == selected.id => return Route::Palette("compare ".into()).into(),
             [one] => (*one, selected),
             [a, b] => (*a, *b),
-            all => {
-                let text = format!(
-                    "{} deployments are marked. Mark only the two to compare.",
-                    all.len()
-                );
-                return Requests::info(text);
-            }
+            all => return Requests::info(too_many_marked(all.len())),
         };
         match (side_of_row(a), side_of_row(b)) {
             (Some(of_a), Some(of_b)) => Route::Compare(vec![of_a, of_b]).into(),
@@ -84,9 +68,9 @@ impl Deployments {
                 let row = if of_a.is_none() { a } else { b };
                 let name = row.title();
                 Requests::info(match row.gone {
-                    true => format!("{name} was deleted, so there is nothing to compare."),
+                    true => format!("{name} was deleted."),
                     false => {
-                        format!("{name} has no control plane, so its configuration is not known.")
+                        format!("{name} has no control plane: configuration unknown.")
                     }
                 })
             }
@@ -119,9 +103,7 @@ impl Deployments {
                     .skip_while(|one| one.id != *of.revision)
                     .nth(1)
                 else {
-                    return Requests::info(
-                        "No older revision to compare with. Press m to mark one.",
-                    );
+                    return Requests::info("No older revision; mark one with m.");
                 };
                 let older = RevisionRef {
                     revision: older.id.as_str().into(),

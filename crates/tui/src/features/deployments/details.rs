@@ -163,7 +163,7 @@ fn cause(card: &FailureCard, revision: &Revision, width: usize) -> Vec<Line> {
             .unwrap_or(&card.meaning);
         lines.extend(error_lines(said, width));
         let unread = card.log.as_ref().and_then(|log| log.unread.as_deref());
-        lines.extend(unread.map(|why| Line::dim(&format!("  the log could not be read: {why}"))));
+        lines.extend(unread.map(|why| Line::dim(&format!("  couldn't read the log: {why}"))));
         return lines;
     };
     // Some tools draw around the lines of an error.
@@ -197,7 +197,7 @@ fn log_end(card: &FailureCard, room: usize, width: usize) -> Vec<Line> {
     else {
         return Vec::new();
     };
-    let title = format!("── end of the {} log ", log.log.word());
+    let title = format!("── end of {} log ", log.log.word());
     let rest = width.saturating_sub(text::width(&title));
     let mut lines = vec![
         Line::new(),
@@ -240,7 +240,7 @@ fn instead(shown: ShownRow<'_>, card: &FailureCard) -> Option<String> {
         .clone()
         .unwrap_or_else(|| text::short_id(&good.id));
     let state = match is_serving {
-        true => "is still serving",
+        true => "still serves",
         false => "was deployed before",
     };
     let changed = field_names(good.changes.iter().map(|change| &*change.path));
@@ -395,7 +395,7 @@ fn changed(history: &RevisionHistory, revision: &Revision) -> Option<String> {
     let fields = field_names(changes.iter().map(|change| &*change.path));
     let since = made_from(before);
     Some(match fields.is_empty() {
-        true => format!("nothing recorded since {since}"),
+        true => format!("nothing since {since}"),
         false => format!("{fields} since {since}"),
     })
 }
@@ -419,7 +419,7 @@ fn keys(shown: ShownRow<'_>, revision: &Revision, width: usize) -> Line {
         phase if phase.is_final() => vec![("revisions.logs", "logs"), build_log, redeploy, compare],
         _ => vec![
             build_log,
-            ("revisions.watch", "notify me"),
+            ("revisions.watch", "notify"),
             ("revisions.interrupt", "interrupt"),
             ("revisions.logs", "logs"),
         ],
@@ -438,7 +438,7 @@ fn summary(shown: ShownRow<'_>, width: usize) -> Vec<Line> {
                 Some((_, Some(error))) => Line::bad("✗ ").with_plain(&error.badge()),
                 Some((Some(info), None)) => Line::plain(&server_software(info)),
                 None if shown.is_unpolled() => Line::dim(UNPOLLED),
-                _ => Line::dim("Checking the server…"),
+                _ => Line::dim("Checking…"),
             });
             lines.push(Line::dim(row.url.as_deref().unwrap_or_default()));
         }

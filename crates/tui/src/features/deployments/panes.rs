@@ -7,7 +7,8 @@ use super::view::LIST_HEAD;
 use crate::input::action::{Action, Context};
 use crate::input::commands::Commands;
 use crate::session::msg::{
-    Described, Effect, LogRef, RevisionRef, SubscriptionEvent, SubscriptionId, no_build_log,
+    Described, Effect, LogRef, NO_LOGS, RevisionRef, SubscriptionEvent, SubscriptionId,
+    no_build_log,
 };
 use crate::session::subject::Subject;
 use crate::session::{Component, Cx, Requests, Route, Session};
@@ -16,7 +17,7 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::table::{GUTTER, Table};
 use runtail_api::{LogKind, ServerInfo};
 use runtail_core::config::deployment_page;
-use runtail_core::model::{DeploymentSpec, Intent, Phase, Revision};
+use runtail_core::model::{DeploymentSpec, Intent, Phase, Revision, RevisionRole};
 use runtail_core::text;
 use std::sync::Arc;
 
@@ -34,10 +35,11 @@ fn height(area: Area, head: u16) -> usize {
 }
 
 fn gone(row: &Row) -> Requests {
-    Requests::error(format!(
-        "{} was deleted. Press r to refresh the list.",
-        row.name
-    ))
+    Requests::error(format!("{} was deleted; r refreshes.", row.name))
+}
+
+fn no_revision(name: &str) -> Requests {
+    Requests::info(format!("{name} has no revision."))
 }
 
 /// A value, or the notice to show instead.
@@ -161,7 +163,7 @@ impl Deployments {
         };
         match self.chosen_revision(in_revisions) {
             Some((of, revision)) => self.toggle_watch(session, of, &name, revision.as_ref()),
-            None => Requests::info(format!("{name} has no revision to watch.")),
+            None => no_revision(&name),
         }
     }
 
@@ -173,7 +175,7 @@ impl Deployments {
         let address = format!("{}/{}", row.profile_name, row.name);
         match self.chosen_revision(in_revisions) {
             Some((of, _)) => Route::Explanation { of, name, address }.into(),
-            None => Requests::info(format!("{name} has no revision to explain.")),
+            None => no_revision(&name),
         }
     }
 
@@ -207,27 +209,25 @@ impl Deployments {
         let is_of_revision = in_revisions || kind == LogKind::Build;
         let revision = is_of_revision.then(chosen).flatten();
         if revision.is_none() && kind == LogKind::Build && row.deployment.is_some() {
-            let name = row.title();
-            let text = format!("{name} has no revision yet, so there is no build log.");
-            return Requests::info(text);
+            return no_revision(&row.title());
         }
         match log_of(row, revision) {
             Some(of) => Route::Logs(kind, vec![of]).into(),
-            None => Requests::info("Logs need a control plane; this agent server has none."),
+            None => Requests::info(NO_LOGS),
         }
     }
 
     /// Returns the deployment that a change applies to, with its profile and id; otherwise a notice.
     fn chosen_deployment(&self) -> OrNotice<(&Row, Arc<str>, String)> {
         let Some(row) = self.list.selected() else {
-            return Err(Requests::info("No deployment is selected."));
+            return Err(Requests::none_selected("deployment"));
         };
         if row.gone {
             return Err(gone(row));
         }
         let Some(id) = row.deployment.as_ref().map(|d| d.id.clone()) else {
             return Err(Requests::error(format!(
-                "{} is an agent server without a control plane; it can't be changed here.",
+                "{} has no control plane.",
                 row.name
             )));
         };
@@ -240,7 +240,7 @@ impl Deployments {
         let all: Vec<&Arc<str>> = all.map(|profile| &profile.name).collect();
         let profile = match all.as_slice() {
             [] => {
-                let text = "No profile has a control plane to create a deployment on.";
+                let text = "No profile has a control plane.";
                 return Requests::error(text);
             }
             [only] if session.is_read_only(only) => {
@@ -290,8 +290,14 @@ impl Deployments {
     fn change_revision(&self, action: Action, in_revisions: bool) -> OrNotice<Requests> {
         self.chosen_deployment()?;
         let Some((of, _)) = self.chosen_revision(in_revisions) else {
-            return Err(Requests::info("No revision is selected."));
+            return Err(Requests::none_selected("revision"));
         };
+        if action == Action::Rollback && self.serves_as_newest(&of.revision) {
+            let id = text::short_id(&of.revision);
+            return Err(Requests::info(format!(
+                "{id} already serves; nothing would change."
+            )));
+        }
         let (deployment, revision) = (of.deployment.to_string(), of.revision.to_string());
         let intent = match action {
             Action::Redeploy => Intent::Redeploy {
@@ -312,6 +318,18 @@ impl Deployments {
         Ok(Route::change(of.profile, intent).into())
     }
 
+    /// Returns whether the newest revision of the selected deployment serves, and is this one.
+    fn serves_as_newest(&self, id: &str) -> bool {
+        let (Some(history), Some(row)) = (self.history(), self.list.selected()) else {
+            return false;
+        };
+        let roles = history.roles(row.deployment.as_ref(), None);
+        let newest = history.revisions.first();
+        newest.is_some_and(|newest| {
+            newest.id == id && roles.of(id, &newest.status) == RevisionRole::Serving
+        })
+    }
+
     /// Starts a rollback of the selected deployment to the newest revision that was deployed before its newest one.
     fn roll_back_newest(&self) -> OrNotice<Requests> {
         let (row, profile, id) = self.chosen_deployment()?;
@@ -319,8 +337,7 @@ impl Deployments {
         let mut older = listed.skip(1);
         let Some(good) = older.find(|revision| revision.phase() == Phase::Deployed) else {
             let name = row.title();
-            let text =
-                format!("{name} has no earlier deployed revision in its list to roll back to.");
+            let text = format!("{name} has no earlier deployed revision.");
             return Err(Requests::info(text));
         };
         let intent = Intent::Rollback {
@@ -340,7 +357,7 @@ impl Deployments {
 
     fn act_on_selected(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
         let Some(row) = self.list.selected().cloned() else {
-            return Requests::info("No deployment is selected.");
+            return Requests::none_selected("deployment");
         };
         if row.gone && action != Action::Mark {
             return gone(&row);
@@ -412,10 +429,7 @@ fn open_in_browser(session: &Session, row: &Row) -> Requests {
         Some(page) => {
             Requests::info(format!("Opening {}", text::clean(&page))).and(Effect::OpenLink(page))
         }
-        None => Requests::error(format!(
-            "{} has no page to open: the server reports no workspace and no URL.",
-            row.name
-        )),
+        None => Requests::error(format!("{} reports no workspace or URL to open.", row.name)),
     }
 }
 
@@ -423,16 +437,14 @@ fn open_in_browser(session: &Session, row: &Row) -> Requests {
 fn no_address(cx: &Cx<'_>, row: &Row) -> String {
     let why = match row.state().meaning(false) {
         Some(meaning) => meaning.to_string(),
-        None if row.live() == Live::Unknown => {
-            "It gets one when its first revision is deployed.".into()
-        }
+        None if row.live() == Live::Unknown => "The first deployed revision sets one.".into(),
         None => format!(
-            "Press {} for its record.",
+            "{} shows its record.",
             cx.session.key("deployments.details")
         ),
     };
     format!(
-        "{} has no agent server to open: neither `url` nor `source_config.custom_url` is set. {why}",
+        "{} has no agent server: no `url` or `source_config.custom_url`. {why}",
         row.name
     )
 }

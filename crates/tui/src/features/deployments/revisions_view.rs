@@ -67,7 +67,7 @@ impl Deployments {
         let mut rows = below(area, 1);
         let mut notes: Vec<Line> = Vec::new();
         if !history.was_sorted {
-            let said = "The server's list was not sorted by date; sorted here.";
+            let said = "Sorted here; the server didn't.";
             notes.push(Line::dim(said));
         }
         notes.extend(history.unread.as_deref().map(Line::dim));
@@ -92,7 +92,7 @@ fn listed(shown: ShownRow<'_>) -> Result<&RevisionHistory, (Tone, String)> {
         return Err((Tone::Plain, GONE.into()));
     }
     if shown.is_halted() && !is_loaded {
-        let words = "Not loaded: the key was rejected.\n\nPress r to retry.";
+        let words = "The server rejected the key.\n\nPress r to retry.";
         return Err((Tone::Plain, words.into()));
     }
     match history {
@@ -102,7 +102,7 @@ fn listed(shown: ShownRow<'_>) -> Result<&RevisionHistory, (Tone, String)> {
         Some(history) if is_loaded => Ok(history),
         _ => Err(match history.and_then(|history| history.error.as_ref()) {
             Some(error) => (Tone::Bad, error.story()),
-            None => (Tone::Dim, "Loading revisions…".into()),
+            None => (Tone::Dim, "Loading…".into()),
         }),
     }
 }
@@ -112,7 +112,7 @@ fn poll_state(history: &RevisionHistory, now: Timestamp, halted: bool) -> Option
     let age = history.loaded_at.map(|at| text::age_since(at, now));
     match (&history.error, history.next_poll?) {
         _ if halted => Some("stopped, r retries".into()),
-        (_, NextPoll::GaveUp) => Some("timed out, r polls again".into()),
+        (_, NextPoll::GaveUp) => Some("timed out, r retries".into()),
         (_, NextPoll::Stopped) | (Some(_), NextPoll::Off) => Some("stopped, r retries".into()),
         (Some(error), NextPoll::At(at)) => {
             let wait = Duration::try_from(at - now).unwrap_or_default();
@@ -123,7 +123,7 @@ fn poll_state(history: &RevisionHistory, now: Timestamp, halted: bool) -> Option
             };
             Some(format!("{old}{} · {when}", error.badge()))
         }
-        (None, NextPoll::Off) => Some("not polled, r reads again".into()),
+        (None, NextPoll::Off) => Some("not polled, r reloads".into()),
         (None, NextPoll::At(_)) => {
             let newest = history.revisions.first();
             let is_moving = newest.is_some_and(|newest| !newest.phase().is_final());
@@ -165,7 +165,7 @@ fn lines(
     let is_listed = |id: &str| history.revisions.iter().any(|one| one.id == *id);
     if let Some((id, _)) = reported.filter(|(id, _)| !is_listed(id)) {
         let id = text::short_id(id);
-        let words = format!("  The server reports {id}, not listed here.");
+        let words = format!("  the server reports {id}, not listed");
         lines.push((None, Line::dim(&words)));
     }
     lines

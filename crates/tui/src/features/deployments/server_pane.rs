@@ -12,7 +12,7 @@ use runtail_core::text;
 const OTHER_LINES: usize = 4;
 
 /// Says that a server was not asked.
-pub(super) const UNPOLLED: &str = "Not asked, because of `poll = false`. Open it to ask it.";
+pub(super) const UNPOLLED: &str = "Not asked (`poll = false`); open it to ask.";
 
 /// Draws an agent server.
 pub(super) fn server(shown: ShownRow<'_>, canvas: &mut Canvas<'_>) {
@@ -24,7 +24,7 @@ pub(super) fn server(shown: ShownRow<'_>, canvas: &mut Canvas<'_>) {
         Some((_, Some(error))) => return canvas.words(area, Tone::Bad, &error.story()),
         Some((Some(info), None)) => info,
         None if shown.is_unpolled() => return canvas.words(area, Tone::Dim, UNPOLLED),
-        _ => return canvas.words(area, Tone::Dim, "Checking the server…"),
+        _ => return canvas.words(area, Tone::Dim, "Checking…"),
     };
     let room = Area {
         x: area.x + 2,
@@ -39,14 +39,12 @@ pub(super) fn server(shown: ShownRow<'_>, canvas: &mut Canvas<'_>) {
         y += 1;
     };
     put(&Line::plain(&server_software(info)).with_dim(&format!(
-        " · {} · no control plane, so no revisions",
+        " · {} · no control plane",
         server.url.trim_end_matches('/')
     )));
     put(&Line::new());
     match cx.session.inbox.rows_of(&server) {
-        None => put(&Line::dim(
-            "What needs you here is not known: the server has not listed its threads.",
-        )),
+        None => put(&Line::dim("Threads not listed yet.")),
         Some(rows) if rows.is_empty() => put(&Line::plain("Nothing needs you here.")),
         Some(rows) => {
             let fit = usize::from(area.h).saturating_sub(OTHER_LINES).max(1);

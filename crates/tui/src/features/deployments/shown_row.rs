@@ -16,7 +16,7 @@ use runtail_core::text;
 use std::time::Duration;
 
 /// The sentence about a deployment that no longer exists.
-pub(super) const GONE: &str = "This deployment was deleted.";
+pub(super) const GONE: &str = "Deployment deleted.";
 
 /// A row, with what other parts of the state know of it.
 #[derive(Clone, Copy)]
@@ -109,8 +109,7 @@ impl<'a> ShownRow<'a> {
             return Some(GONE.into());
         }
         let Some(meaning) = self.row.state().meaning(self.responds()) else {
-            let text =
-                "Serverless: each request wakes it, so its threads are read only while it is open.";
+            let text = "Serverless: requests wake it; threads are read only while open.";
             return self.row.is_serverless().then(|| text.to_string());
         };
         Some(match self.row.url {

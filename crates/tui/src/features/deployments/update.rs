@@ -204,7 +204,7 @@ fn on_skew(state: &mut ProfileState, skew: SignedDuration) -> Requests {
     state.skew = skew;
     let (name, mut out) = (state.name.clone(), Requests::from(Request::AdjustClocks));
     if skew.is_zero() {
-        out.notify(false, format!("{name}: its clock is in sync again."));
+        out.notify(false, format!("{name}: clock in sync again."));
         return out;
     }
     let how = if skew.is_positive() {
@@ -215,7 +215,7 @@ fn on_skew(state: &mut ProfileState, skew: SignedDuration) -> Requests {
     let far = text::duration(skew.unsigned_abs());
     out.notify(
         false,
-        format!("{name}: its clock is {far} {how} ours; ages are by its clock."),
+        format!("{name}: clock {far} {how} ours; ages use it."),
     );
     out
 }

@@ -129,7 +129,10 @@ impl Deployments {
         let (unread, number) = cx.session.unread_servers();
         match unread.as_slice() {
             [] => {}
-            [(name, why)] => add(Tone::Plain, &format!("{name}: threads not read ({why})")),
+            [(name, why)] => add(
+                Tone::Plain,
+                &format!("{name}: couldn't list threads ({why})"),
+            ),
             several => {
                 let is_alike = several.iter().all(|(_, why)| *why == several[0].1);
                 let why = if is_alike {
@@ -139,7 +142,7 @@ impl Deployments {
                 };
                 add(
                     Tone::Plain,
-                    &format!("{number} servers: threads not read{why}"),
+                    &format!("{number} servers: couldn't list threads{why}"),
                 );
             }
         }
@@ -252,7 +255,7 @@ fn empty_state(d: &Deployments, cx: &Cx<'_>) -> (Tone, String) {
         return (
             Tone::Plain,
             format!(
-                "No match for “{filter}”. Press Esc to clear the filter.\n\nnewest:failed filters by a field, !word excludes."
+                "No match for “{filter}”; Esc clears it.\n\nnewest:failed filters by field, !word excludes."
             ),
         );
     }
@@ -288,7 +291,7 @@ fn empty_state(d: &Deployments, cx: &Cx<'_>) -> (Tone, String) {
     if cx.session.profiles.is_empty() {
         return (
             Tone::Plain,
-            "No profile is in use.\n\nPress p for profiles.".into(),
+            "No profile in use.\n\nPress p for profiles.".into(),
         );
     }
     if cx
@@ -297,7 +300,7 @@ fn empty_state(d: &Deployments, cx: &Cx<'_>) -> (Tone, String) {
         .iter()
         .any(|p| p.control_plane && p.loaded_at.is_none())
     {
-        return (Tone::Dim, "Loading deployments…".into());
+        return (Tone::Dim, "Loading…".into());
     }
     let tags: Vec<&str> = cx
         .session
@@ -310,9 +313,8 @@ fn empty_state(d: &Deployments, cx: &Cx<'_>) -> (Tone, String) {
         cx.session.key("app.profiles"),
     );
     let place = text::clean(&tags.join(", ")).into_owned();
-    let words = format!(
-        "No deployments in {place}.\n\nPress {create} to create one, {profiles} to add a server."
-    );
+    let words =
+        format!("No deployments in {place}.\n\n{create} creates one, {profiles} adds a server.");
     (Tone::Plain, words)
 }
 

@@ -37,15 +37,13 @@ impl Deployments {
     ) -> Requests {
         let title = format!("{name} › {}", text::short_id(&of.revision));
         if self.watches.remove(&of).is_some() {
-            return Requests::info(format!("{title} is no longer watched."));
+            return Requests::info(format!("Stopped watching {title}."));
         }
         if let Some(revision) = revision.filter(|r| r.phase().is_final()) {
-            let text = format!("{title} is already {}; nothing to watch.", revision.status);
+            let text = format!("{title} is already {}.", revision.status);
             return Requests::info(text);
         }
-        let out = Requests::info(format!(
-            "Watching {title}; you'll be notified when it finishes."
-        ));
+        let out = Requests::info(format!("Watching {title}; notifies when it finishes."));
         self.watch(session, of, title, revision.map(|r| r.status.clone()));
         out
     }
@@ -85,7 +83,7 @@ impl Deployments {
             .map(Row::title)
             .unwrap_or_else(|| of.deployment.to_string());
         let id = text::short_id(&of.revision);
-        let sentence = format!("Watching revision {id}; you'll be notified when it finishes.");
+        let sentence = format!("Watching {id}; notifies when it finishes.");
         if !self.watches.contains_key(&of) {
             let title = format!("{name} › {id}");
             self.watch(session, of, title, None);
@@ -115,15 +113,10 @@ impl Deployments {
                 let status = text::clean(&revision.status).into_owned();
                 self.list.apply_status(&row, revision);
                 match phase {
-                    Phase::Deployed => Some((
-                        false,
-                        format!("is {status} ({waited} after you started watching)."),
-                    )),
+                    Phase::Deployed => Some((false, format!("is {status} after {waited}."))),
                     Phase::Failed => Some((
                         true,
-                        format!(
-                            "is {status} ({waited} after you started watching). Press ⏎ on the revision to explain it."
-                        ),
+                        format!("is {status} after {waited}. ⏎ on the revision explains it."),
                     )),
                     Phase::Skipped => {
                         Some((true, format!("{status}: superseded by a newer revision.")))
@@ -131,7 +124,7 @@ impl Deployments {
                     Phase::Interrupted => Some((true, format!("{status}: interrupted by a user."))),
                     _ if next == NextPoll::GaveUp => Some((
                         true,
-                        format!("is still {status} after {waited}; no longer watched."),
+                        format!("is still {status} after {waited}; stopped watching."),
                     )),
                     _ => None,
                 }
@@ -145,7 +138,7 @@ impl Deployments {
                 watch.error = Some(error);
                 None
             }
-            Err(error) => Some((true, format!("can no longer be watched: {}", error.story()))),
+            Err(error) => Some((true, format!("can't be watched: {}", error.story()))),
         };
         let Some((bad, how)) = end else {
             return Requests::none();
@@ -205,7 +198,7 @@ impl Deployments {
                 (next == NextPoll::GaveUp).then(|| {
                     (
                         true,
-                        "is still being deleted; no longer watched.".to_string(),
+                        "is still being deleted; stopped watching.".to_string(),
                     )
                 })
             }
@@ -217,7 +210,7 @@ impl Deployments {
                 let ends = next == NextPoll::GaveUp
                     || stops_polling(&error) && error.kind != Kind::Unauthorized;
                 session.report_error(&error);
-                ends.then(|| (true, format!("can no longer be watched: {}", error.story())))
+                ends.then(|| (true, format!("can't be watched: {}", error.story())))
             }
         };
         self.share(session, &row);

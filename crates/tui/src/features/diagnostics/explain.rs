@@ -77,15 +77,12 @@ impl Explained {
         let card = match (&self.card.value, &self.card.error) {
             (Some(card), _) => card,
             (None, Some(error)) => return wrapped(Tone::Bad, &error.story(), width),
-            (None, None) => return vec![Line::dim("Loading its record, history and log…")],
+            (None, None) => return vec![Line::dim("Loading…")],
         };
         let mut card = card.clone();
         let mut lines = Vec::new();
         if self.card.error.is_some() {
-            let said = format!(
-                "Loaded {} ago. Loading it again failed.",
-                text::age(self.age(cx))
-            );
+            let said = format!("Loaded {} ago; reloading failed.", text::age(self.age(cx)));
             lines.extend(wrapped(Tone::Bad, &said, width));
         } else {
             card.add_time(self.age(cx));
@@ -198,7 +195,7 @@ fn steps(cx: &Cx<'_>, card: &FailureCard, has_build: bool, width: usize) -> Vec<
         };
         // A command waits; the dashboard notifies.
         let said = match step.kind {
-            StepKind::Wait => "Be notified when it finishes",
+            StepKind::Wait => "Notify when it finishes",
             _ => &step.text,
         };
         let mut key = id.map(|id| cx.session.key(id)).unwrap_or_default();
@@ -280,7 +277,7 @@ impl Page for Explained {
             Action::Describe => return Route::Record(Described::Revision(self.of.clone())).into(),
             Action::Compare => {
                 let Some(before) = self.earlier() else {
-                    return Requests::info("No other revision to compare with is known.");
+                    return Requests::info("No other revision known.");
                 };
                 // The name in titles has the region, too.
                 let name = self
@@ -303,9 +300,7 @@ impl Page for Explained {
                     .as_ref()
                     .and_then(|card| card.last_good.as_ref());
                 let Some(good) = good else {
-                    return Requests::info(
-                        "No earlier deployed revision to roll back to is known.",
-                    );
+                    return Requests::info("No earlier deployed revision known.");
                 };
                 return self.change(Intent::Rollback {
                     deployment: self.of.deployment.to_string(),

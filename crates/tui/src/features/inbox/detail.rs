@@ -1,7 +1,7 @@
 //! The details of the selected row: the whole question or error, and the keys that help.
 
 use super::rows::{Group, Rows};
-use super::view::needs;
+use super::view::{difference, needs};
 use crate::session::Cx;
 use crate::session::inbox::table;
 use crate::session::inbox::{InboxListRow, Target};
@@ -81,10 +81,7 @@ pub fn lines(
         }
     }
     if let Some(at) = row.as_of {
-        let said = format!(
-            "  The server didn't answer since; this was true at {}.",
-            session.clock(at)
-        );
+        let said = format!("  As of {}; no answer since.", session.clock(at));
         lines.push(Line::dim(&said));
     }
     let room = height.saturating_sub(1);
@@ -92,7 +89,7 @@ pub fn lines(
         lines.truncate(room);
     } else if lines.len() > room {
         lines.truncate(room - 1);
-        lines.push(Line::dim("  … open the thread for the rest"));
+        lines.push(Line::dim("  … more in the thread"));
     }
     push_known(&mut lines, known, width, room);
     push_ids(&mut lines, row, width, room);
@@ -144,7 +141,7 @@ pub fn group_lines(
             table::age(row, cx.session),
             table::thread(&row.row)
         );
-        lines.push(Line::dim(&of).with_plain(&table::needs(row)));
+        lines.push(Line::dim(&of).with_plain(&difference(row)));
     }
     let more = group.rows.len().saturating_sub(fit);
     if more > 0 {
@@ -226,7 +223,7 @@ fn keys(row: &InboxListRow, cx: &Cx<'_>, width: usize) -> Line {
                 ids.extend(approve.map(|label| ("inbox.approve", label)));
             }
             ids.extend([
-                ("inbox.open", "open the thread"),
+                ("inbox.open", "open"),
                 ("inbox.explain", "explain"),
                 ("inbox.details", "details"),
             ]);
@@ -236,9 +233,9 @@ fn keys(row: &InboxListRow, cx: &Cx<'_>, width: usize) -> Line {
             ids.push((
                 "inbox.watch",
                 if row.is_watched {
-                    "don't notify me"
+                    "don't notify"
                 } else {
-                    "notify me"
+                    "notify"
                 },
             ));
             ids.extend(thread_ends(row, cx).map(|label| ("inbox.end", label)));
@@ -269,9 +266,9 @@ fn thread_ends(row: &InboxListRow, cx: &Cx<'_>) -> Option<&'static str> {
         return None;
     }
     if row.row.group() == InboxGroup::Stuck {
-        return Some("cancel its run");
+        return Some("cancel run");
     }
     let kind = cx.session.server_kind(&thread.server);
     kind.is_none_or(ServerKind::ends_by_update)
-        .then_some("end the thread")
+        .then_some("end thread")
 }

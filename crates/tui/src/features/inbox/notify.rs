@@ -61,9 +61,7 @@ pub fn hooks(session: &mut Session, news: &[News]) -> Vec<Effect> {
     });
     let effects = effects.collect();
     if left_out > 0 {
-        let text = format!(
-            "{left_out} more events at once: no notification program was started for them."
-        );
+        let text = format!("{left_out} more events at once started no notification program.");
         session.notify(false, text);
     }
     effects

@@ -8,7 +8,7 @@ use crate::session::inbox::{InboxListRow, Listing, Target, table};
 use crate::session::msg::{BulkTarget, Described, Effect, EffectResult, RowDetail, ThreadRef};
 use crate::session::row_details::RowDetails;
 use crate::session::thread::AnswerFrom;
-use crate::session::{Component, Cx, Request, Requests, Route, Session};
+use crate::session::{Component, Cx, Request, Requests, Route, Session, not_sent};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::table::Table;
 use jiff::Timestamp;
@@ -164,9 +164,9 @@ impl InboxPage {
         };
         if marked.len() > MAX_BULK {
             let count = text::count(marked.len() as u64);
-            return Some(Requests::error(format!(
-                "{count} threads; at most {MAX_BULK} at once. Filter the inbox (/), then mark what it shows (ctrl-a). Nothing was sent."
-            )));
+            return Some(Requests::error(not_sent(format!(
+                "{count} threads; at most {MAX_BULK} at once. Filter (/), then mark (ctrl-a)."
+            ))));
         }
         let now: HashMap<&str, &InboxListRow> = self
             .listing()
@@ -188,15 +188,18 @@ impl InboxPage {
         let mut out = Requests::from(Route::Bulk(action.clone(), targets.collect()));
         match self.hidden_marks() {
             0 => {}
-            hidden => out.notify(false, format!(
-                "{} not shown here, because of the filter or because nothing is needed any more.",
-                text::counted(hidden, "marked thread")
-            )),
+            hidden => out.notify(
+                false,
+                format!(
+                    "{} not shown: filtered, or resolved.",
+                    text::counted(hidden, "marked thread")
+                ),
+            ),
         }
         Some(out)
     }
 
-    /// Handles an action on a group; `None` if the action is one on the thread that its place is by.
+    /// Handles an action on a group; `None` if the entry is none.
     fn act_on_group(&mut self, entry: Entry, action: Action) -> Option<Requests> {
         let Entry::Group(at) = entry else { return None };
         let is_open = self.rows.group(at).is_open;
@@ -206,9 +209,15 @@ impl InboxPage {
                     .set_open(entry, !is_open || action == Action::Right, &mut self.table);
                 Some(Requests::none())
             }
-            Action::Explain => None,
+            Action::Explain => {
+                let (row, count) = (self.rows.row(entry), self.rows.group(at).rows.len());
+                let text = format!("Thread 1 of {count}: {}", table::thread(&row.row));
+                let mut out = InboxPage::open(row, action);
+                out.notify(false, text);
+                Some(out)
+            }
             _ => Some(Requests::info(
-                "This is a group. Unfold it with → and select a thread.",
+                "A group: unfold it with → and select a thread.",
             )),
         }
     }
@@ -257,17 +266,14 @@ impl InboxPage {
                 Route::on_thread(server, ThreadIntent::Retry { thread, edit: None }).into()
             }
             (Target::Thread(thread), Action::Watch) => Request::WatchThread(thread.clone()).into(),
-            (Target::Revision(..), Action::CancelRun) => {
-                Requests::info("The revision has failed already, so there is nothing to end.")
-            }
-            (Target::Revision(..), Action::Watch) => Requests::info(
-                "The revision has failed, so it doesn't change. Watch a new one in the deployments list.",
-            ),
-            (Target::Revision(..), Action::Answer | Action::Approve | Action::Again) => {
-                Requests::info(
-                    "A failed revision has no question to answer and no run to retry. Press e to explain it.",
-                )
-            }
+            (
+                Target::Revision(..),
+                Action::CancelRun
+                | Action::Watch
+                | Action::Answer
+                | Action::Approve
+                | Action::Again,
+            ) => Requests::info("The revision has failed; e explains it."),
             _ => Requests::none(),
         }
     }

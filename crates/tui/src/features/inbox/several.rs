@@ -26,7 +26,7 @@ pub(super) fn target(
             Some(format!("{} is read-only", row.row.profile))
         }
         _ if now.is_some_and(|now| now.cause != row.cause) => {
-            Some("needs something else since it was marked".into())
+            Some("changed since it was marked".into())
         }
         BulkAction::Answer(_) => unanswerable(known),
         _ => (row.row.group() != InboxGroup::Failed).then(|| "hasn't failed".into()),
@@ -46,9 +46,9 @@ fn unanswerable(thread: &InboxThread) -> Option<String> {
     match questions.len() {
         0 => Some("asks nothing".into()),
         _ if !questions.iter().all(Question::can_be_approved) => {
-            Some("needs more than an approval; open it to answer".into())
+            Some("needs more than an approval".into())
         }
         _ if is_one_decision => None,
-        several => Some(format!("asks {several} questions; open it to answer")),
+        several => Some(format!("asks {several} questions")),
     }
 }

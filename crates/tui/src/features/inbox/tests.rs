@@ -403,7 +403,7 @@ fn servers_that_are_shared_or_too_many_are_read_within_limits() {
     assert_eq!(read.len(), crate::session::inbox::MAX_SERVERS);
     assert_eq!(
         inbox.listing().limits,
-        ["eu: 6 more agent servers are not checked (limit 200)"]
+        ["eu: 6 more servers not checked (limit 200)"]
     );
 }
 

@@ -210,6 +210,7 @@ fn cells(page: &InboxPage, entry: Entry, session: &Session) -> RowCells {
         Entry::Row(_, true) => {
             return RowCells {
                 sign: "  ",
+                needs: difference(row),
                 ..cells
             };
         }
@@ -232,13 +233,22 @@ pub(super) fn needs(row: &InboxListRow) -> String {
     }
 }
 
+/// Returns what a thread needs besides what all threads of its group need.
+pub(super) fn difference(row: &InboxListRow) -> String {
+    let (common, all) = (needs(row), table::needs(row));
+    let own = all
+        .strip_prefix(&common)
+        .map(|own| own.trim_matches([' ', '·', ':']));
+    own.map(str::to_string).unwrap_or(all)
+}
+
 /// Returns the mark of an entry. A group has one if all its threads are marked, and another one if some are.
 fn mark(page: &InboxPage, entry: Entry) -> Option<&'static str> {
     match entry {
         Entry::Group(at) => {
             let group = page.rows.group(at);
             let is_whole = group.marked == group.rows.len();
-            (group.marked > 0).then_some(if is_whole { "+" } else { "-" })
+            (group.marked > 0).then_some(if is_whole { "+" } else { "~" })
         }
         Entry::Row(..) => page
             .table
@@ -465,7 +475,7 @@ fn empty_state(page: &InboxPage, listing: &Listing) -> (Tone, String) {
     let mut parts = Vec::new();
     if !listing.checked.is_empty() {
         parts.push(format!(
-            "Nothing is waiting for you on {}.",
+            "Nothing waits for you on {}.",
             names(&listing.checked)
         ));
     }
@@ -477,18 +487,18 @@ fn empty_state(page: &InboxPage, listing: &Listing) -> (Tone, String) {
             .failed
             .iter()
             .take(8)
-            .map(|(name, why)| format!("{name} wasn't checked ({why}).")),
+            .map(|(name, why)| format!("{name}: not checked ({why}).")),
     );
     if listing.failed.len() > 8 {
         parts.push(format!(
-            "{} more servers weren't checked.",
+            "{} more servers not checked.",
             listing.failed.len() - 8
         ));
     }
     if !listing.unlisted.is_empty() {
         let which = names(&listing.unlisted);
         parts.push(format!(
-            "{which} can't list threads: only threads that are open here are watched."
+            "{which} can't list threads: watching open ones only."
         ));
     }
     parts.extend(asleep(listing).map(|said| format!("{}.", text::capitalized(&said))));
@@ -500,7 +510,7 @@ fn empty_state(page: &InboxPage, listing: &Listing) -> (Tone, String) {
             .map(|limit| format!("{limit}.")),
     );
     if parts.is_empty() {
-        parts.push("No agent server is known yet.".into());
+        parts.push("No agent server known yet.".into());
     }
     (Tone::Plain, parts.join("\n\n"))
 }

@@ -5,7 +5,7 @@ use super::view;
 use crate::input::action::{Action, Context};
 use crate::input::commands::Commands;
 use crate::session::msg::{
-    Epoch, LogRef, Pace, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
+    Epoch, LogRef, NO_LOGS, Pace, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
 };
 use crate::session::{Component, Cx, Requests, Session};
 use crate::widgets::area::Area;
@@ -28,10 +28,10 @@ impl LogView {
         mut of: Vec<LogRef>,
     ) -> Result<(LogView, Option<String>), &'static str> {
         if of.is_empty() {
-            return Err("Logs need a control plane; this agent server has none.");
+            return Err(NO_LOGS);
         }
         let notice = (of.len() > MAX_LOGS)
-            .then(|| format!("Showing logs of the first {MAX_LOGS} marked deployments (maximum)."));
+            .then(|| format!("Showing the first {MAX_LOGS} marked deployments."));
         of.truncate(MAX_LOGS);
         let source = |LogRef {
                           profile,

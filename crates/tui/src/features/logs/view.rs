@@ -109,7 +109,7 @@ fn status_line(cx: &Cx<'_>, logs: &LogView) -> Line {
         ));
     }
     if logs.is_ended() {
-        line.push_dim("   no new lines: the build has ended");
+        line.push_dim("   build ended");
     }
     if logs.let_go > 0 {
         line.push_dim(&format!("   {} evicted", text::count(logs.let_go)));
@@ -125,7 +125,7 @@ fn status_line(cx: &Cx<'_>, logs: &LogView) -> Line {
             ..=1 => String::new(),
             _ => format!("{}: ", incomplete.join(" · ")),
         };
-        line.push_moving(&format!("   {names}the server may have more lines"));
+        line.push_moving(&format!("   {names}may have more lines"));
     }
     if !logs.filter().text().is_empty() {
         line.push_accent(&format!("   /{}", logs.filter().text()));
@@ -180,14 +180,11 @@ fn empty_state(logs: &LogView, has_ended: bool) -> (Tone, String) {
     if let Some(error) = logs.sources.iter().find_map(|s| s.error.as_ref()) {
         return (
             Tone::Bad,
-            format!(
-                "{}\n\nRetrying automatically if possible; press r to retry now.",
-                error.story()
-            ),
+            format!("{}\n\nPress r to retry now.", error.story()),
         );
     }
     if !logs.is_loaded() {
-        return (Tone::Dim, "Loading lines…".into());
+        return (Tone::Dim, "Loading…".into());
     }
     if !logs.filter().is_empty() {
         return (
@@ -202,19 +199,15 @@ fn empty_state(logs: &LogView, has_ended: bool) -> (Tone, String) {
         LogKind::Build if has_ended => {
             return (
                 Tone::Plain,
-                "The build has ended, and its log is empty.\n\nImages built elsewhere have none."
-                    .into(),
+                "The build ended with an empty log.\n\nImages built elsewhere have none.".into(),
             );
         }
-        LogKind::Build => "The build log starts with the build; images built elsewhere have none.",
-        LogKind::Server => "The server log starts when a revision is deployed.",
+        LogKind::Build => "Starts with the build; images built elsewhere have none.",
+        LogKind::Server => "Starts when a revision is deployed.",
     };
     let hint = match (logs.level, logs.minutes) {
         (None, None) => "",
-        _ => " Press & for the level, T for the time range.",
+        _ => " & sets the level, T the time range.",
     };
-    (
-        Tone::Plain,
-        format!("No lines yet.\n\n{why}{hint} New lines appear automatically."),
-    )
+    (Tone::Plain, format!("No lines yet.\n\n{why}{hint}"))
 }

@@ -21,7 +21,7 @@ const MAX_KEYS: usize = 8;
 pub(super) fn details(known: Option<&ProfileEntry>, cx: &Cx<'_>, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     if let Some(problem) = &cx.session.catalog.problem {
-        lines.push(Line::bad("✗ ").with_plain("The current file is not in use:"));
+        lines.push(Line::bad("✗ ").with_plain("The current file isn't used:"));
         lines.extend(indented(Tone::Plain, 2, &problem.to_string(), width));
         lines.push(Line::new());
     }
@@ -120,7 +120,7 @@ fn state(known: &ProfileEntry, cx: &Cx<'_>) -> Vec<(&'static str, String)> {
             (None, Some(_), Some(file)) => format!("in {}", file.display()),
             (None, Some(_), None) => "in the file".into(),
             (None, None, _) if cx.session.settings.demo => "by the demo".into(),
-            (None, None, _) if profile.name == "env" => "by environment variables".into(),
+            (None, None, _) if profile.name == "env" => "by environment".into(),
             (None, None, _) => "on the command line".into(),
         },
     ));
@@ -128,9 +128,9 @@ fn state(known: &ProfileEntry, cx: &Cx<'_>) -> Vec<(&'static str, String)> {
     fields.push((
         "in use",
         match (used.is_some(), catalog.chosen.contains(&profile.name)) {
-            (true, true) => "yes, from the start".into(),
-            (true, false) => "yes, in this session".into(),
-            (false, _) => format!("no; {use_key} uses it beside the others"),
+            (true, true) => "from the start".into(),
+            (true, false) => "this session".into(),
+            (false, _) => format!("no; {use_key} uses it too"),
         },
     ));
     let polled = || {
@@ -153,7 +153,7 @@ fn state(known: &ProfileEntry, cx: &Cx<'_>) -> Vec<(&'static str, String)> {
     } else if catalog.is_pending(known) && known.running_test.is_none() {
         fields.push((
             "checked",
-            "not in use yet; the previous definition applies".into(),
+            "not used yet; the previous definition applies".into(),
         ));
     }
     fields
@@ -194,7 +194,7 @@ fn settings_of(cx: &Cx<'_>) -> Vec<(&'static str, String)> {
         (
             "[poll]",
             format!(
-                "every {}; what is in progress more often, for up to {}",
+                "every {}; in progress more often, up to {}",
                 text::exact_duration(interval),
                 text::exact_duration(timeout)
             ),
@@ -202,7 +202,7 @@ fn settings_of(cx: &Cx<'_>) -> Vec<(&'static str, String)> {
         (
             "[limits]",
             format!(
-                "{} of a stream, {} of all",
+                "{} a stream, {} in all",
                 text::bytes(limits.max_bytes),
                 text::bytes(limits.total)
             ),
@@ -212,7 +212,7 @@ fn settings_of(cx: &Cx<'_>) -> Vec<(&'static str, String)> {
     fields.push((
         "[[notify]]",
         match rules {
-            0 => "no rules; the usual events notify".into(),
+            0 => "usual events".into(),
             _ => text::counted(rules, "rule"),
         },
     ));

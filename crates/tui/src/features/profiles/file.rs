@@ -112,7 +112,7 @@ impl Page for Save {
         match action {
             Action::Mark => self.toggle(),
             Action::Send if self.import.is_some() && self.draft.typed().next().is_none() => {
-                Requests::info("Every profile is left out, so there is nothing to write.")
+                Requests::info("Nothing to write: no profile chosen.")
             }
             Action::Send => {
                 Requests::from(Request::Close).and(Effect::SaveFile(self.draft.clone()))
@@ -142,7 +142,7 @@ impl Save {
         add(
             (Tone::Plain, ""),
             "",
-            "Profiles of the official tools. Their files are only read, and the keys stay in them.",
+            "Profiles of the official tools; their files keep the keys.",
         );
         for (n, one) in import.profiles.iter().enumerate() {
             let workspace = one.profile.workspace.as_ref();
@@ -192,17 +192,13 @@ fn draft_lines(draft: &Draft, is_new_profile: bool, width: usize) -> Vec<Line> {
     if draft.is_new() {
         add(
             Tone::Plain,
-            "The file will be created, readable only by you. Once it exists, environment variables no longer make a \
-             profile.",
+            "Creates the file, readable only by you. Once it exists, environment variables make no profile.",
         );
     } else {
-        add(
-            Tone::Plain,
-            "Changes to the file (everything else is unchanged):",
-        );
+        add(Tone::Plain, "Changes to the file:");
     }
     if is_new_profile {
-        let said = "The profile stays in this session either way; Esc writes nothing.";
+        let said = "Esc writes nothing; the session keeps the profile.";
         add(Tone::Dim, said);
     }
     add(Tone::Plain, "");

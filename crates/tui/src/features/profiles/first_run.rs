@@ -39,7 +39,8 @@ pub const CHOICES: [Choice; 5] = [
     Choice::Import,
 ];
 /// The problem of an input that had a key in it.
-const KEY_REFUSED: &str = "A key doesn't belong here, and nothing of it was kept. Set LANGSMITH_API_KEY to it, then start Runtail again.";
+const KEY_REFUSED: &str =
+    "That looks like a key: discarded. Set LANGSMITH_API_KEY to it and restart Runtail.";
 /// The index of the choice that takes an address.
 const OTHER: usize = 3;
 /// The index of the choice that adds profiles.
@@ -152,8 +153,7 @@ impl FirstRun {
             Choice::Import if self.importable.is_none() => {
                 self.selected = 0;
                 self.is_import_wanted = true;
-                Requests::info("Looking for profiles of the official tools…")
-                    .and(Effect::FindImports)
+                Requests::info("Looking for profiles…").and(Effect::FindImports)
             }
             Choice::Import => ProfileRequest::Import.into(),
             Choice::Other => {
@@ -246,7 +246,7 @@ impl Component for FirstRun {
                 let (choice, typed) = (*choice, input.text());
                 let is_server = choice == Choice::Other;
                 if is_server && typed.trim().is_empty() {
-                    self.problem = Some("Enter the URL of an agent server.".into());
+                    self.problem = Some("Enter an agent server's URL.".into());
                     return Some(Requests::none());
                 }
                 let requests = self.define(match is_server {
@@ -294,7 +294,7 @@ impl Component for FirstRun {
             (Action::View4, _) => OTHER,
             (Action::View5, _) => IMPORT,
             (Action::Anyway | Action::Save, None) => {
-                return Requests::info("No profile yet. Choose one of the options first.");
+                return Requests::info("No profile yet; choose an option.");
             }
             (Action::Anyway, Some(known)) => {
                 return ProfileRequest::UseAnyway(known.profile.name.clone()).into();

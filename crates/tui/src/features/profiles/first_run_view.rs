@@ -68,10 +68,7 @@ pub(super) fn draw(screen: &FirstRun, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
         lines.push(line);
     }
     lines.push(Line::new());
-    lines.push(indent(
-        "Nothing is written before you confirm it.",
-        Tone::Plain,
-    ));
+    lines.push(indent("Writes nothing without confirmation.", Tone::Plain));
     let outcome = outcome(screen, cx, text_width);
     if !outcome.is_empty() {
         lines.push(Line::new());
@@ -89,25 +86,23 @@ pub(super) fn draw(screen: &FirstRun, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
     cursor.map(|(row, column)| (left + column as u16, top + row as u16))
 }
 
+/// The name of the choice of a local server, before one is found.
+const LOCAL: &str = "Open a local server";
+
 /// Returns the name of a choice and what is known of it.
 fn label_of(screen: &FirstRun, catalog: &Catalog, choice: Choice) -> (String, Tone, String) {
     let plain = |name: &str, about: &str| (name.to_string(), Tone::Dim, about.to_string());
     match choice {
-        Choice::Demo if screen.is_demo_starting => (
-            "Try the demo".into(),
-            Tone::Moving,
-            "◐ starting the simulated servers…".into(),
-        ),
-        Choice::Demo => plain(
-            "Try the demo",
-            "simulated deployments and threads, no account",
-        ),
+        Choice::Demo => {
+            let (tone, about) = match screen.is_demo_starting {
+                true => (Tone::Moving, "◐ starting simulated servers…"),
+                false => (Tone::Dim, "simulated deployments and threads, no account"),
+            };
+            ("Try the demo".into(), tone, about.into())
+        }
         Choice::Local => match &screen.local {
-            ServerSearch::Running => plain("Open a local server", "looking for one…"),
-            ServerSearch::NotFound => plain(
-                "Open a local server",
-                "none on ports 2024, 8123, 2026 · ⏎ retry",
-            ),
+            ServerSearch::Running => plain(LOCAL, "looking for one…"),
+            ServerSearch::NotFound => plain(LOCAL, "none on ports 2024, 8123, 2026 · ⏎ retry"),
             ServerSearch::Found(server) => {
                 let address = server
                     .url
@@ -115,13 +110,12 @@ fn label_of(screen: &FirstRun, catalog: &Catalog, choice: Choice) -> (String, To
                     .trim_end_matches('/');
                 let count = match server.assistants {
                     None => String::new(),
-                    Some(1) => " · 1 assistant".into(),
-                    Some(count) => format!(" · {} assistants", text::count(count as u64)),
+                    Some(count) => format!(" · {}", text::counted(count, "assistant")),
                 };
                 (
                     format!("Open {address}"),
                     Tone::Dim,
-                    format!("local agent server found{count}"),
+                    format!("local server found{count}"),
                 )
             }
         },
@@ -143,8 +137,13 @@ fn label_of(screen: &FirstRun, catalog: &Catalog, choice: Choice) -> (String, To
                 &format!("from {}", text::clean(&found.files)),
             ),
         },
-        Choice::Other if screen.entered.is_empty() => plain("Open another server", "enter its URL"),
-        Choice::Other => plain("Open another server", &text::clean(&screen.entered)),
+        Choice::Other => {
+            let entered = match &*screen.entered {
+                "" => "enter its URL".into(),
+                entered => text::clean(entered),
+            };
+            plain("Open another server", &entered)
+        }
     }
 }
 
@@ -171,7 +170,7 @@ fn outcome(screen: &FirstRun, cx: &Cx<'_>, width: usize) -> Vec<Line> {
             add(Tone::Bad, "✗ ", &error.story());
             let (anyway, save) = ("first_run.anyway", "first_run.save");
             let [anyway, save] = [anyway, save].map(|id| cx.session.key(id));
-            let said = format!("{anyway} uses {name} anyway, {save} saves it. Or choose again.");
+            let said = format!("{anyway} uses {name} anyway, {save} saves it.");
             add(Tone::Plain, "  ", &said);
         }
     }

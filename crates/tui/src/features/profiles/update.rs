@@ -33,6 +33,9 @@ fn only_server(list: &[Profile]) -> Option<ServerRef> {
     })
 }
 
+const NO_HOME: &str = "No home directory found; use --config FILE.";
+const ANYWAY: &str = "on the profiles page, U uses";
+
 impl Catalog {
     /// Handles the request of a feature.
     pub fn handle(&mut self, request: ProfileRequest) -> Requests {
@@ -47,7 +50,7 @@ impl Catalog {
                 .unwrap_or_else(|error| Requests::error(error.to_string())),
             ProfileRequest::DraftFile => self.draft_file(),
             ProfileRequest::Import => match &self.origin.file {
-                None => Requests::error("No home directory found; use --config FILE."),
+                None => Requests::error(NO_HOME),
                 Some(file) => Effect::DraftImport(file.clone()).into(),
             },
         }
@@ -60,7 +63,7 @@ impl Catalog {
         };
         if known.will_be_used() {
             known.running_test = None;
-            return Requests::info(format!("Check of {name} cancelled; nothing changed."));
+            return Requests::info(format!("Cancelled the check of {name}."));
         }
         if self.used(name).is_none() {
             return self.try_profile(name, AfterTest::Use);
@@ -72,8 +75,7 @@ impl Catalog {
             .cloned()
             .collect();
         if others.is_empty() {
-            let text =
-                format!("{name} is the only profile in use. Press U on another one to switch.");
+            let text = format!("{name} is the only profile in use; U on another switches.");
             return Requests::info(text);
         }
         Request::UseProfiles(others).into()
@@ -153,16 +155,12 @@ impl Catalog {
             (Err(error), then) => {
                 let stays = match (then, self.used(&name).is_some()) {
                     (AfterTest::Nothing, _) => String::new(),
-                    (AfterTest::Switch, false) => {
-                        "\n  Not switched. On the profiles page, U uses it anyway.".into()
-                    }
+
                     (_, false) => {
-                        format!("\n  {name} is not used. On the profiles page, U uses it anyway.")
+                        format!("\n  {name} isn't used; {ANYWAY} it anyway.")
                     }
                     (_, true) => {
-                        format!(
-                            "\n  {name} is unchanged. On the profiles page, U uses the new definition."
-                        )
+                        format!("\n  {name} is unchanged; {ANYWAY} the new definition.")
                     }
                 };
                 Requests::error(format!("{cure}{}{stays}", error.story()))
@@ -178,7 +176,7 @@ impl Catalog {
                 list.map(|list| Request::UseProfiles(list).into())
                     .unwrap_or_default()
             }
-            _ => Requests::info("A profile can be used without a check only after a failed check."),
+            _ => Requests::info("Only after a failed check."),
         }
     }
 
@@ -227,9 +225,7 @@ impl Catalog {
         let is_filed = self.known(&name).is_some_and(|known| known.filed.is_some());
         match &self.origin.file {
             Some(file) if is_filed => Effect::EditFile(file.clone(), name).into(),
-            _ => Requests::info(format!(
-                "{name} is not in a file, so there is nothing to edit."
-            )),
+            _ => Requests::info(format!("{name} isn't in a file.")),
         }
     }
 
@@ -263,8 +259,8 @@ impl Catalog {
             .filter_map(|known| known.typed.clone())
             .collect();
         match &self.origin.file {
-            _ if typed.is_empty() => Requests::info("There are no unsaved changes."),
-            None => Requests::error("No home directory found; use --config FILE."),
+            _ if typed.is_empty() => Requests::info("No unsaved changes."),
+            None => Requests::error(NO_HOME),
             Some(file) => Effect::DraftFile(file.clone(), typed).into(),
         }
     }
@@ -278,7 +274,7 @@ impl Catalog {
                         .typed
                         .take_if(|typed| draft.typed().any(|text| text == &**typed));
                 }
-                Requests::info(format!("{} was written.", draft.path.display()))
+                Requests::info(format!("Wrote {}.", draft.path.display()))
             }
             Err(error) => Requests::error(error.to_string()),
         }

@@ -324,7 +324,7 @@ fn state(cx: &Cx<'_>, known: &ProfileEntry, room: usize) -> Line {
 /// Returns why a request failed, without the code that is shown before it.
 fn short_cause(error: &ApiError) -> String {
     match error.kind {
-        Kind::Unauthorized => "the server rejected the key".into(),
+        Kind::Unauthorized => "server rejected the key".into(),
         _ => error.detail.lines().next().unwrap_or_default().to_string(),
     }
 }

@@ -96,16 +96,15 @@ impl SignIn {
     /// Returns the possible next steps.
     fn next_steps(&self, answer: &AuthAnswer, key: impl Fn(&str) -> String) -> Vec<String> {
         let mut steps = Vec::new();
-        let edit = "Esc goes back to the request";
+
         if self.link().is_some() {
             steps.push(format!(
-                "{} opens the link in your browser, {} copies it.",
+                "{} opens the link, {} copies it.",
                 key("signin.link"),
                 key("app.copy")
             ));
         }
         match (answer.status(), self.auth_id(), self.waiting) {
-            (AuthStatus::Completed, ..) => steps.push("Done. Esc goes back.".into()),
             (AuthStatus::Pending | AuthStatus::Timeout | AuthStatus::Unknown, Some(_), None) => {
                 steps.push(format!("{} waits for authorization.", key("signin.wait")));
             }
@@ -116,15 +115,13 @@ impl SignIn {
                 ));
             }
             (AuthStatus::ConnectionRequired, ..) => steps.push(format!(
-                "Without `check_only` the server returns a link, if needed: {edit}."
+                "Without `check_only` the server returns any needed link: {BACK}."
             )),
             (AuthStatus::TokenExpired, ..) => {
-                steps.push(format!("`force_new = true` requests a new one: {edit}."));
+                steps.push(format!("`force_new = true` requests a new one: {BACK}."));
             }
-            (AuthStatus::NotFound, ..) => {
-                steps.push(format!("Send it again for a new link: {edit}."))
-            }
-            _ => steps.push(format!("{edit}.")),
+            (AuthStatus::NotFound, ..) => steps.push(format!("Resend for a new link: {BACK}.")),
+            _ => steps.push(format!("{BACK}.")),
         }
         steps
     }
@@ -198,10 +195,7 @@ impl SignIn {
                 }
                 text
             }
-            Ok(AuthWaited::Deadline) => {
-                "Not authorized yet. The link may still be valid; press w to keep waiting."
-                    .to_string()
-            }
+            Ok(AuthWaited::Deadline) => "Not authorized yet; w keeps waiting.".to_string(),
             Err(error) => {
                 self.trouble = Some(error);
                 return Requests::none();
@@ -210,6 +204,8 @@ impl SignIn {
         Requests::info(text)
     }
 }
+
+const BACK: &str = "Esc goes back to the request";
 
 /// Reports the response to an authentication whose page was closed.
 pub fn on_answer_unseen(result: Result<AuthAnswer, ApiError>) -> Requests {
@@ -278,12 +274,12 @@ impl Page for SignIn {
             Some(Err(error)) => {
                 let mut lines = wrapped(Tone::Bad, &error.story(), width);
                 lines.push(Line::new());
-                lines.extend(wrapped(Tone::Plain, "Esc goes back to the request.", width));
+                lines.extend(wrapped(Tone::Plain, &format!("{BACK}."), width));
                 lines
             }
-            None if self.is_sent => vec![Line::dim("Sent, waiting for the response…")],
+            None if self.is_sent => vec![Line::dim("Sent, waiting…")],
             None => {
-                let said = "Starts the authentication. Nothing has been sent.";
+                let said = "Starts the authentication; not sent yet.";
                 let mut lines = wrapped(Tone::Plain, said, width);
                 lines.extend([Line::new(), Line::dim("Request")]);
                 let body = serde_json::to_string_pretty(&self.request).unwrap_or_default();

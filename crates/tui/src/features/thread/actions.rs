@@ -6,6 +6,8 @@ use runtail_api::{CancelState, CancelTarget, ThreadIntent, WriteKind, Written};
 use runtail_core::model::ThreadStatus;
 use runtail_core::text::{capitalized, clean, short_id};
 
+const CHECK_AGAIN: &str = "Press r to check again.";
+
 /// Explains what to do instead of answering a thread that has no open question.
 pub fn answer_by_status(
     session: &Session,
@@ -32,32 +34,24 @@ pub fn answer_by_status(
         key("app.refresh"),
     );
     let text = match status {
-        ThreadStatus::Loading => {
-            format!("The thread is still loading. Press {refresh} to reload it.")
-        }
-        ThreadStatus::Unknown { why } if why.is_empty() => {
-            "The thread's status is unknown, so it may not be waiting.".into()
-        }
+        ThreadStatus::Loading => format!("Still loading; {refresh} reloads."),
+        ThreadStatus::Unknown { why } if why.is_empty() => "The thread's status is unknown.".into(),
         ThreadStatus::Unknown { why } => {
-            format!(
-                "The thread's status is unknown ({why}), so it may not be waiting. Press {refresh} to reload it."
-            )
+            format!("The thread's status is unknown ({why}); {refresh} reloads.")
         }
         ThreadStatus::Queued { .. } | ThreadStatus::Running { .. } => {
-            format!("A run is active. Press {cancel} to cancel it.")
+            format!("A run is active; {cancel} cancels it.")
         }
         ThreadStatus::Failed { .. } if is_rejected => {
-            format!(
-                "The step failed with its answer, which the server keeps. Press {again} to ask again."
-            )
+            format!("The step failed with its answer; {again} asks again.")
         }
         ThreadStatus::Failed { .. } => {
-            format!("The last run failed. Press {again} to retry, {explain} to explain.")
+            format!("The last run failed; {again} retries, {explain} explains.")
         }
         ThreadStatus::BusyWithoutRun { .. } => {
-            format!("The thread is stuck. Press {explain} to explain.")
+            format!("The thread is stuck; {explain} explains.")
         }
-        _ => format!("No question is open. Press {new_run} to start a run."),
+        _ => format!("No question is open; {new_run} starts a run."),
     };
     Requests::info(text)
 }
@@ -70,7 +64,7 @@ pub fn cancelled_message(
 ) -> (bool, String) {
     let is_stopped = |target: &CancelTarget| target.state == CancelState::Stopped;
     if targets.len() > 1 && targets.iter().all(is_stopped) {
-        return (false, format!("{} runs were cancelled.", targets.len()));
+        return (false, format!("Cancelled {} runs.", targets.len()));
     }
     let mut is_error = false;
     let mut sentences = Vec::new();
@@ -79,36 +73,35 @@ pub fn cancelled_message(
         let run_name = capitalized(&run);
         let status = clean(target.run_status.as_deref().unwrap_or_default()).into_owned();
         sentences.push(match (target.state, &target.error) {
-            (CancelState::Stopped, _) if status == "deleted" => format!("{run_name} was cancelled and rolled back."),
+            (CancelState::Stopped, _) if status == "deleted" => format!("Cancelled {run} and rolled it back."),
             (CancelState::Stopped, _) if status == "error" => {
-                format!("{run_name} was cancelled; the server marks it as failed.")
+                format!("Cancelled {run}; the server marks it as failed.")
             }
-            (CancelState::Stopped, _) => format!("{run_name} was cancelled."),
-            (CancelState::Finished, _) => format!("{run_name} ended before it could be cancelled: {status}."),
+            (CancelState::Stopped, _) => format!("Cancelled {run}."),
+            (CancelState::Finished, _) => format!("{run_name} ended before the cancel: {status}."),
             (CancelState::NotFound, _) => format!("{run_name} no longer exists."),
             (CancelState::Stopping, Some(error)) => {
                 is_error = true;
                 let request = format!("POST /threads/{}/runs/{}/cancel", clean(thread), clean(&target.run_id));
                 format!(
-                    "Couldn't verify that {run} stopped: {}. The server accepted {request}. Press r to check again.",
+                    "Couldn't verify that {run} stopped: {}. The server accepted {request}. {CHECK_AGAIN}",
                     error.cause()
                 )
             }
             (CancelState::Stopping, None) => {
                 is_error = true;
                 format!(
-                    "{run_name} hasn't stopped yet, though the server accepted the request to cancel it. A step that \
-                     can't be interrupted runs to its end. Press r to check again."
+                    "The server accepted the cancel, but {run} still runs: some steps can't be interrupted. {CHECK_AGAIN}"
                 )
             }
             (CancelState::Unknown, _) => {
                 is_error = true;
-                format!("It's unknown whether {run} was cancelled. Press r to check again.")
+                format!("Unknown whether {run} was cancelled. {CHECK_AGAIN}")
             }
             (CancelState::Active | CancelState::Failed, error) => {
                 is_error = true;
                 let why = error.as_ref().map(|error| format!(": {}", error.cause())).unwrap_or_default();
-                format!("{run_name} was not cancelled{why}.")
+                format!("Couldn't cancel {run}{why}.")
             }
         });
     }
@@ -124,32 +117,30 @@ pub fn written_message(written: &Written, new_run: &str) -> (bool, String) {
     let checkpoint = written
         .checkpoint
         .as_deref()
-        .map(|id| format!(" Its newest checkpoint is {}.", short_id(id)));
+        .map(|id| format!(" Newest checkpoint: {}.", short_id(id)));
     match (written.kind, status.as_deref()) {
         (WriteKind::Edit, _) => (
             false,
-            format!("The state was edited.{}", checkpoint.unwrap_or_default()),
+            format!("Edited the state.{}", checkpoint.unwrap_or_default()),
         ),
         (WriteKind::Release, Some("busy")) => {
-            let why = "The server accepted the update, but the thread is still busy.";
+            let text = "Update accepted, but the thread is still busy.";
             (
                 true,
-                format!("{why} {new_run} starts a run, which also releases it."),
+                format!("{text} {new_run} starts a run, which releases it."),
             )
         }
-        (WriteKind::Release, Some(status)) => (
-            false,
-            format!("The thread was released. Its status is {status}."),
-        ),
+        (WriteKind::Release, Some(status)) => {
+            (false, format!("Released the thread; status: {status}."))
+        }
         (WriteKind::Release, None) => (
             false,
-            "The update was sent. The thread's status could not be read.".into(),
+            "Update sent; couldn't read the thread's status.".into(),
         ),
         (WriteKind::End, Some("interrupted")) => (
             false,
-            "The thread was ended: nothing more runs. The server still lists it as interrupted."
-                .into(),
+            "Ended the thread; the server still lists it as interrupted.".into(),
         ),
-        (WriteKind::End, _) => (false, "The thread was ended: nothing more runs.".into()),
+        (WriteKind::End, _) => (false, "Ended the thread.".into()),
     }
 }

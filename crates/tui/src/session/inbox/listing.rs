@@ -125,7 +125,7 @@ impl Inbox {
         for (profile, number) in &self.skipped {
             let name = clean(profile);
             listing.limits.push(format!(
-                "{name}: {number} more agent servers are not checked (limit {MAX_SERVERS})"
+                "{name}: {number} more servers not checked (limit {MAX_SERVERS})"
             ));
         }
         // A profile whose servers all have the same state is named once.

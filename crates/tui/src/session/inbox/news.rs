@@ -197,16 +197,15 @@ impl Inbox {
         let key = thread_key(thread);
         let listing = self.listing().clone();
         let Some(row) = listing.rows.iter().find(|row| row.key == key) else {
-            return "The thread no longer needs anyone.".into();
+            return "The thread needs nothing now.".into();
         };
         let name = format!("{} › {}", table::place(&row.row), table::thread(&row.row));
         let said = if self.watched.remove(&key).is_some() {
-            format!("{name} is no longer watched.")
+            format!("Stopped watching {name}.")
         } else if self.watched.len() >= MAX_WATCHED {
-            format!("{MAX_WATCHED} threads are watched already. Stop watching one first.")
+            format!("Only {MAX_WATCHED} threads can be watched; stop one first.")
         } else {
-            let said =
-                format!("Watching {name}; you'll be notified when it no longer needs anyone.");
+            let said = format!("Watching {name}; notifies when it needs nothing.");
             self.watched.insert(
                 key,
                 Watched {

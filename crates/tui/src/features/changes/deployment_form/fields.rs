@@ -93,7 +93,7 @@ const FIELDS: [FormEntry; 24] = [
         INTEGRATION,
         "Integration",
         Kind::Integration,
-        "the id of the GitHub app",
+        "the GitHub app's id",
     )
     .required(),
     entry(
@@ -120,7 +120,7 @@ const FIELDS: [FormEntry; 24] = [
         LISTENER,
         "Listener",
         Kind::Text,
-        "the id of your cluster's listener",
+        "the cluster's listener id",
     ),
     entry(
         DOCKER,
@@ -285,7 +285,7 @@ impl DeploymentForm {
                 let rule = if is_whole {
                     "Enter a whole number."
                 } else {
-                    "Enter a number of cores, such as 0.5."
+                    "Enter cores, such as 0.5."
                 };
                 (!fits).then(|| rule.to_string())
             }
@@ -296,19 +296,12 @@ impl DeploymentForm {
     fn name_problem(&self, cx: &Cx<'_>, name: &str) -> Option<String> {
         let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if !name.chars().all(fits) || name.starts_with('-') || name.ends_with('-') {
-            return Some(
-                "Use a-z, 0-9 and hyphens, with no hyphen at the start or the end.".into(),
-            );
+            return Some("Use a-z, 0-9 and inner hyphens.".into());
         }
         let mut known = cx.session.deployments.existing();
         known
             .any(|one| one.profile == self.profile && *one.name == *name)
-            .then(|| {
-                format!(
-                    "Taken: {} already has a deployment with this name.",
-                    self.profile
-                )
-            })
+            .then(|| format!("{} already uses this name.", self.profile))
     }
 
     /// Returns the note beside a field.

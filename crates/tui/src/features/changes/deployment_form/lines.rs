@@ -7,7 +7,7 @@ use super::{DeploymentForm, DeploymentStop, profiles};
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
 use crate::session::card::FormCard;
-use crate::session::form::FormKeys;
+use crate::session::form::{CLOSE_KEEPS, FormKeys};
 use crate::session::{Cx, Requests};
 use crate::widgets::form::{FieldDraft, FormScroll};
 use crate::widgets::form_lines::{
@@ -43,7 +43,7 @@ impl FormCard for DeploymentForm {
         let (title, legend) = match &self.name {
             // An update has no required field.
             Some(name) => (format!("Update {}", text::clean(name)), ""),
-            None => ("New deployment".into(), " · fields marked * are required"),
+            None => ("New deployment".into(), " · * required"),
         };
         let demo = if cx.session.settings.demo {
             " · DEMO"
@@ -64,7 +64,7 @@ impl FormCard for DeploymentForm {
             ("editor.next", "next field"),
             ("editor.form", "as TOML"),
             ("editor.outside", "edit in $EDITOR"),
-            ("editor.back", "close, keeps the draft"),
+            ("editor.back", CLOSE_KEEPS),
         ];
         keys.extend(more.map(|(id, label)| (id, label.to_string())));
         keys
@@ -90,9 +90,9 @@ impl FormCard for DeploymentForm {
             }
             (None, Some(why)) => out.say(Tone::Bad, &format!("✗ {why}")),
             (None, None) if self.is_new => {
-                out.say(Tone::Plain, "Ready. The preview shows the exact request.");
+                out.say(Tone::Plain, "Ready to preview.");
             }
-            (None, None) => out.say(Tone::Plain, "Ready. Only changed fields are sent."),
+            (None, None) => out.say(Tone::Plain, "Ready. Sends changed fields only."),
         }
         out
     }
@@ -217,7 +217,7 @@ impl DeploymentForm {
                     let room = FIELD.min(out.width.saturating_sub(LABELS + 4));
                     let mut part = framed(line, Tone::Plain, &self.input, room, true);
                     (cursor, line) = (part.cursor, part.lines.remove(0));
-                    line.push_dim("  NAME env:VARIABLE, or NAME file:PATH");
+                    line.push_dim("  NAME env:VARIABLE or file:PATH");
                     problem.clone_from(why);
                 }
                 (_, Some((name, state))) => {
@@ -231,15 +231,15 @@ impl DeploymentForm {
                             line.push_plain(&format!("   {reference}"));
                             match self.references.get(reference) {
                                 Some(Some(why)) => problem = Some(why.clone()),
-                                Some(None) => line.push_dim("   can be read"),
+                                Some(None) => line.push_dim("   readable"),
                                 None => {}
                             }
                         }
                     }
                 }
                 // The row that adds a secret is shown where it is useful.
-                (_, None) if rows.is_empty() => line.push_dim("none; press a to add one"),
-                (_, None) if is_focused => line.push_dim("press a to add another one"),
+                (_, None) if rows.is_empty() => line.push_dim("none; a adds one"),
+                (_, None) if is_focused => line.push_dim("a adds another"),
                 (_, None) => continue,
             }
             let mut lines = vec![line];

@@ -49,7 +49,7 @@ impl Choices {
             Choices::Unknown => String::new(),
             Choices::Loading(_) => format!("loading {name}s…"),
             Choices::Listed(all) => match all.len() {
-                0 => format!("no {name}s; connect GitHub in LangSmith first"),
+                0 => "none; connect GitHub in LangSmith".into(),
                 1 => format!("the only {name}"),
                 count => format!("{count} {name}s"),
             },
@@ -61,7 +61,7 @@ impl Choices {
     pub fn problem_of(&self, value: &str) -> Option<String> {
         let all = self.all();
         (!all.is_empty() && all.iter().all(|one| one.value != value))
-            .then(|| "Not in the server's list.".into())
+            .then(|| "Not in the list.".into())
     }
 }
 
@@ -191,7 +191,7 @@ impl DeploymentForm {
                 let all = runtail_core::text::counted(all.len(), "repository");
                 format!("Tab completes · {all}")
             }
-            Choices::Listed(_) => "this integration has no repositories".into(),
+            Choices::Listed(_) => "no repositories".into(),
             Choices::Loading(_) => "loading repositories…".into(),
             Choices::Failed(why) => why.clone(),
             Choices::Unknown => String::new(),
@@ -211,7 +211,7 @@ impl DeploymentForm {
 
     pub(super) fn branch_note(&self) -> String {
         match self.default_branch() {
-            Some(branch) if self.value(BRANCH) == branch => "the default branch".into(),
+            Some(branch) if self.value(BRANCH) == branch => "default branch".into(),
             Some(branch) => format!("Tab completes · default {branch}"),
             None => String::new(),
         }

@@ -6,7 +6,8 @@ use crate::widgets::text_input::TextInput;
 use runtail_core::config::{SecretRef, looks_like_key};
 
 /// Why a key is not a secret's text.
-const REFUSED: &str = "That looks like a key, so nothing of it was kept. Enter env:VARIABLE or file:PATH. Press Backspace to continue.";
+const REFUSED: &str =
+    "That looks like a key: discarded. Enter env:VARIABLE or file:PATH; Backspace continues.";
 
 /// What happens to a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -188,10 +189,10 @@ fn parse_secret(typed: &str) -> Result<Option<(String, String)>, String> {
     };
     let fits = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
     if !name.chars().all(fits) || name.starts_with(|c: char| c.is_ascii_digit()) {
-        return Err("Not a name of an environment variable.".into());
+        return Err("Not a variable name.".into());
     }
     if SecretRef::parse(&reference, None).is_none() {
-        return Err("Enter a reference, not the value: env:VARIABLE or file:PATH.".into());
+        return Err("Enter env:VARIABLE or file:PATH, not the value.".into());
     }
     Ok(Some((name.to_string(), reference)))
 }

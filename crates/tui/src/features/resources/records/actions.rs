@@ -109,7 +109,7 @@ impl RecordPage {
     /// Compares a version with another one. The lower number is the earlier side.
     fn compare(&self, subject: &str, row: &Value) -> Requests {
         let Some(other) = self.other_version(row) else {
-            return Requests::info("Nothing to compare: mark another version with Space first.");
+            return Requests::info("Mark another version with Space first.");
         };
         let number = |row: &Value| row["version"].as_i64();
         let (before, after) = if number(other) < number(row) {

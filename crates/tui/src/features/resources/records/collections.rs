@@ -135,10 +135,7 @@ impl RecordPage {
             return Requests::info("No other profile has a control plane.");
         };
         if let Collection::Repositories(..) | Collection::InstallationRepositories(_) = of {
-            let text = format!(
-                "These {} belong to {profile}; other profiles have their own.",
-                of.plural()
-            );
+            let text = format!("These {} belong to {profile}.", of.plural());
             return Requests::info(text);
         }
         *profile = next.clone();

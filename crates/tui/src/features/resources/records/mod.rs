@@ -194,7 +194,7 @@ impl RecordPage {
             RecordSource::Collection { of, profile, .. } => {
                 let others = session.profiles.iter().filter(|p| p.control_plane).count() > 1;
                 let hint = match others {
-                    true => "\n\nPress Tab for the next profile.",
+                    true => "\n\nTab shows the next profile.",
                     false => "",
                 };
                 (of.plural(), profile, hint)
@@ -202,10 +202,10 @@ impl RecordPage {
             RecordSource::Server(server, of) => {
                 let (what, hint) = match of {
                     RecordList::Versions { .. } => ("versions", ""),
-                    RecordList::Crons => ("crons", "\n\nPress a to create one."),
+                    RecordList::Crons => ("crons", "\n\na creates one."),
                     RecordList::Store(_) => (
                         "namespaces",
-                        "\n\nPress a to write an item. Some servers list no namespaces: :store NAMESPACE opens one.",
+                        "\n\na writes an item; :store NAMESPACE opens an unlisted namespace.",
                     ),
                 };
                 (what, &server.name, hint)

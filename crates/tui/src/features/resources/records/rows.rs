@@ -125,7 +125,7 @@ impl RecordPage {
         let current = match (row["is_current"] == true, differs.is_empty()) {
             (false, _) => String::new(),
             (true, true) => "current".into(),
-            (true, false) => format!("current, but not its {}", clean(&differs.join(", "))),
+            (true, false) => format!("current, except {}", clean(&differs.join(", "))),
         };
         let status = match (current.is_empty(), is_marked) {
             (false, true) => format!("{current}, marked"),

@@ -351,10 +351,10 @@ impl ActionDraft {
                 return Err(vec![(
                     AnswerPart::Action(at),
                     match &self.inexact {
-                        Some(why) => format!(
-                            "can't be edited here, because its other arguments would change: {why}"
-                        ),
-                        None => "has arguments that can only be edited as JSON".into(),
+                        Some(why) => {
+                            format!("can't be edited here without changing other arguments: {why}")
+                        }
+                        None => "must be edited as JSON".into(),
                     },
                 )]);
             }
@@ -387,7 +387,7 @@ impl PlainDraft {
 /// Fills in a form from JSON.
 fn read_form(draft: &mut Draft, text: &str) -> Result<(), String> {
     let Draft::Fields(form) = draft else {
-        return Err("decisions aren't read from JSON; start over to make them there".into());
+        return Err("decisions can't be read from JSON; start over".into());
     };
     if text.trim().is_empty() {
         *form = FormDraft::of(form.form.clone());
@@ -406,11 +406,9 @@ fn read_json(text: &str) -> Result<Option<Reply>, Broken> {
         Ok(value) => Ok(Some(Reply::Value(value))),
         Err(Unreadable::Inexact(inexact)) => Err(vec![(AnswerPart::Answer, inexact.to_string())]),
         Err(Unreadable::Invalid(error)) => {
-            let place = format!("line {}, column {}", error.line(), error.column());
-            Err(vec![(
-                AnswerPart::Answer,
-                format!("Not valid JSON ({place})."),
-            )])
+            let (line, column) = (error.line(), error.column());
+            let why = format!("Not valid JSON (line {line}, column {column}).");
+            Err(vec![(AnswerPart::Answer, why)])
         }
     }
 }

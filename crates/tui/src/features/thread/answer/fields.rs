@@ -147,7 +147,7 @@ impl Question<'_> {
             choices.push(choice);
         }
         if choices.is_empty() {
-            let said = "no supported decision is allowed; answer as JSON";
+            let said = "unknown decisions; answer as JSON";
             choices.push(Line::of(Tone::Waiting, said));
         }
         let options: usize = choices.iter().map(Line::width).sum();
@@ -224,7 +224,7 @@ impl Question<'_> {
                 }
                 match draft.decision {
                     Some(DecisionKind::Reject) => {
-                        message(out, "reason", &draft.reason, "optional; sent to the model")
+                        message(out, "reason", &draft.reason, "optional, for the model")
                     }
                     Some(DecisionKind::Respond) => {
                         message(out, "response", &draft.response, "the action's result")
@@ -293,7 +293,7 @@ pub(crate) fn some_lines(text: &str, width: usize) -> Vec<String> {
     let mut lines = wrap(shown, width);
     if lines.len() > VALUE_LINES || shown.len() < text.len() {
         lines.truncate(VALUE_LINES);
-        lines.push("… cut here; :state on the thread's page shows the rest".to_string());
+        lines.push("… cut; :state shows the rest".to_string());
     }
     lines
 }

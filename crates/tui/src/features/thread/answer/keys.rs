@@ -5,7 +5,7 @@ use super::{AnswerCard, AnswerStage};
 use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
 use crate::session::card::FormCard;
-use crate::session::form::FormKeys;
+use crate::session::form::{CLOSE_KEEPS, FormKeys};
 use crate::session::msg::EffectResult;
 use crate::session::{Cx, Requests, Session};
 use crate::widgets::form::{FieldInput, FormScroll, turn_of, turned};
@@ -267,7 +267,7 @@ impl FormCard for AnswerCard {
         let more = [
             ("answer.outside", "$EDITOR"),
             ("answer.request", "request"),
-            ("answer.back", "close, keeps the draft"),
+            ("answer.back", CLOSE_KEEPS),
         ];
         keys.extend(more.map(|(id, label)| (id, label.to_string())));
         keys

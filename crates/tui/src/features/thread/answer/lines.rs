@@ -40,17 +40,16 @@ impl AnswerCard {
         let mut out = FormLines::new(width);
         match &self.stage {
             AnswerStage::Loading => {
-                out.say(Tone::Dim, "Loading the thread's questions…");
+                out.say(Tone::Dim, "Loading questions…");
                 return out;
             }
             AnswerStage::NotLoaded(error) => {
-                let said = "Couldn't load the thread's questions. Nothing was sent.";
-                out.lines.push(Line::bad(said));
+                out.lines.push(Line::bad("Couldn't load the questions."));
                 out.say(Tone::Plain, &error.story());
                 return out;
             }
             AnswerStage::Refused(failed) => {
-                out.say(Tone::Bad, &with_draft(failed.failure, "do anything again"));
+                out.say(Tone::Bad, &with_draft(failed.failure));
                 out.say(Tone::Dim, &failed.error.story());
                 out.blank();
             }
@@ -120,7 +119,7 @@ impl AnswerCard {
                 .form
                 .title
                 .as_ref()
-                .map(|title| format!("form from the question's schema: {title}")),
+                .map(|title| format!("form: {title}")),
             (_, node) => node.map(|node| format!("node {node}")),
         };
         let right = if self.is_left_out(at) {
@@ -132,10 +131,10 @@ impl AnswerCard {
         if let Draft::Actions(actions) = &draft.twin.form {
             let text = match actions.len() {
                 1 if calls > 1 => {
-                    format!("{calls} actions need a decision. Undecided ones stay open.")
+                    format!("{calls} actions to decide; undecided ones stay open.")
                 }
-                1 => "1 action needs a decision.".to_string(),
-                n => format!("{n} actions need a decision. They are sent together."),
+                1 => "1 action to decide.".to_string(),
+                n => format!("{n} actions to decide, sent together."),
             };
             lines.push(
                 Line::of(Tone::Waiting, "◆ ")
@@ -175,9 +174,9 @@ impl AnswerCard {
             return out.say(
                 Tone::Dim,
                 if self.run.is_none() {
-                    "  The thread's assistant is unknown."
+                    "  Assistant unknown."
                 } else {
-                    "  The answer is not complete."
+                    "  Answer incomplete."
                 },
             );
         };
@@ -187,7 +186,7 @@ impl AnswerCard {
             .clone()
             .unwrap_or_else(|| text::short_id(&body.assistant_id));
         let about = format!(
-            "  POST /threads/{thread}/runs · assistant {graph} (the thread's) · rejected if another run is active"
+            "  POST /threads/{thread}/runs · assistant {graph} · rejected if a run is active"
         );
         out.say(Tone::Dim, &about);
         // What is sent also has a random id, by which the run is found if the reply is lost.
@@ -205,7 +204,7 @@ impl AnswerCard {
     /// Says which decisions are made, and which problems are left.
     fn summary(&self, out: &mut FormLines, answer: &Result<Resume, Vec<Problem>>) {
         if self.stage == AnswerStage::Sending {
-            let line = Line::moving("◐ ").with_plain("Checking the thread, then sending…");
+            let line = Line::moving("◐ ").with_plain("Checking, then sending…");
             return out.lines.push(line);
         }
         let count = self.questions.len();
@@ -232,22 +231,20 @@ impl AnswerCard {
                 match (count, open) {
                     (1, _) => parts.extend(self.sends(resume)),
                     (_, 0) => parts.push(format!("{answered} of {count} answered.")),
-                    (_, 1) => parts.push(format!(
-                        "{answered} of {count} answered; the other stays open."
-                    )),
                     _ => parts.push(format!(
-                        "{answered} of {count} answered; the others stay open."
+                        "{answered} of {count} answered; the rest stays open."
                     )),
                 }
             }
             Err(problems) => {
                 let is_begun = self.drafts.iter().any(QuestionDraft::is_touched) || self.was_tried;
                 match problems.len() {
-                    _ if !is_begun => parts.push("Nothing is answered yet.".into()),
+                    _ if !is_begun && parts.is_empty() => {
+                        parts.push("Nothing is answered yet.".into())
+                    }
+                    _ if !is_begun => {}
                     1 => parts.push(sentence(&problems[0].in_words(&self.questions))),
-                    n => parts.push(format!(
-                        "{n} problems to fix. Nothing is sent until everything is valid."
-                    )),
+                    n => parts.push(format!("{n} problems to fix.")),
                 }
             }
         }
@@ -266,7 +263,7 @@ impl AnswerCard {
             {
                 return;
             }
-            None => "The server keeps only the first answer. Check it before sending.".into(),
+            None => "Can't be changed once sent.".into(),
         };
         if !out.beside(&caution) {
             out.say(Tone::Dim, &caution);
@@ -278,7 +275,7 @@ impl AnswerCard {
         let draft = self.drafts.first()?;
         let question = self.questions.first()?;
         let (Draft::Plain(_) | Draft::Json) = &draft.twin.form else {
-            return Some("The answer is valid.".into());
+            return Some("Ready.".into());
         };
         let (value, to) = match question.resume_id() {
             Some(id) => (&resume.value()[id], format!(" to question {}", short(id))),
@@ -327,10 +324,7 @@ fn question_lines(question: &Question, width: usize) -> (Vec<String>, Vec<Line>)
             }
         }
         Value::String(title) => (title.clone(), Vec::new()),
-        Value::Null => (
-            "The graph asks for an answer without details.".into(),
-            Vec::new(),
-        ),
+        Value::Null => ("The graph asks without details.".into(), Vec::new()),
         other => (
             serde_json::to_string_pretty(other).unwrap_or_default(),
             Vec::new(),

@@ -17,7 +17,8 @@ use super::actions::answer_by_status;
 use crate::session::card;
 use crate::session::form::FormKeys;
 use crate::session::msg::{Effect, ThreadRef};
-use crate::session::{Cx, HELD_KEY, Request, Requests, Session};
+use crate::session::thread::MAYBE_SENT;
+use crate::session::{ALREADY_SENT, Cx, HELD_KEY, Request, Requests, Session, not_sent};
 use crate::widgets::form::FormScroll;
 use jiff::Timestamp;
 use runtail_api::{ApiError, LoadedThread, RunStart, StartError, StartGuard};
@@ -259,8 +260,8 @@ impl AnswerCard {
         };
         let mut close = Requests::from(Request::Close);
         if loaded.is_blank() {
-            let text = "This server has no call that reads a thread's questions. Answer on the page of the run that asked, or \
-                        with `runtail run A --thread T --resume JSON`, which doesn't check the answer.";
+            let text = "This server can't list a thread's questions. Answer on the run's page, or unchecked with `runtail run A \
+                        --thread T --resume JSON`.";
             close.notify(true, text);
             return close;
         }
@@ -296,14 +297,12 @@ impl AnswerCard {
         };
         self.focus = self.first_stop();
         if is_short {
-            return Requests::info("Not every question can be approved. Answer the rest yourself.");
+            return Requests::info("Some questions need more than an approval.");
         }
         match is_restored {
             true => {
                 let key = session.key("answer.start_over");
-                Requests::info(format!(
-                    "Restored your earlier draft. Press {key} to start over."
-                ))
+                Requests::info(format!("Draft restored; {key} starts over."))
             }
             false => Requests::none(),
         }
@@ -313,10 +312,7 @@ impl AnswerCard {
     fn close(&self) -> Requests {
         let mut out = Requests::none();
         if self.stage == AnswerStage::Sending {
-            out.notify(
-                false,
-                "The answer was already sent. You'll be notified of the result.",
-            );
+            out.notify(false, ALREADY_SENT);
         }
         out.and(Request::Close)
     }
@@ -335,9 +331,7 @@ impl AnswerCard {
             return Requests::none();
         }
         if matches!(&self.stage, AnswerStage::Refused(failed) if failed.failure.may_be_received()) {
-            let text = "The answer may have been received, so it isn't sent again from here. Look at the thread's runs; if the \
-                        question is still open, answer it from there.";
-            return Requests::error(text);
+            return Requests::error(MAYBE_SENT);
         }
         self.was_tried = true;
         let resume = match self.answer() {
@@ -345,20 +339,17 @@ impl AnswerCard {
             Err(problems) => {
                 self.go_to_problem(&problems);
                 return Requests::error(match problems.as_slice() {
-                    [one] => format!(
-                        "Nothing was sent. {}",
-                        sentence(&one.in_words(&self.questions))
-                    ),
-                    several => format!("Nothing was sent. {} problems to fix.", several.len()),
+                    [one] => not_sent(sentence(&one.in_words(&self.questions))),
+                    several => not_sent(format!("{} problems to fix.", several.len())),
                 });
             }
         };
         let Some(run) = self.run.clone() else {
             let thread = shell_word(&self.thread.id);
-            return Requests::error(format!(
-                "Nothing was sent: the thread's assistant is unknown, and a run of another assistant would hide the thread's \
-                 state. If you know it, `runtail run ASSISTANT --thread {thread} --resume JSON` sends an answer."
-            ));
+            return Requests::error(not_sent(format!(
+                "The thread's assistant is unknown, and a wrong one hides the thread's state. If you know it: `runtail run \
+                 ASSISTANT --thread {thread} --resume JSON`."
+            )));
         };
         // The profile can become read-only while the card is open.
         if cx.session.is_read_only(&self.thread.server.profile) {

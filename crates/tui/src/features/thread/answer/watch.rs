@@ -26,10 +26,10 @@ pub(super) struct Closed {
 }
 
 impl Closed {
-    fn all(sentence: String) -> Closed {
+    fn all(now: &str) -> Closed {
         Closed {
             label: "no longer open".into(),
-            sentence,
+            sentence: format!("No longer open: {now}. Draft kept."),
         }
     }
 }
@@ -78,27 +78,19 @@ impl AnswerCard {
         };
         let now = match status {
             ThreadStatus::Running { .. } | ThreadStatus::Queued { .. } => {
-                "a run is active on the thread".to_string()
+                "a run is active".to_string()
             }
-            ThreadStatus::Waiting { .. } => "the thread asks another question now".into(),
+            ThreadStatus::Waiting { .. } => "another question is open".into(),
             ThreadStatus::Deleted => "the thread was deleted".into(),
-            status => format!("the thread's status is now “{}”", status.word()),
+            status => format!("the thread is {}", status.word()),
         };
         let all = self.questions.len();
         Some(match closed {
             0 => return None,
-            1 if all == 1 => Closed::all(format!(
-                "This question is no longer open: {now}. Your draft is kept."
-            )),
-            _ if closed == all => Closed::all(format!(
-                "These questions are no longer open: {now}. Your drafts are kept."
-            )),
+            _ if closed == all => Closed::all(&now),
             _ => {
                 let label = format!("{closed} of {all} no longer open");
-                let are = if closed == 1 { "is" } else { "are" };
-                let sentence = format!(
-                    "{closed} of the {all} questions {are} no longer open. The answer leaves out what was closed."
-                );
+                let sentence = format!("{label}; left out of the answer.");
                 Closed { label, sentence }
             }
         })
@@ -106,7 +98,7 @@ impl AnswerCard {
 
     fn closed_in_inbox(&mut self, is_listed: bool) -> Option<Closed> {
         self.watch.was_listed |= is_listed;
-        let text = "The inbox no longer lists this thread: someone answered, or started a run. Your draft is kept.";
-        (self.watch.was_listed && !is_listed).then(|| Closed::all(text.into()))
+        (self.watch.was_listed && !is_listed)
+            .then(|| Closed::all("the inbox no longer lists the thread"))
     }
 }

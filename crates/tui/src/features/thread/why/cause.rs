@@ -52,35 +52,31 @@ pub(super) fn why(view: &ThreadView<'_>, session: &Session) -> Why {
     let name =
         text::capitalized(&run.map_or_else(|| "The newest run".to_string(), |run| run.name()));
     let mut why = match view.status {
-        ThreadStatus::Loading if view.is_recording => Why::new("No run in the recording at this point."),
-        ThreadStatus::Loading => Why::new("Loading the thread's records…"),
+        ThreadStatus::Loading if view.is_recording => Why::new("No run at this point."),
+        ThreadStatus::Loading => Why::new("Loading…"),
         ThreadStatus::Unknown { why } if why.is_empty() => {
-            Why::new("The server doesn't report this thread's status.").new_run("")
+            Why::new("The server reports no status.").new_run("")
         }
-        // The badge above says why.
-        ThreadStatus::Unknown { .. } if view.is_recording => Why::new("The recording has no more about it."),
-        ThreadStatus::Unknown { .. } => Why::new("The thread's records don't show its status."),
+        ThreadStatus::Unknown { .. } => Why::new("The records don't show the status."),
         ThreadStatus::Queued { since, waiting, .. } => queued(*since, *waiting, offers, session),
         ThreadStatus::Running { nodes: active, .. } => {
             let place = if active.is_empty() { String::new() } else { format!(" in {}", nodes(active)) };
             Why::new(format!("{name} is running{place}."))
-                .action_if(offers.cancels, "stream.cancel", "cancel the run: finished steps are kept")
+                .action_if(offers.cancels, "stream.cancel", "cancel: keeps finished steps")
         }
         ThreadStatus::Waiting { questions, .. } => waiting(questions, run.map(|_| name.as_str()), is_copy(view)),
         ThreadStatus::Failed { nodes: failed, timed_out, .. } => failed_run(view, failed, *timed_out, &name),
         ThreadStatus::Idle { .. } => idle(view, run, &name),
         ThreadStatus::Deleted => {
             Why::new(
-                "The server doesn't have this thread (404): it was deleted, or the server lost it in a restart. This page shows its \
-                 last known data.",
+                "The server doesn't have this thread (404): deleted, or lost in a restart. This page shows its last known data.",
             )
         }
         ThreadStatus::BusyWithoutRun { .. } => Why::new(
-            "The thread's status is busy, but none of its runs is active. Most likely an active run was deleted; it may still \
-             be running, and the server doesn't release the thread on its own.",
+            "Probably an active run was deleted. It may still be running, and the server won't release the thread.",
         )
-        .action_if(offers.releases, "why.release", "release the thread: a state update without values")
-        .new_run(": also releases the thread"),
+        .action_if(offers.releases, "why.release", "release: an empty state update")
+        .new_run(": also releases it"),
         stopped => stopped_run(stopped, offers, &name),
     };
     if is_answer_refused(view) {
@@ -88,8 +84,7 @@ pub(super) fn why(view: &ThreadView<'_>, session: &Session) -> Why {
     }
     if has_other_assistant(view) {
         why.story.push_str(
-            " The newest run used another assistant than the runs before it. If that one runs another graph, the thread's \
-             earlier state and question are hidden.",
+            " The newest run used another assistant. If its graph differs, it hides the thread's earlier state and question.",
         );
         if offers.continues {
             // First, because a new run would use the wrong assistant again.
@@ -97,7 +92,7 @@ pub(super) fn why(view: &ThreadView<'_>, session: &Session) -> Why {
                 0,
                 (
                     "why.restore",
-                    "run the earlier assistant again, from its newest checkpoint".into(),
+                    "run the earlier assistant from its newest checkpoint".into(),
                 ),
             );
             why.consequence = "";
@@ -111,22 +106,18 @@ pub(super) fn why(view: &ThreadView<'_>, session: &Session) -> Why {
             .position(|(id, _)| *id == "stream.new_run")
             .filter(|_| !is_idle);
         let at = at.unwrap_or(why.actions.len());
-        why.actions.insert(
-            at,
-            ("stream.steps", "run again from an earlier step".into()),
-        );
+        why.actions
+            .insert(at, ("stream.steps", "run from an earlier step".into()));
         if matches!(
             view.status,
             ThreadStatus::Paused { .. } | ThreadStatus::Cancelled { .. }
         ) {
-            why.actions.insert(
-                at,
-                ("why.edit_state", "edit state first, then continue".into()),
-            );
+            why.actions
+                .insert(at, ("why.edit_state", "edit state, then continue".into()));
         }
     }
     if can_end(view) {
-        why = why.action("why.cancel", "end the thread: nothing more runs");
+        why = why.action("why.cancel", "end the thread");
     }
     why.evidence = evidence(view, session);
     why
@@ -157,8 +148,8 @@ fn has_stopped(status: &ThreadStatus) -> bool {
 /// Completes the explanation of a thread whose server keeps the answer that its step failed with.
 fn answer_refused(view: &ThreadView<'_>, why: &mut Why) {
     if let Some((_, label)) = why.actions.iter_mut().find(|(id, _)| *id == "stream.again") {
-        *label = "ask again: reruns the asking step from its checkpoint".into();
-        why.consequence = "The step asks the same question again; answer it then.";
+        *label = "ask again: reruns the asking step".into();
+        why.consequence = "The step asks again; answer it then.";
     }
     let answer = view.records.thread_records().rejected_answer();
     // An answer of the right form can be followed by a failure that has nothing to do with it.
@@ -166,12 +157,11 @@ fn answer_refused(view: &ThreadView<'_>, why: &mut Why) {
     if is_wrong {
         why.headline = Some("the answer broke the question".into());
     }
-    why.story.push_str(if is_wrong {
-        " The answer doesn't fit the question."
-    } else {
-        " It failed with the answer."
-    });
-    why.story.push_str(" The server keeps that answer, so a new one has no effect until the asking step runs again.");
+    if !is_wrong {
+        why.story.push_str(" It failed with the answer.");
+    }
+    why.story
+        .push_str(" The server ignores new answers until the asking step runs again.");
 }
 
 /// Returns whether a thread that stopped can be run again from one of its checkpoints.
@@ -183,10 +173,10 @@ fn offers_earlier_step(view: &ThreadView<'_>) -> bool {
 fn queued(since: Option<Timestamp>, waiting: usize, offers: Offers, session: &Session) -> Why {
     let story = match (since, waiting) {
         (Some(at), _) if at > session.now => {
-            format!("The run is scheduled to start at {}.", session.clock(at))
+            format!("The run starts at {}.", session.clock(at))
         }
-        (_, 1) => "A run is queued; no worker has started it yet.".into(),
-        (_, n) => format!("{n} runs are queued. A thread runs them one at a time, oldest first."),
+        (_, 1) => "A run is queued for a worker.".into(),
+        (_, n) => format!("{n} runs are queued; the oldest runs first."),
     };
     Why::new(story).action_if(offers.cancels, "stream.cancel", "cancel the queued run")
 }
@@ -200,16 +190,13 @@ fn is_copy(view: &ThreadView<'_>) -> bool {
 
 /// `name`: the run that asks, if it is known.
 fn waiting(questions: &[Question], name: Option<&str>, is_copy: bool) -> Why {
-    let mut story = match (questions.len(), name) {
-        (1, Some(name)) => format!("{name} stopped to ask a question. Answer it to continue."),
-        (n, Some(name)) => format!("{name} stopped with {n} questions. Answer them to continue."),
-        (1, None) => "The thread waits at a question. Answer it to continue.".into(),
-        (n, None) => format!("The thread waits at {n} questions. Answer them to continue."),
-    };
+    let mut story = format!(
+        "{} stopped with {}.",
+        name.unwrap_or("The thread"),
+        text::counted(questions.len(), "question")
+    );
     if is_copy {
-        story.push_str(
-            " It is the copy of a waiting thread, so the server lists it as idle; an answer works all the same.",
-        );
+        story.push_str(" It's a copy, so the server lists it as idle; answering works.");
     }
     let all = if questions.len() > 1 {
         "approve all"
@@ -221,12 +208,12 @@ fn waiting(questions: &[Question], name: Option<&str>, is_copy: bool) -> Why {
         .action_if(
             questions.iter().all(Question::can_be_approved),
             "stream.approve",
-            format!("{all}: opens the answer with approval selected"),
+            format!("{all}: opens the answer"),
         )
         .new_run(if questions.len() > 1 {
-            " with new input: discards the questions"
+            ": discards the questions"
         } else {
-            " with new input: discards the question"
+            ": discards the question"
         })
 }
 
@@ -236,38 +223,36 @@ fn stopped_run(status: &ThreadStatus, offers: Offers, name: &str) -> Why {
         ThreadStatus::Paused { next, after, .. } => {
             let place = match (next.as_slice(), after) {
                 ([], _) => String::new(),
-                (next, true) => format!(" after its last node; next is {}", nodes(next)),
+                (next, true) => format!(" after its last node; next: {}", nodes(next)),
                 (next, false) => format!(" before {}", nodes(next)),
             };
-            let story = format!("{name} is paused at a breakpoint{place}. Nothing failed.");
+            let story = format!("{name} paused at a breakpoint{place}.");
             (
                 Why::new(story),
                 next.as_slice(),
                 "runs",
-                " with new input: drops the pause",
+                ": drops the pause",
             )
         }
         ThreadStatus::Cancelled { next, .. } => {
             let lost = match next.is_empty() {
                 true => String::new(),
-                false => format!(" Next is {}; its unfinished work is lost.", nodes(next)),
+                false => format!(" Next: {}; its unfinished work is lost.", nodes(next)),
             };
-            let story = format!("{name} was cancelled. Its finished steps are saved.{lost}");
+            let story = format!("{name} was cancelled{SAVED}{lost}");
             (
                 Why::new(story),
                 next.as_slice(),
                 "reruns",
-                " with new input: drops the pause",
+                ": drops the pause",
             )
         }
         ThreadStatus::Edited { next, .. } => {
             let story = match next.is_empty() {
-                true => "The state was edited after the last run.".into(),
-                false => format!(
-                    "The state was edited and not continued since. Next is {}.",
-                    nodes(next)
-                ),
+                true => String::new(),
+                false => format!(" Next: {}.", nodes(next)),
             };
+            let story = format!("The state was edited after the last run.{story}");
             (Why::new(story), next.as_slice(), "runs", "")
         }
         status => {
@@ -276,16 +261,16 @@ fn stopped_run(status: &ThreadStatus, offers: Offers, name: &str) -> Why {
             } else {
                 &[]
             };
-            let story = "The thread is interrupted, but its records show no question, breakpoint or cancelled run.";
-            (Why::new(story), next, "runs", " with new input")
+            let story = "The thread is interrupted; the records don't show why.";
+            (Why::new(story), next, "runs", "")
         }
     };
     let mut why = why;
     if !next.is_empty() && offers.continues {
         why = why.action("stream.answer", format!("continue: {what} {}", nodes(next)));
         why.consequence = match status {
-            ThreadStatus::Cancelled { .. } => "Calls it already made run again.",
-            ThreadStatus::Edited { .. } => "A question that was open is asked again.",
+            ThreadStatus::Cancelled { .. } => "Repeats calls it already made.",
+            ThreadStatus::Edited { .. } => "Asks open questions again.",
             _ => "",
         };
     } else if offers.continues
@@ -294,10 +279,7 @@ fn stopped_run(status: &ThreadStatus, offers: Offers, name: &str) -> Why {
             ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. }
         )
     {
-        why = why.action(
-            "stream.answer",
-            "continue: the server doesn't list what runs next",
-        );
+        why = why.action("stream.answer", "continue: next nodes unknown");
     } else if !next.is_empty() {
         why.story.push_str(CANT_CONTINUE);
     }
@@ -305,7 +287,10 @@ fn stopped_run(status: &ThreadStatus, offers: Offers, name: &str) -> Why {
 }
 
 /// What a thread whose server can't continue it needs.
-const CANT_CONTINUE: &str = " This server starts no run without an input, so it can't continue from here; a new run starts the graph again.";
+const CANT_CONTINUE: &str =
+    " This server can't continue: each run needs an input. A new run restarts the graph.";
+/// What is left of a run that stopped.
+const SAVED: &str = "; finished steps are saved.";
 
 fn failed_run(view: &ThreadView<'_>, failed: &[String], timed_out: bool, name: &str) -> Why {
     let (again, offers) = (view.again, view.offers);
@@ -323,7 +308,7 @@ fn failed_run(view: &ThreadView<'_>, failed: &[String], timed_out: bool, name: &
         ) => format!("reached its limit of {}", limit.in_words()),
         Some(limit) => {
             format!(
-                "failed, but none of its steps did. It most likely reached its limit of {}",
+                "failed without a failed step, probably at its limit of {}",
                 limit.in_words()
             )
         }
@@ -331,60 +316,56 @@ fn failed_run(view: &ThreadView<'_>, failed: &[String], timed_out: bool, name: &
         None => "failed".into(),
     };
     let story = match again {
-        Again::Steps => format!("{name} {how}{place}. Its finished steps are saved."),
-        Again::Input => format!("{name} {how}{place}. There is no step to retry."),
+        Again::Steps => format!("{name} {how}{place}{SAVED}"),
+        Again::Input => format!("{name} {how}{place}; no step to retry."),
         Again::Nothing => {
-            "The thread's status is failed, but its runs were deleted, so nothing can be retried."
-                .to_string()
+            "The thread failed, but its runs were deleted: nothing to retry.".to_string()
         }
     };
-    let with_limit =
-        limit.map(|limit| format!(" with a limit of {} steps", limit.steps.saturating_mul(2)));
+    let with_limit = limit.map(|limit| format!(" (limit {})", limit.steps.saturating_mul(2)));
     let with_limit = with_limit.unwrap_or_default();
     let retry = match again {
         Again::Steps if offers.continues && limit.is_some() => {
             Some(format!("continue{with_limit}"))
         }
         Again::Steps if offers.continues && failed.is_empty() => {
-            Some("retry the unfinished steps".into())
+            Some("retry unfinished steps".into())
         }
         Again::Steps if offers.continues => Some(format!("retry {}", nodes(failed))),
         // A server that can't retry steps runs the input again.
         Again::Steps | Again::Input if offers.starts && !is_answer_refused(view) => {
-            Some(format!("run the last input again{with_limit}"))
+            Some(format!("rerun the last input{with_limit}"))
         }
         _ => None,
     };
     let mut why = Why::new(story);
     if again == Again::Steps && !offers.continues {
         why.story.push_str(match offers.starts {
-            true => " This server can't retry steps, because it starts no run without an input.",
-            false => " This server starts no runs in the background, so it can't retry steps.",
+            true => " This server can't retry steps: each run needs an input.",
+            false => " This server can't retry steps: it starts no background runs.",
         });
     }
     match retry {
         Some(retry) => why.action("stream.again", retry),
         None => why,
     }
-    .new_run(" with new input")
+    .new_run("")
 }
 
 fn idle(view: &ThreadView<'_>, run: Option<&RunEntry>, name: &str) -> Why {
     let story = match run {
         Some(run) if run.outcome == RunOutcome::Deleted => {
-            format!(
-                "{name} was rolled back or deleted; the server has no record of it. Nothing to do."
-            )
+            format!("{name} was rolled back or deleted. Nothing to do.")
         }
         Some(run) => format!("{name} {}. Nothing to do.", run.outcome.word()),
-        None => "No run is active on this thread.".into(),
+        None => "No run is active.".into(),
     };
     // The input is in the record of a run.
     let has_record = view.records.runs().iter().any(|run| run.is_recorded);
     Why::new(story).new_run("").action_if(
         has_record && view.offers.starts,
         "stream.again",
-        "run the last input again",
+        "rerun the last input",
     )
 }
 

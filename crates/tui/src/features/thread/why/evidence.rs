@@ -67,7 +67,7 @@ pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'stati
             ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. }
         );
         let next = match state.next.as_slice() {
-            [] if has_next => "not listed by the server".into(),
+            [] if has_next => "not listed".into(),
             [] => "none".into(),
             next => next.join(", "),
         };
@@ -129,7 +129,7 @@ fn activity(view: &ThreadView<'_>, now: Timestamp) -> Vec<(&'static str, String)
     // Parts that are missing for the same reason share a line.
     let mut missing: Vec<(&str, Vec<&str>)> = Vec::new();
     for (part, why) in known.missing() {
-        let why = why.as_deref().unwrap_or("not offered by this server");
+        let why = why.as_deref().unwrap_or("not offered");
         match missing.iter_mut().find(|(known, _)| *known == why) {
             Some((_, parts)) => parts.push(part.word()),
             None => missing.push((why, vec![part.word()])),
@@ -147,10 +147,7 @@ fn activity(view: &ThreadView<'_>, now: Timestamp) -> Vec<(&'static str, String)
 fn revision(run: &RunFacts, known: &KnownRevisions) -> String {
     match &run.revision {
         Some(name) => known.words_for(name),
-        None => format!(
-            "{}: the run's metadata names none",
-            RevisionAge::Unknown.words()
-        ),
+        None => RevisionAge::Unknown.words().into(),
     }
 }
 
@@ -161,7 +158,7 @@ fn run_summary(run: &RunFacts, entry: Option<&RunEntry>) -> String {
     let stopped = stopped
         .filter(|outcome| matches!(outcome, RunOutcome::Paused | RunOutcome::WaitingForInput));
     let status = match stopped {
-        Some(outcome) => format!("{} (the server's status: {})", outcome.word(), run.status),
+        Some(outcome) => format!("{} (server: {})", outcome.word(), run.status),
         None => run.status.clone(),
     };
     let mut summary = format!("{} · {status}", text::short_id(&run.run_id));

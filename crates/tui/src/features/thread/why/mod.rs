@@ -63,9 +63,15 @@ impl Page for WhyPage {
 
     fn commands(&self, _cx: &Cx<'_>) -> Commands {
         // The card itself lists the keys of its actions.
+        let first = self
+            .shown
+            .as_ref()
+            .and_then(|shown| shown.why.actions.first());
+        let label = first.and_then(|(id, _)| Some(binding(id)?.label));
         Commands::of(Context::Why)
             .enable_if(self.has_action(), &["why.do"])
-            .footer(&["why.do", "app.refresh", "app.back"])
+            .footer(&[])
+            .show([("why.do", label), ("app.refresh", None), ("app.back", None)])
     }
 
     fn is_sheet(&self) -> bool {
@@ -173,7 +179,7 @@ impl Explanation {
             headline: headline(view, &why, session.now),
             sealed: match view.is_recording {
                 true => "This is a recording.",
-                false if session.is_read_only(&view.server.profile) => "This profile is read-only.",
+                false if session.is_read_only(&view.server.profile) => "Read-only profile.",
                 false => "",
             },
             has_details: !view.is_recording && view.offers.has_records,
@@ -247,7 +253,7 @@ fn action_lines(shown: &Explanation, session: &Session, width: usize) -> Vec<Lin
         }
     }
     if shown.has_details {
-        let details = "details: the server's state and record";
+        let details = "details: state and record";
         lines.push(key_line(session, "stream.details", details));
     }
     lines
