@@ -59,7 +59,9 @@ pub(super) const ROWS: Rows = &[(
         bind("app.back", "Esc", Back, "Go back one step")
             .label("back")
             .help(KEPT),
-        bind("app.quit", "q", Quit, "Go back or quit").label("quit"),
+        bind("app.quit", "q", Quit, "Go back or quit")
+            .label("quit")
+            .help("closes a tab"),
         bind("app.inbox", "i", Inbox, "Open the inbox")
             .label("inbox")
             .help("questions and failures"),
