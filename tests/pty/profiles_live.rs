@@ -165,9 +165,7 @@ fn switching_profiles_waits_for_a_successful_check() {
     term.wait_until("no check", |term| !term.screen().contains("checking"));
     term.keys("U");
     term.wait_for("[x]  two");
-    term.wait_until("one is no longer used", |term| {
-        term.screen().contains("[ ]  one")
-    });
+    term.wait_until("one is off", |term| term.screen().contains("[ ]  one"));
     term.keys("\x1b");
     term.wait_for("two ●");
     server.assert_no_key_shown(&term);

@@ -187,7 +187,7 @@ fn damaged_recordings_show_intact_records_and_report_damage() {
         match name {
             "broken.jsonl" => {
                 term.keys("6d");
-                term.wait_for("1 line is not a record");
+                term.wait_for("1 damaged line skipped");
                 term.keys("\x1b");
                 term.wait_until("the events", |term| !term.screen().contains("Delivery ·"));
             }

@@ -379,7 +379,7 @@ fn what_is_missing_is_said() {
         "{screen}"
     );
     assert!(
-        !screen.contains('╭') && !screen.contains("next difference"),
+        !screen.contains('╭') && !screen.contains("] next"),
         "no empty frames, and no keys of rows: {screen}"
     );
     for size in [(80, 24), (60, 12), (110, 24)] {
@@ -531,7 +531,7 @@ fn unknown_steps_are_never_called_equal() {
             "{screen}"
         );
         assert!(
-            screen.contains("another graph ran") && !screen.contains("open the step"),
+            screen.contains("another graph ran") && !screen.contains("⏎ open"),
             "{screen}"
         );
         dash.keys("d");
@@ -573,7 +573,7 @@ fn the_steps_of_a_side_are_shown_if_the_other_one_failed() {
                 "{screen}"
             );
             assert!(
-                !screen.contains("No such step") && !screen.contains("next difference"),
+                !screen.contains("No such step") && !screen.contains("] next"),
                 "{screen}"
             );
             dash.keys("<Enter>");

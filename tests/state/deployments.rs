@@ -548,7 +548,7 @@ fn a_key_does_not_act_on_a_row_that_no_frame_showed_as_selected() {
     assert!(effects.is_empty(), "{effects:?}");
     // The next one is selected.
     selected_line(&mut dash).has("beta");
-    dash.reads("The selection changed just now. Press the key again.");
+    dash.reads("The selection just changed. Press the key again.");
     assert!(matches!(dash.keys("d").as_slice(), [Effect::Describe(_)]));
 }
 

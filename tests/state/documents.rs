@@ -1,6 +1,7 @@
 //! The documents match the code: keys, commands, settings, filters and file names.
 
 use runtail_core::config::Config;
+use runtail_core::text::capitalized;
 use runtail_tui::app::palette::COMMANDS;
 use runtail_tui::features::stream::find::StreamFilter;
 use runtail_tui::input::action::Context;
@@ -117,7 +118,7 @@ fn check_generated(path: &str, text: &str) {
     );
 }
 
-/// Returns a row of the page of keys: rows of the table that share a sentence.
+/// Returns a row of the page of keys: a row of the table, with that for the opposite direction.
 fn keys_row(rows: &[&Binding]) -> String {
     let quoted = |names: Vec<&str>| match names.is_empty() {
         true => "–".to_string(),
@@ -129,14 +130,13 @@ fn keys_row(rows: &[&Binding]) -> String {
     let shown = |key| if key == "Enter" { "⏎" } else { key };
     let keys = quoted(rows.iter().flat_map(|row| row.keys()).map(shown).collect());
     let ids = quoted(rows.iter().map(|row| row.id).collect());
-    // What it does in some views replaces what the sentence says in a few words about them.
-    let row = rows[0];
-    let names_view = |(view, _): &(&str, &str)| row.sentence().contains(view);
-    let mut does = match row.in_view.iter().any(names_view) {
-        true => row.name().to_string(),
-        false => row.sentence().to_string(),
-    };
-    for (view, name) in row.in_view {
+    let (row, both) = (rows[0], rows.len() > 1);
+    let mut does = row.name_in(None, both);
+    if !row.help.is_empty() {
+        does += &format!(" ({})", row.help);
+    }
+    for (view, _) in row.in_view {
+        let name = row.name_in(Some(view), both);
         let (first, rest) = name.split_at(1);
         does += &format!("; in {view}: {}{rest}", first.to_lowercase());
     }
@@ -160,11 +160,10 @@ fn keys_page_is_made_from_the_table_of_keys() {
     let mut rows = BINDINGS.iter().peekable();
     while let Some(first) = rows.next() {
         if context.replace(first.context) != Some(first.context) {
-            page += &head(first.context.title());
+            page += &head(&capitalized(first.context.name()));
         }
-        // A row without a sentence belongs to the row before it.
         let mut shared = vec![first];
-        while let Some(row) = rows.next_if(|row| row.help.is_empty()) {
+        while let Some(row) = rows.next_if(|row| row.is_back) {
             shared.push(row);
         }
         page += &keys_row(&shared);
@@ -253,10 +252,7 @@ fn schema_of_the_configuration_has_all_actions() {
                 [] => "none".to_string(),
                 keys => keys.join(", "),
             };
-            let text = format!(
-                "{} (default: {default})",
-                row.sentence().trim_end_matches('.')
-            );
+            let text = format!("{} (default: {default})", row.sentence());
             let text = serde_json::json!({"description": text});
             format!("        \"{}\": {text}", row.id)
         })

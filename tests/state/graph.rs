@@ -506,7 +506,7 @@ fn the_graph_command_takes_the_thread_an_assistant_or_a_name() {
     // Not a thread of a list.
     let mut dash = server((120, 30));
     dash.keys("1:graph<Enter>");
-    dash.shows("name an assistant of the open server");
+    dash.shows("graph ASSISTANT: the argument is missing.");
     dash.keys(":graph nonsense<Enter>");
     dash.shows("nonsense");
     assert!(!dash.wants(is_graph));

@@ -563,7 +563,7 @@ fn rules_choose_events_and_programs_get_them_without_keys() {
     // A program that fails is reported once.
     for _ in 0..2 {
         dash.done(EffectResult::HookFailed(
-            "The notification program notify-me failed: exit status: 1".into(),
+            "Notification program notify-me: exit status: 1".into(),
         ));
     }
     let failures = dash

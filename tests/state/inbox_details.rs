@@ -133,7 +133,7 @@ fn a_watched_thread_is_reported_once_it_no_longer_needs_anyone() {
     let row = approval(&dash);
     assert!(alerts(&answer(&mut dash, &support(), listed(vec![row]))).is_empty());
     let said = alerts(&answer(&mut dash, &support(), listed(Vec::new())));
-    let expected = "eu › support-bot › approval 8c21 no longer needs anyone: it was answered, continued or ended.";
+    let expected = "eu › support-bot › approval 8c21 is resolved: answered, continued or ended.";
     assert_eq!(said, [expected]);
     assert!(
         alerts(&answer(&mut dash, &support(), listed(Vec::new()))).is_empty(),

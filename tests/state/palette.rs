@@ -140,7 +140,7 @@ fn an_action_of_another_screen_says_where_it_works() {
     let mut dash = demo_thread((140, 40));
     // The key that sends is that of every form and preview.
     dash.keys("<ctrl-s>");
-    dash.says("Ctrl-S sends what a preview or a form shows; none is open.");
+    dash.says("Ctrl-S sends a preview or form; none is open.");
     for (action, says) in [
         (
             "revisions.build_log",
@@ -469,7 +469,7 @@ fn the_mouse_works_in_the_palette_and_in_the_help() {
     assert_eq!(dash.view(), View::Events, "a second one runs");
     assert!(dash.dialog().is_none());
     dash.keys("?<Tab>");
-    let (x, y) = row_with(&mut dash, "Timeline: bars");
+    let (x, y) = row_with(&mut dash, "Timeline (bars");
     dash.feed(Msg::Click { x, y });
     dash.feed(Msg::Wheel { lines: 1, x, y });
     dash.shows("▌ 5");
@@ -526,8 +526,8 @@ fn help_is_filtered_and_runs_the_selected_line() {
     dash.lacks("bars for nodes");
     dash.keys("/timel<Enter>");
     // There is room for the sentences.
-    dash.shows("4  Timeline: bars for nodes, tools and models");
-    dash.lacks(["State:", "Tab more"]);
+    dash.shows("4  Show Timeline (bars for nodes, tools and models)");
+    dash.lacks(["Show State", "Tab more"]);
     while !dash.screen().lines().any(|line| line.contains("▌ 4")) {
         dash.keys("<Down>");
     }
@@ -543,7 +543,7 @@ fn help_shows_the_sentences_where_all_of_them_have_room() {
     let mut dash = demo();
     dash.keys("?");
     let screen = dash.screen();
-    dash.shows(["Roll back to the last good ", "revision (preview first) "]);
+    dash.shows("Roll back to the last good one (preview first) ");
     // A click on any row of a line chooses it, and Down goes to the next line.
     let row = screen
         .lines()
@@ -556,7 +556,7 @@ fn help_shows_the_sentences_where_all_of_them_have_room() {
     dash.shows("▌ n ");
     dash.resize(90, 24);
     dash.shows("Roll back to the last good one");
-    dash.lacks("(preview first)");
+    dash.lacks("last good one (preview first)");
 }
 
 #[test]
@@ -887,7 +887,7 @@ fn failed_searches_name_the_servers() {
     );
     for part in [
         "; prod-us › triage: 401.",
-        "Searched the runs of the 50 newest threads; for others paste THREAD/RUN.",
+        "Searched only runs of the 50 newest threads; else paste THREAD/RUN.",
         "invalid key",
     ] {
         assert!(text.contains(part), "{part}: {text}");
@@ -985,7 +985,7 @@ fn search_results_are_opened() {
     );
     let effects = dash.feed(Msg::Paste(studio));
     respond_to_all(&mut dash, effects, |_| Ok(None));
-    dash.told("No profile in use has the agent server https://other.example/");
+    dash.told("No profile in use has https://other.example/");
     // A run alone can't be found.
     let mut dash = demo();
     dash.command(&format!("run {UNKNOWN}"));
@@ -1019,13 +1019,13 @@ fn deployments_are_selected_by_profile_and_name() {
     for (typed, message) in [
         (
             "dep prod-us/triaeg",
-            "There is no deployment prod-us/triaeg. Did you mean prod-us/triage?",
+            "No deployment prod-us/triaeg. Did you mean prod-us/triage?",
         ),
         (
             "dep prod-eu/triage",
-            "There is no deployment prod-eu/triage. Did you mean prod-us/triage?",
+            "No deployment prod-eu/triage. Did you mean prod-us/triage?",
         ),
-        ("dep zzzzzz", "There is no deployment zzzzzz."),
+        ("dep zzzzzz", "No deployment zzzzzz."),
     ] {
         assert_eq!(dash.no_completion(typed), message);
     }
@@ -1056,7 +1056,7 @@ fn pasted_urls_open_their_target() {
         ),
         (
             "https://eu.smith.langchain.com/o/1/host/deployments/99999999-9999-4999-8999-999999999999",
-            "prod-eu has no deployment with the id",
+            "prod-eu has no deployment ",
         ),
         (
             "https://apac.smith.langchain.com/o/1/host/deployments/99999999-9999-4999-8999-999999999999",
@@ -1064,7 +1064,7 @@ fn pasted_urls_open_their_target() {
         ),
         (
             "https://smith.langchain.com/settings",
-            "is not a deployment, revision, thread or run",
+            "is no deployment, revision, thread or run",
         ),
     ] {
         dash.feed(Msg::Paste(address.into()));
@@ -1076,7 +1076,7 @@ fn pasted_urls_open_their_target() {
 fn event_numbers_and_times_select_events() {
     let mut dash = demo();
     dash.command("#3");
-    dash.told("No stream is open");
+    dash.told("No stream is shown");
     dash.open_thread();
     dash.capture("agent-events");
     dash.command("#3");
@@ -1084,7 +1084,7 @@ fn event_numbers_and_times_select_events() {
     dash.command("view events");
     assert_eq!(dash.view(), View::Events);
     dash.command("4000");
-    dash.told("No event 4000 yet. The newest is 42.");
+    dash.told("No event 4000 yet; the newest is 42.");
     let (seq, at) = dash
         .events()
         .iter()

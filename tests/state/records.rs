@@ -389,7 +389,7 @@ fn without_a_server_the_commands_say_what_to_do() {
         (120, 30),
     );
     assert_eq!(dash.keys(":crons<Enter>"), []);
-    dash.shows("No agent server is selected.");
+    dash.shows("Select a deployment that has an agent server.");
 }
 
 #[test]

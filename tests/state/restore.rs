@@ -208,7 +208,7 @@ fn restored_pages_of_quiet_servers_are_read_once_the_user_shows_them() {
     stream_fails(&mut dash, "t-4", Kind::Unauthorized);
     assert_eq!(
         notices(&dash),
-        ["Couldn't restore us › night-bot: it is asked only when you open it."]
+        ["Couldn't restore us › night-bot: asked only when opened."]
     );
     // The key connects the shown page, and showing another one is asking, too.
     assert_eq!(infos(&dash.keys("r")), ["d", "night-bot"]);
@@ -411,7 +411,7 @@ fn a_profile_that_cannot_be_listed_keeps_its_tabs() {
         .find(|text| text.starts_with("Couldn't restore"));
     assert_eq!(
         gone.as_deref(),
-        Some("Couldn't restore gone › bot › thread t-0: the configuration has no such profile.")
+        Some("Couldn't restore gone › bot › thread t-0: no such profile.")
     );
     // Once it is listed, the tab is loaded.
     list_of_us(&mut dash, &["support-bot"]);
@@ -520,15 +520,12 @@ fn a_damaged_file_is_a_warning() {
         Err("line 3, column 1: not what Runtail writes".into()),
     );
     let notices = notices(&dash);
-    let expected = "Couldn't restore the tabs of the last session: line 3, column 1: not what Runtail writes\n  /nowhere/tabs.json\n";
+    let expected = "Couldn't restore the last tabs: line 3, column 1: not what Runtail writes\n  /nowhere/tabs.json\n";
     assert!(
         notices.len() == 1 && notices[0].starts_with(expected),
         "{notices:?}"
     );
-    assert!(
-        notices[0].contains("The file stays as it is"),
-        "{notices:?}"
-    );
+    assert!(notices[0].contains("Delete the file"), "{notices:?}");
     assert_eq!(dash.tabs_at_end(), None, "it is not overwritten");
     assert!(!dash.is_error_noticed());
 }
@@ -614,8 +611,7 @@ fn a_page_in_the_background_gives_way_and_is_read_again_when_shown() {
     dash.snapshot(large());
     dash.relayout();
     assert_eq!(read(&dash), ["t-2"]);
-    dash.reads("The open pages take more than 100.0 kB ([limits] total): ");
-    dash.reads("will be read again when shown.");
+    dash.reads("Open pages exceed 100.0 kB ([limits] total). Reloaded when shown: ");
     dash.keys("{");
     dash.relayout();
     assert_eq!(read(&dash), ["t-1", "t-2"]);

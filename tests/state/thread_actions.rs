@@ -690,7 +690,7 @@ fn answering_from_the_list_loads_the_thread_first() {
         },
         "the page of the thread"
     );
-    dash.told("The server's reply was lost, but the run was started.");
+    dash.told("The reply was lost, but the run started.");
     // Threads without a question and threads that fail to load are reported.
     dash.keys("<Esc>");
     let Some(Effect::LoadThread(number, _)) = dash.keys("a").pop() else {
@@ -938,7 +938,7 @@ fn cancel_outcomes_are_reported() {
         )),
     ));
     assert!(dash.dialog().is_none());
-    dash.says("No run is active. To end the thread, press e, then x.");
+    dash.says("No run is active. e, then x ends the thread.");
     // A paused run has ended for the server, but not for the thread.
     let mut dash = page(
         (140, 40),
@@ -949,7 +949,7 @@ fn cancel_outcomes_are_reported() {
         number,
         Err(PlanError::Nothing("Run r1 has ended: success.".into())),
     ));
-    dash.says("No run is active. To end the thread, press e, then x.");
+    dash.says("No run is active. e, then x ends the thread.");
     // A thread that has nothing to end.
     let mut dash = page((140, 40), &after_run("idle", "finished-state", "success"));
     let (number, _) = planned(&dash.keys("x")).expect("a plan");
@@ -974,7 +974,7 @@ fn cancel_outcomes_are_reported() {
         error,
     };
     acted(&mut dash, number, Ok(Acted::Cancelling(vec![target])));
-    dash.shows("The server refused to roll back run 1. x cancels it and keeps finished steps.");
+    dash.shows("The server refused to roll back run 1. x cancels it without rollback.");
 }
 
 #[test]

@@ -217,13 +217,10 @@ impl App {
         let all = text::bytes(text.len() as u64);
         let copied = text::head(text, MAX_COPIED);
         let message = match copied.len() == text.len() {
-            true => format!(
-                "Copied {} ({all}) to the clipboard (OSC 52).",
-                text::short_id(text)
-            ),
+            true => format!("Copied {} ({all}, OSC 52).", text::short_id(text)),
             false => {
                 format!(
-                    "Copied the first {} of {all} (the maximum of OSC 52).",
+                    "Copied {} of {all} (OSC 52 maximum).",
                     text::bytes(copied.len() as u64)
                 )
             }

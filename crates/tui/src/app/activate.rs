@@ -52,7 +52,7 @@ impl App {
                 if config.chosen(&self.session.catalog.origin.names).is_empty()
                     && !self.session.profiles.is_empty() =>
             {
-                let mut error = ConfigError::new("it has no profiles any more");
+                let mut error = ConfigError::new("it has no profiles");
                 error.path = config.path.clone();
                 return self.keep_configuration(error);
             }
@@ -67,7 +67,7 @@ impl App {
         if polls {
             // The poll intervals changed.
             self.session.restart_polls();
-            notes.push("[poll] applies from now on".into());
+            notes.push("[poll] applied".into());
         }
         let chosen = self.session.catalog.chosen.clone();
         let was_deselected = |name: &String| chosen_before.contains(name) && !chosen.contains(name);
@@ -120,7 +120,7 @@ impl App {
     fn keep_configuration(&mut self, error: ConfigError) -> Vec<Effect> {
         self.notify(
             true,
-            format!("{error}\n  The previous configuration stays in use until this is fixed."),
+            format!("{error}\n  The previous configuration stays in use."),
         );
         self.session.catalog.problem = Some(error);
         Vec::new()
@@ -132,7 +132,7 @@ impl App {
         if self.session.settings.keys != config.keys {
             let (keymap, problems) = Keymap::new(&config.keys);
             (self.session.keymap, self.session.settings.keys) = (keymap, config.keys.clone());
-            notes.push("[keys] applies from now on".into());
+            notes.push("[keys] applied".into());
             self.report_key_problems(&problems);
         }
         self.session.settings.ascii = self.session.catalog.origin.ascii || config.ui.ascii;
@@ -191,7 +191,7 @@ impl App {
         });
         self.session.profiles = states.collect();
         let removed = before.iter().filter(|old| find(&list, &old.name).is_none());
-        notes.extend(removed.map(|old| format!("{} is no longer used", old.name)));
+        notes.extend(removed.map(|old| format!("{} is off", old.name)));
         self.deployments
             .list
             .rearrange(&list, &self.session.profiles, keeps_target);
@@ -327,14 +327,14 @@ fn state_of(
     let fresh = ProfileState::new(profile, generation);
     let Some(known) = known else {
         let now = match old {
-            Some(_) => "now points to another server",
-            None => "is in use",
+            Some(_) => "has another server",
+            None => "is on",
         };
         return (fresh, Some(now));
     };
     let note = match (known.read_only, fresh.read_only) {
-        (false, true) => Some("is read-only now"),
-        (true, false) => Some("is now writable"),
+        (false, true) => Some("is read-only"),
+        (true, false) => Some("is writable"),
         _ => None,
     };
     // The pinned deployments changed, so load the list again.

@@ -89,7 +89,7 @@ impl App {
     /// Says that nothing was done, because the key would act on a row that no frame has shown as selected.
     pub(super) fn explain_unseen_selection(&mut self) {
         self.session
-            .hint("The selection changed just now. Press the key again.".into());
+            .hint("The selection just changed. Press the key again.".into());
     }
 
     fn dispatch_key(&mut self, key: Key) -> Vec<Effect> {

@@ -21,7 +21,7 @@ impl App {
         let text = match elsewhere.filter(|row| row.context != context) {
             // It is unknown which form or preview the user means.
             Some(row) if row.action.sends() => {
-                format!("{shown} sends what a preview or a form shows; none is open.")
+                format!("{shown} sends a preview or form; none is open.")
             }
             Some(row) => self.works_only(row.context, &row.name_with(&shown)),
             None => match self.session.key("app.help") {
@@ -34,20 +34,23 @@ impl App {
 
     /// Says where the view went that a key showed in earlier versions.
     fn moved_view(&self, context: Context, key: Key) -> Option<String> {
-        let (what, ids): (_, &[&str]) = match (context, key.code) {
-            (Context::Stream, Code::Char('8')) => (
-                "Delivery is in Events",
-                &["stream.events", "stream.details"],
-            ),
-            (Context::Stream, Code::Char('9')) => ("Graph has another key", &["stream.graph"]),
-            (Context::Server, Code::Char('9')) => ("Graph has another key", &["server.graph"]),
-            (Context::Records, Code::Char('9')) => ("Graph has another key", &["records.graph"]),
-            (Context::Stream, Code::Char('0')) => ("History is in Steps", &["stream.steps"]),
-            (Context::Why, Code::Char('0')) => ("History is in Steps", &["why.history"]),
+        let (what, ids): (_, &[&str]) = match (key.code, context) {
+            (Code::Char('8'), Context::Stream) => {
+                ("Delivery", &["stream.events", "stream.details"])
+            }
+            (Code::Char('9'), Context::Stream) => ("Graph", &["stream.graph"]),
+            (Code::Char('9'), Context::Server) => ("Graph", &["server.graph"]),
+            (Code::Char('9'), Context::Records) => ("Graph", &["records.graph"]),
+            (Code::Char('0'), Context::Stream) => ("History", &["stream.steps"]),
+            (Code::Char('0'), Context::Why) => ("History", &["why.history"]),
             _ => return None,
         };
         let keys: Vec<String> = ids.iter().map(|id| self.session.key(id)).collect();
-        Some(format!("{what} now: press {}.", keys.join(", then ")))
+        let key = key_glyph(key, self.session.settings.ascii);
+        Some(format!(
+            "{what} moved from {key} to {}.",
+            keys.join(", then ")
+        ))
     }
 
     /// Runs an action as its key would. If it works elsewhere, says where.

@@ -88,7 +88,7 @@ impl App {
         if !parked.is_empty() {
             let total = bytes(self.session.settings.event_log.total);
             let text = format!(
-                "The open pages take more than {total} ([limits] total): {} will be read again when shown.",
+                "Open pages exceed {total} ([limits] total). Reloaded when shown: {}.",
                 parked.join(", ")
             );
             self.notify(false, text);
@@ -110,9 +110,7 @@ impl App {
         }
         self.notify(
             true,
-            format!(
-                "A background task failed: {text}. Everything else continues; press r to retry."
-            ),
+            format!("A background task failed: {text}. Press r to retry."),
         );
         effects
     }

@@ -248,8 +248,7 @@ impl App {
         news.extend(self.stuck_news());
         let mut effects = self.publish(news);
         for name in self.session.inbox.take_settled(server) {
-            let said =
-                format!("{name} no longer needs anyone: it was answered, continued or ended.");
+            let said = format!("{name} is resolved: answered, continued or ended.");
             effects.push(Effect::Alert("Runtail".into(), said.clone()));
             self.session.toast(StatusRole::Good, said);
         }
@@ -268,14 +267,15 @@ impl App {
         if error.kind == Kind::Unauthorized && self.session.may_poll(&server.profile) {
             return;
         }
-        let key = self.session.key("app.inbox");
         let (name, cause, request) = (
             self.session.inbox.server_title(server),
             error.cause(),
             error.request(),
         );
-        let more = format!("{key} lists what was not checked.\n  {request}");
-        self.notify(true, format!("{name}: threads not read: {cause}\n  {more}"));
+        self.notify(
+            true,
+            format!("{name}: threads not read: {cause}\n  {request}"),
+        );
     }
 
     /// Passes the numbers of a server's threads to its row in the list of deployments.

@@ -306,7 +306,7 @@ impl App {
             [problem] => self.notify(true, problem),
             several => {
                 let text = format!(
-                    "[keys] {} problems; :keys shows the keys in use\n{}",
+                    "[keys] {} problems; see :keys\n{}",
                     several.len(),
                     several.join("\n")
                 );

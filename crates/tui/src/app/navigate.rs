@@ -1,9 +1,8 @@
 //! Navigation by name, id or URL: to known objects first, then to objects that servers are asked for. A notice explains why a
 //! target can't be reached.
 
-use super::palette::ArgumentKind;
-use super::palette::no_such;
 use super::palette::parse_target::{self, Address};
+use super::palette::{ArgumentKind, NO_SERVER, NO_STREAM, missing, no_such};
 use super::{App, Pane};
 use crate::features::agent::graph_of;
 use crate::features::agent::state::{Server, Tab};
@@ -16,6 +15,8 @@ use runtail_core::config::deployments_page;
 use runtail_core::text::{clean, short_id};
 use runtail_stream::{EventNumber, Seq};
 use url::Url;
+
+const NO_EVENTS: &str = "No events in this stream yet.";
 
 impl App {
     /// Goes to a destination.
@@ -109,7 +110,7 @@ impl App {
             Address::Elsewhere(url) => {
                 let host = url.host_str().unwrap_or_default();
                 self.report_failure(format!(
-                    "This page of {host} is not a deployment, revision, thread or run."
+                    "This {host} page is no deployment, revision, thread or run."
                 ))
             }
         }
@@ -242,19 +243,19 @@ impl App {
             .find(of_host);
         match (in_use, unused) {
             (Some(profile), _) => format!(
-                "{} has no deployment with the id {}: it may be in another workspace, or deleted.",
+                "{} has no deployment {}: it was deleted, or is in another workspace.",
                 profile.name,
                 short_id(id)
             ),
             (None, Some(profile)) => {
                 format!(
-                    "{} is the console of {}, which is not in use: `:profile {0}`.",
+                    "Profile {} of {} is off: `:profile {0}`.",
                     profile.name,
                     clean(host)
                 )
             }
             (None, None) => format!(
-                "No profile for {}. Add one with p, or see `runtail config init`.",
+                "No profile for {}. Add one: `runtail config init`.",
                 clean(host)
             ),
         }
@@ -278,7 +279,7 @@ impl App {
             .chain(listed);
         all.find(same).ok_or_else(|| {
             let shown = clean(url.as_str()).into_owned();
-            format!("No profile in use has the agent server {shown}. Open it with `runtail --url {shown}`.")
+            format!("No profile in use has {shown}. Open it: `runtail --url {shown}`.")
         })
     }
 
@@ -327,9 +328,7 @@ impl App {
     fn go_to_thread(&mut self, id: &str) -> Vec<Effect> {
         let server = self.agent.server.as_ref().map(|s| s.server.clone());
         match (server, id) {
-            (None, "") => self.report_failure(
-                "No agent server is open: press Enter on a deployment to open one.",
-            ),
+            (None, "") => self.report_failure(NO_SERVER),
             (None, id) => self.go_to_id(id),
             (Some(server), "") => {
                 let mut effects = self.leave_overlays();
@@ -347,7 +346,7 @@ impl App {
 
     fn go_to_run(&mut self, id: &str) -> Vec<Effect> {
         if id.is_empty() {
-            return self.report_failure("run ID: the run id is missing.");
+            return self.report_failure(missing("run ID"));
         }
         if let Some(Address::Thread {
             server: None,
@@ -400,9 +399,7 @@ impl App {
     fn go_to_assistant(&mut self, id: &str) -> Vec<Effect> {
         let effects = self.leave_overlays();
         let Some(server) = &mut self.agent.server else {
-            return self.report_failure(
-                "No agent server is open: press Enter on a deployment to open one.",
-            );
+            return self.report_failure(NO_SERVER);
         };
         server.show(Tab::Assistants);
         server.assistant_table.filter.clear();
@@ -422,9 +419,7 @@ impl App {
             return self.go_to_view(View::Graph.title());
         }
         let Some(server) = self.agent.server.as_ref() else {
-            return self.report_failure(
-                "No agent server is open: press Enter on a deployment to open one.",
-            );
+            return self.report_failure(NO_SERVER);
         };
         let listed = || server.assistants.value.iter().flatten();
         let found = match name {
@@ -437,9 +432,7 @@ impl App {
         let route = match found {
             Some(assistant) => graph_of(&server.server, assistant),
             None if name.is_empty() => {
-                return self.report_failure(
-                    "graph ASSISTANT: name an assistant of the open server, or select one.",
-                );
+                return self.report_failure(missing("graph ASSISTANT"));
             }
             // The list may not be loaded. Servers take the name of a graph, too.
             None if server.assistants.value.is_none() => {
@@ -464,8 +457,8 @@ impl App {
                 }
                 effects
             }
-            (None, ..) => self.report_failure("view VIEW: the view name is missing."),
-            _ => self.report_failure("No stream is shown."),
+            (None, ..) => self.report_failure(missing("view VIEW")),
+            _ => self.report_failure(NO_STREAM),
         }
     }
 
@@ -473,7 +466,7 @@ impl App {
         let at = number.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
         match at.filter(|at| *at < self.stream.tabs.all().len()) {
             Some(at) => self.go_to_stream(at),
-            None => self.report_failure("There is no stream with this number."),
+            None => self.report_failure("No tab has this number."),
         }
     }
 
@@ -504,7 +497,7 @@ impl App {
     /// Goes to an event of the current stream.
     pub(crate) fn go_to_event(&mut self, number: EventNumber) -> Vec<Effect> {
         let Some(viewer) = self.stream.tabs.shown_mut() else {
-            return self.report_failure("No stream is open, so there is no event to go to.");
+            return self.report_failure(NO_STREAM);
         };
         viewer.leave_checkpoint();
         let position = viewer.event_log.position_of(number);
@@ -515,13 +508,9 @@ impl App {
             .unwrap_or_default();
         let last = viewer.event_log.events_until(viewer.event_log.last_seq());
         let why = match number {
-            _ if last == EventNumber::default() => {
-                Some("No events in this stream yet.".to_string())
-            }
-            n if n < first => Some(format!(
-                "Event {n} was evicted. The oldest in memory is {first}."
-            )),
-            n if n > last => Some(format!("No event {n} yet. The newest is {last}.")),
+            _ if last == EventNumber::default() => Some(NO_EVENTS.to_string()),
+            n if n < first => Some(format!("Event {n} was evicted; the oldest is {first}.")),
+            n if n > last => Some(format!("No event {n} yet; the newest is {last}.")),
             _ => None,
         };
         let effects = self.go_to_position(position);
@@ -534,12 +523,12 @@ impl App {
     /// Goes to the first event since a time of day, on the day of the newest event.
     fn go_to_time(&mut self, [hour, minute, second]: [u8; 3]) -> Vec<Effect> {
         let Some(viewer) = self.stream.tabs.shown_mut() else {
-            return self.report_failure("No stream is open, so there is no time to go to.");
+            return self.report_failure(NO_STREAM);
         };
         viewer.leave_checkpoint();
         let newest = viewer.event_log.last_seq();
         let Some(at) = viewer.event_log.time(newest) else {
-            return self.report_failure("No events in this stream yet.");
+            return self.report_failure(NO_EVENTS);
         };
         let day = at.to_zoned(self.session.settings.tz.clone());
         let parts = [hour, minute, second].map(|part| part as i8);
@@ -548,7 +537,7 @@ impl App {
             .at(parts[0], parts[1], parts[2], 0)
             .to_zoned(self.session.settings.tz.clone());
         let Ok(wanted) = wanted.map(|zoned| zoned.timestamp()) else {
-            return self.report_failure("This time does not exist on that day.");
+            return self.report_failure("That day has no such time.");
         };
         // Arrival times only decrease if the clock was set back.
         let first = viewer.event_log.first_since(wanted).unwrap_or(newest);

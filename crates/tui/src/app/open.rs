@@ -385,7 +385,7 @@ impl App {
         if is_in_flight {
             self.notify(
                 true,
-                "An action on this thread was sent and has no result yet. Wait for its result.",
+                "Wait: the last action on this thread has no result yet.",
             );
         }
         is_in_flight

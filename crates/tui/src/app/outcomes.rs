@@ -36,7 +36,7 @@ impl App {
         );
         let has_keys = !explain.is_empty() && !end.is_empty();
         (has_keys && can_end(&view))
-            .then(|| format!("No run is active. To end the thread, press {explain}, then {end}."))
+            .then(|| format!("No run is active. {explain}, then {end} ends the thread."))
     }
 
     /// Reports a sent change that failed although its preview was closed.

@@ -98,7 +98,7 @@ overlays! {
     Compose(composer::Composer);
     Edit(changes::editor::Editor);
     Confirm(changes::confirm::Confirm);
-    Journal(changes::journal::JournalView) = "journal", "Changes that were sent, and their results";
+    Journal(changes::journal::JournalView) = "journal", "Sent changes and their results";
     Entry(Paged<changes::journal::Entry>);
     Explain(Paged<diagnostics::explain::Explained>);
     Doctor(Paged<diagnostics::doctor::Doctor>);

@@ -64,11 +64,11 @@ impl App {
             Err(why) => {
                 // The file may be that of a newer version, so it is left as it is.
                 let path = file.path.display().to_string();
-                let text = "The file stays as it is, and the tabs of this session are not saved. Delete it to save them again.";
+                let text = "This session's tabs aren't saved. Delete the file to save tabs again.";
                 self.notify(
                     false,
                     format!(
-                        "Couldn't restore the tabs of the last session: {why}\n  {}\n  {text}",
+                        "Couldn't restore the last tabs: {why}\n  {}\n  {text}",
                         clean(&path)
                     ),
                 );
@@ -163,7 +163,7 @@ impl App {
             Some(state) if state.control_plane && listed != Some(profile) => Ok(None),
             None if self.session.catalog.known(profile).is_some() => Ok(None),
             Some(_) => Err(format!("{} is no longer listed", clean(&saved.server))),
-            None => Err("the configuration has no such profile".into()),
+            None => Err("no such profile".into()),
         }
     }
 
@@ -217,7 +217,7 @@ impl App {
             let place = self.session.place(&server);
             self.restore
                 .problems
-                .push(format!("{place}: it is asked only when you open it"));
+                .push(format!("{place}: asked only when opened"));
             return Vec::new();
         }
         if self.restore.place == Some(SavedPlace::Lists) {
@@ -263,9 +263,9 @@ impl App {
                     .map(short_id)
                     .unwrap_or_default();
                 let place = self.session.place(&viewer.server);
-                self.restore.problems.push(format!(
-                    "{place} › thread {thread}: the thread no longer exists"
-                ));
+                self.restore
+                    .problems
+                    .push(format!("{place} › thread {thread}: not found"));
                 if self.focus != Pane::Stream || self.stream.tabs.shown().is_none_or(|v| v.id != id)
                 {
                     self.stream.tabs.close_except(|viewer| viewer.id != id);

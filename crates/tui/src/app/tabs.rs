@@ -151,10 +151,7 @@ impl App {
         let at = tabs.iter().position(|tab| *tab == current).unwrap_or(0);
         let next = (at + if forward { 1 } else { tabs.len() - 1 }) % tabs.len().max(1);
         if next == at {
-            return self.notify(
-                false,
-                "No other tab is open. Press ⏎ on a thread to open one.",
-            );
+            return self.notify(false, "No other tab is open. ⏎ on a thread opens one.");
         }
         if let Some(tab) = tabs.get(next) {
             self.show_tab(*tab);

@@ -14,7 +14,7 @@ use runtail_api::{
     Acted, CancelAction, CancelState, CancelTarget, StartError, StartFailure, Started, ThreadIntent,
 };
 use runtail_core::model::{RunCreate, ThreadStatus};
-use runtail_core::text::short_id;
+use runtail_core::text::{counted, short_id};
 
 impl App {
     /// Marks the runs of a cancel request as stopping, in the pages that show them.
@@ -97,7 +97,7 @@ impl App {
             }
             Ok(_) => {
                 let id = short_id(&thread.id);
-                let message = format!("The name and star of thread {id} were saved.");
+                let message = format!("Saved name and star of thread {id}.");
                 self.on_done(sender, &thread, false, message)
             }
             Err(failed) => self.on_act_failed(sender, thread, failed),
@@ -130,7 +130,7 @@ impl App {
                     "It's unknown whether {run} was cancelled: the server failed, or its reply was lost."
                 ),
                 true => format!(
-                    "The server refused to roll back {run}. {cancel} cancels it and keeps finished steps."
+                    "The server refused to roll back {run}. {cancel} cancels it without rollback."
                 ),
                 false => format!("The server refused to cancel {run}."),
             };
@@ -159,10 +159,7 @@ impl App {
             [target] => self.session.pages.run_name(&thread, &target.run_id),
             targets => format!("{} runs", targets.len()),
         };
-        self.notify(
-            false,
-            format!("Cancel requested for {name}. Waiting until it has stopped."),
-        );
+        self.notify(false, format!("Cancel sent. Waiting for {name} to stop."));
         vec![Effect::FollowCancel(thread, targets)]
     }
 
@@ -197,7 +194,7 @@ impl App {
     ) -> Vec<Effect> {
         let name = self.new_run_name(&thread, &started.run_id);
         let found = if started.was_found {
-            " The server's reply was lost, but the run was started."
+            " The reply was lost, but the run started."
         } else {
             ""
         };
@@ -209,8 +206,7 @@ impl App {
                 self.thread.forget_answered(&card);
                 let rest = match card.left_open() {
                     0 => String::new(),
-                    1 => " 1 question stays open.".into(),
-                    n => format!(" {n} questions stay open."),
+                    n => format!(" {} open.", counted(n, "question")),
                 };
                 format!("Answer sent. Following {name}.{rest}{found}")
             }

@@ -115,7 +115,7 @@ fn route(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
             app.notify(
                 false,
                 format!(
-                    "{} Its profile now points to another server, so it can no longer be tracked.",
+                    "{} Its profile has another server, so it can't be tracked.",
                     made.said
                 ),
             );

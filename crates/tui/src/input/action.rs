@@ -1,8 +1,8 @@
 //! Actions that keys trigger, and the contexts in which keys are pressed.
 
-/// Declares the contexts: the variant, the heading on the help screen, and where its keys work.
+/// Declares the contexts: the variant, and where its keys work.
 macro_rules! contexts {
-    ($($(#[$doc:meta])* $context:ident $title:literal $place:literal,)*) => {
+    ($($(#[$doc:meta])* $context:ident $place:literal,)*) => {
         /// A part of the screen with its own keys.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Context {
@@ -10,11 +10,6 @@ macro_rules! contexts {
         }
 
         impl Context {
-            /// Returns the heading on the help screen.
-            pub fn title(self) -> &'static str {
-                match self { $(Context::$context => $title,)* }
-            }
-
             /// Returns where its keys work, as the end of a sentence: "works only in Revisions".
             pub fn place(self) -> &'static str {
                 match self { $(Context::$context => $place,)* }
@@ -25,65 +20,65 @@ macro_rules! contexts {
 
 contexts! {
     /// Everywhere, after the context's own keys.
-    Global "Everywhere" "every screen",
+    Global "everywhere",
     /// The list of deployments.
-    Deployments "Deployments" "Deployments",
+    Deployments "Deployments",
     /// The revisions of one deployment.
-    Revisions "Revisions" "Revisions",
+    Revisions "Revisions",
     /// The threads, runs and assistants of an agent server.
-    Server "Threads, runs and assistants" "Threads and runs",
+    Server "Threads and runs",
     /// The stream viewer.
-    Stream "Stream" "a thread",
+    Stream "a thread",
     /// The modes of a stream.
-    Modes "Stream modes" "the stream modes",
-    Logs "Logs" "the logs",
+    Modes "the stream modes",
+    Logs "the logs",
     /// The page that explains a revision.
-    Card "Explanation of a revision" "the explanation of a revision",
+    Card "the explanation of a revision",
     /// The card that explains a thread.
-    Why "Explanation of a thread" "the explanation of a thread",
+    Why "the explanation of a thread",
     /// The page of a bisect.
-    Bisect "Bisect of a value" "a bisect",
+    Bisect "a bisect",
     /// The delivery report of a stream.
-    Report "Delivery report" "the delivery report",
+    Report "the delivery report",
     /// A JSON document.
-    Inspector "JSON inspector" "a JSON document",
+    Inspector "a JSON document",
     /// A page of text: help, messages.
-    Page "Pages" "a page of text",
+    Page "a page of text",
     /// The composer of a run.
-    Composer "Composing a run" "the form of a new run",
+    Composer "the form of a new run",
     /// A document being edited.
-    Editor "Editing a document" "the editor",
+    Editor "the editor",
     /// The preview of a change.
-    Confirm "Confirming a change" "a preview",
+    Confirm "a preview",
     /// The answer to a thread's questions.
-    Answer "Answering a question" "an answer",
-    Journal "Journal" "the journal",
+    Answer "an answer",
+    Journal "the journal",
     /// One entry of the journal.
-    Entry "Journal entry" "an entry of the journal",
+    Entry "a journal entry",
     /// A command being typed.
-    Command "Typing a command" "the palette",
+    Command "the palette",
     /// All profiles.
-    Profiles "Profiles" "Profiles",
+    Profiles "Profiles",
     /// A list of resources: integrations, listeners, providers, tokens.
-    Browse "Integrations, listeners, providers, tokens" "a list of resources",
+    Browse "a list of resources",
     /// A page of an agent server's records: versions of an assistant, crons, the store.
-    Records "Versions of an assistant, crons, store" "versions, crons and the store",
+    Records "versions, crons and the store",
     /// An authentication before it is sent.
-    Request "Confirming an authentication" "the preview of an authentication",
+    Request "the preview of an authentication",
     /// An authentication that was sent.
-    SignIn "Authentication" "an authentication",
+    SignIn "an authentication",
     /// The diff of the configuration file, before it is written.
-    Save "Confirming a configuration change" "the preview of the configuration",
+    Save "the preview of the configuration",
     /// The first-run screen, shown while nothing is configured.
-    FirstRun "First run" "the first run",
+    FirstRun "the first run",
     /// The threads that wait for a person, and what failed.
-    Inbox "Inbox" "the Inbox",
+    Inbox "the Inbox",
     /// Two runs, threads or recordings side by side.
-    Compare "Comparing runs and revisions" "a comparison",
+    Compare "a comparison",
     /// The graph of an assistant, without a thread.
-    Graph "Graph of an assistant" "the graph of an assistant",
+    Graph "the graph of an assistant",
     /// The help screen.
-    Help "Help" "the help",
+    Help "the help",
 }
 
 impl Context {
@@ -95,6 +90,15 @@ impl Context {
             .or_else(|| place.strip_prefix("a "))
             .or_else(|| place.strip_prefix("an "))
             .unwrap_or(place)
+    }
+
+    /// Returns where its actions work: "works on: a revision", "works in: the palette", "works everywhere".
+    pub fn scope(self) -> String {
+        match self.object() {
+            Some(object) => format!("works on: {object}"),
+            None if self == Context::Global => "works everywhere".into(),
+            None => format!("works in: {}", self.place()),
+        }
     }
 
     /// Returns whether letters are typed there.

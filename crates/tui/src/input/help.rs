@@ -25,9 +25,6 @@ const SECTIONS: [(&str, &str, usize); 6] = [
 /// Maximum columns of the keys of one row where the help has several columns. Other rows show only their first key.
 const MAX_KEYS: usize = 5;
 
-/// Maximum length of a sentence that describes two keys where there is little room.
-const MAX_PAIR: usize = 31;
-
 /// A line of the help: keys, and what they do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HelpItem {
@@ -37,10 +34,10 @@ pub struct HelpItem {
     pub keys: String,
     /// The first keys only, where there is little room.
     pub short_keys: String,
-    /// What they do, in a few words.
+    /// What they do.
     pub name: String,
-    /// What they do, in a sentence.
-    pub sentence: String,
+    /// What the name doesn't say.
+    pub help: &'static str,
     /// Whether the help shows it first, or under "more".
     pub is_first: bool,
 }
@@ -82,8 +79,8 @@ pub fn help_groups(keymap: &Keymap, place: HelpPlace<'_>, ascii: bool) -> Vec<He
                 });
             }
             // What a view gives a meaning of its own is listed with the view.
-            let is_own = own_name(&rows, place.view).is_some();
-            let group = if is_own {
+            let own = |row: &&Binding| row.own_name_in(place.view?);
+            let group = if rows.first().and_then(own).is_some() {
                 groups.first_mut()
             } else {
                 groups.last_mut()
@@ -100,7 +97,7 @@ pub fn help_groups(keymap: &Keymap, place: HelpPlace<'_>, ascii: bool) -> Vec<He
                 keys: keys.to_string(),
                 short_keys: keys.split("  ").next().unwrap_or(keys).to_string(),
                 name: help.to_string(),
-                sentence: help.to_string(),
+                help: "",
                 is_first: false,
             };
             let items = text_input::KEYS.iter().map(item).collect();
@@ -153,21 +150,16 @@ fn mark_first(groups: &mut [HelpGroup], commands: &Commands) {
     }
 }
 
-/// Returns the rows of a context. A row without a sentence belongs to the row before it.
+/// Returns the rows of a context. A row for the opposite direction belongs to the row before it.
 fn rows(context: Context) -> Vec<Vec<&'static Binding>> {
     let mut rows: Vec<Vec<&Binding>> = Vec::new();
     for binding in BINDINGS.iter().filter(|binding| binding.context == context) {
-        match rows.last_mut().filter(|_| binding.help.is_empty()) {
+        match rows.last_mut().filter(|_| binding.is_back) {
             Some(before) => before.push(binding),
             None => rows.push(vec![binding]),
         }
     }
     rows
-}
-
-/// Returns what rows that share a sentence do in a view, if the view gives them a meaning of its own.
-fn own_name(rows: &[&'static Binding], view: Option<&str>) -> Option<&'static str> {
-    rows.first()?.own_name_in(view?)
 }
 
 impl HelpPlace<'_> {
@@ -187,7 +179,7 @@ impl HelpPlace<'_> {
     }
 }
 
-/// Returns the line of rows that share a sentence. `listed`: the keys of the lines before.
+/// Returns the line of a row, or of a row with that for the opposite direction. `listed`: the keys of the lines before.
 fn item(
     keymap: &Keymap,
     rows: &[&'static Binding],
@@ -216,22 +208,12 @@ fn item(
     if runtail_core::text::width(&short_keys) > MAX_KEYS {
         short_keys.truncate(short_keys.find("  ").unwrap_or(short_keys.len()));
     }
-    let name = if bound.len() > 1 && first.help.len() <= MAX_PAIR {
-        first.help
-    } else {
-        first.name()
-    };
-    let own = own_name(rows, place.view);
-    let (name, sentence) = (
-        own.unwrap_or(name).to_string(),
-        own.unwrap_or(first.sentence()).to_string(),
-    );
     Some(HelpItem {
         id: Some(first.id),
         keys,
         short_keys,
-        name,
-        sentence,
+        name: first.name_in(place.view, bound.len() > 1),
+        help: first.help_in(place.view),
         is_first: false,
     })
 }
@@ -443,8 +425,10 @@ mod tests {
         let long: Vec<String> = all_helps(&Keymap::default())
             .into_iter()
             .flat_map(|(.., items)| items)
-            .filter(|item| item.name.len() > 34 || item.keys.len() + item.sentence.len() > 100)
-            .map(|item| format!("{}: {} {}", item.keys, item.name, item.sentence))
+            .filter(|item| {
+                item.name.len() > 34 || item.keys.len() + item.name.len() + item.help.len() > 98
+            })
+            .map(|item| format!("{}: {} {}", item.keys, item.name, item.help))
             .collect();
         assert!(long.is_empty(), "{}", long.join("\n"));
     }

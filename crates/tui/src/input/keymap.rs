@@ -85,7 +85,7 @@ impl Keymap {
                     binding.writes && !binding.action.sends() && binding.action != Action::Preview;
                 if only_opens && sending.contains(&key) {
                     problems.push(format!(
-                        "[keys] {key} sends, so it can't also be {}: a held key must not send",
+                        "[keys] {key} sends, so it can't also be {}",
                         binding.id
                     ));
                     continue;
@@ -167,8 +167,8 @@ fn shadows(owners: &BTreeMap<(Context, Key), &'static str>) -> Vec<String> {
         let changed = !is_default(own, *key) || !is_default(hidden, *key);
         changed.then(|| {
             format!(
-                "[keys] {key} is {own} in \"{}\", so it is not {hidden} there",
-                context.title()
+                "[keys] {key} is {own} in {}, so it is not {hidden} there",
+                context.place()
             )
         })
     });
@@ -297,7 +297,7 @@ mod tests {
             set("app.refresh", "d"),
         ]));
         assert!(problems.contains(
-            &"[keys] q is stream.open in \"Stream\", so it is not app.quit there".to_string()
+            &"[keys] q is stream.open in a thread, so it is not app.quit there".to_string()
         ));
         let hides =
             |p: &&String| p.contains("d is ") && p.contains("so it is not app.refresh there");

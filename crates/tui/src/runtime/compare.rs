@@ -73,10 +73,10 @@ async fn side(services: &Services, of: &SideRef) -> SideLoaded {
         SideRef::File(path) => {
             let owned = path.clone();
             let read = tokio::task::spawn_blocking(move || open_file(&owned)).await;
-            let read = read.map_err(|error| format!("reading the file failed: {error}"))?;
+            let read = read.unwrap_or_else(|error| Err(std::io::Error::other(error)));
             let steps = |contents| SideContents::Steps(Arc::new(contents));
             read.map(steps)
-                .map_err(|error| format!("cannot read the file: {error}"))
+                .map_err(|error| format!("couldn't read the file: {error}"))
         }
     }
 }

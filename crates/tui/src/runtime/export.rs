@@ -147,7 +147,7 @@ impl Files {
 fn error_text(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AlreadyExists => "the file already exists and was not changed".into(),
-        io::ErrorKind::NotFound => "its folder does not exist".into(),
+        io::ErrorKind::NotFound => "no such folder".into(),
         _ => error.to_string(),
     }
 }
@@ -274,6 +274,6 @@ mod tests {
             .step(3, FileStep::Create(folder.path().join("no/x")))
             .await
             .unwrap_err();
-        assert!(nowhere.contains("folder does not exist"), "{nowhere}");
+        assert!(nowhere.contains("no such folder"), "{nowhere}");
     }
 }

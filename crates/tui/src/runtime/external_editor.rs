@@ -41,12 +41,7 @@ pub(super) async fn edit_until(
     };
     match run(command, signals).await {
         Ok(status) => Ok(editing.finish(text, status)),
-        Err(number) => Err((
-            number,
-            editing
-                .file
-                .kept_if_changed(text, "the editor was ended".into()),
-        )),
+        Err(number) => Err((number, editing.file.kept_if_changed(text, ENDED.into()))),
     }
 }
 
@@ -78,9 +73,16 @@ pub(super) async fn edit_file(
     match run(command(&editor, arguments), signals).await {
         Ok(Ok(status)) if status.success() => Ok(Ok(None)),
         Ok(Ok(status)) => Ok(Err(format!("{editor} exited with {status}."))),
-        Ok(Err(e)) => Ok(Err(format!("Couldn't start {editor}: {e}"))),
-        Err(number) => Err((number, "the editor was ended".into())),
+        Ok(Err(e)) => Ok(Err(not_started(&editor, &e))),
+        Err(number) => Err((number, ENDED.into())),
     }
+}
+
+/// Why a text isn't used if a signal ends Runtail, and the editor with it.
+const ENDED: &str = "the editor was ended";
+
+fn not_started(editor: &str, error: &io::Error) -> String {
+    format!("Couldn't start {editor}: {error}")
 }
 
 /// Returns the user's editor.
@@ -88,7 +90,7 @@ fn usual() -> Result<String, String> {
     ["VISUAL", "EDITOR"]
         .into_iter()
         .find_map(|name| std::env::var(name).ok().filter(|v| !v.trim().is_empty()))
-        .ok_or_else(|| "Set VISUAL or EDITOR to choose your editor.".into())
+        .ok_or_else(|| "Set VISUAL or EDITOR.".into())
 }
 
 /// As in git and crontab: the variable may contain options, so a shell parses it; what follows are arguments.
@@ -166,7 +168,7 @@ impl Editing {
                 let why = format!("{editor} exited with {status}. Nothing was changed.");
                 Err(file.kept_if_changed(text, why))
             }
-            Err(e) => Err(format!("Couldn't start {editor}: {e}")),
+            Err(e) => Err(not_started(&editor, &e)),
         }
     }
 }
@@ -184,7 +186,7 @@ pub fn keep(text: &str) -> io::Result<PathBuf> {
 
 /// Reads the edited file.
 fn read(path: &Path) -> Result<String, String> {
-    let refused = |why: &str| format!("The edited text can't be read: {why}. Nothing was changed.");
+    let refused = |why: &str| format!("Couldn't read the edited text: {why}. Nothing was changed.");
     let file = runtail_core::config::files::open(path).map_err(|e| refused(&e.to_string()))?;
     let mut bytes = Vec::new();
     file.take(MAX_TEXT + 1)
@@ -192,11 +194,11 @@ fn read(path: &Path) -> Result<String, String> {
         .map_err(|e| refused(&e.to_string()))?;
     if bytes.len() as u64 > MAX_TEXT {
         return Err(refused(&format!(
-            "it is larger than {}",
+            "larger than {}",
             runtail_core::text::bytes(MAX_TEXT)
         )));
     }
-    String::from_utf8(bytes).map_err(|_| refused("it is not UTF-8"))
+    String::from_utf8(bytes).map_err(|_| refused("not UTF-8"))
 }
 
 /// A temporary file that only the user can read; dropping it deletes the file.
@@ -260,9 +262,9 @@ mod tests {
             .unwrap();
         assert_eq!(
             read(&file.0).unwrap_err(),
-            "The edited text can't be read: it is larger than 4.2 MB. Nothing was changed."
+            "Couldn't read the edited text: larger than 4.2 MB. Nothing was changed."
         );
         fs::write(&file.0, b"\xff").unwrap();
-        assert!(read(&file.0).unwrap_err().contains("it is not UTF-8"));
+        assert!(read(&file.0).unwrap_err().contains("not UTF-8"));
     }
 }

@@ -36,7 +36,7 @@ impl Demo {
     pub(super) async fn start(&self) -> Result<Box<Config>, String> {
         match &self.0 {
             Some(start) => start().await.map(Box::new),
-            None => Err("the demo can't be started from here; run `runtail --demo`".into()),
+            None => Err("the demo can't start here; run `runtail --demo`".into()),
         }
     }
 }

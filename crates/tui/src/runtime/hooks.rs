@@ -48,9 +48,10 @@ async fn run_for(hook: Hook, timeout: Duration) -> Result<(), String> {
             command.env_remove(name);
         }
     }
+    let failed = |why: String| format!("Notification program {shown}: {why}");
     let mut child = command
         .spawn()
-        .map_err(|e| format!("The notification program {shown} could not be started: {e}"))?;
+        .map_err(|e| failed(format!("couldn't start: {e}")))?;
     let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
     let work = async {
         let write = async {
@@ -72,11 +73,11 @@ async fn run_for(hook: Hook, timeout: Duration) -> Result<(), String> {
         (child.wait().await, said)
     };
     match tokio::time::timeout(timeout, work).await {
-        Err(_) => Err(format!(
-            "The notification program {shown} was stopped after {}.",
+        Err(_) => Err(failed(format!(
+            "stopped after {}.",
             text::duration(timeout)
-        )),
-        Ok((Err(e), _)) => Err(format!("The notification program {shown} failed: {e}")),
+        ))),
+        Ok((Err(e), _)) => Err(failed(e.to_string())),
         Ok((Ok(status), _)) if status.success() => Ok(()),
         Ok((Ok(status), said)) => {
             let said = secret::keys::without(&String::from_utf8_lossy(&said)).into_owned();
@@ -86,9 +87,7 @@ async fn run_for(hook: Hook, timeout: Duration) -> Result<(), String> {
             } else {
                 format!("\n{said}")
             };
-            Err(format!(
-                "The notification program {shown} failed: {status}{why}"
-            ))
+            Err(failed(format!("{status}{why}")))
         }
     }
 }
@@ -142,7 +141,7 @@ mod tests {
     async fn failures_say_what_failed_and_why() {
         let error = run(hook("echo no desktop >&2; exit 3")).await.unwrap_err();
         assert!(
-            error.contains("program sh failed: exit status: 3\nno desktop"),
+            error.contains("program sh: exit status: 3\nno desktop"),
             "{error}"
         );
         let missing = Hook {
@@ -151,7 +150,7 @@ mod tests {
         };
         let error = run(missing).await.unwrap_err();
         assert!(
-            error.contains("/nonexistent/notify could not be started"),
+            error.contains("/nonexistent/notify: couldn't start"),
             "{error}"
         );
         // It neither reads its input nor limits its output.
@@ -168,6 +167,6 @@ mod tests {
         let error = run_for(hook("exec sleep 600"), Duration::from_millis(50))
             .await
             .unwrap_err();
-        assert!(error.contains("was stopped after"), "{error}");
+        assert!(error.contains("stopped after"), "{error}");
     }
 }

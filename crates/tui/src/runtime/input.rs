@@ -25,7 +25,7 @@ pub fn open() -> io::Result<SelectAll<EventStream>> {
     crossterm::event::poll(Duration::ZERO).map_err(|e| {
         io::Error::new(
             e.kind(),
-            format!("the keyboard can't be read ({e}); are too many files open?"),
+            format!("couldn't read the keyboard ({e}); too many open files?"),
         )
     })?;
     Ok(SelectAll::from_iter([EventStream::new()]))

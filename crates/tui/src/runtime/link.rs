@@ -45,7 +45,7 @@ fn parse_web_link(link: &str) -> Result<Url, String> {
     let url = Url::parse(link).map_err(|e| format!("invalid link ({e}); not opened"))?;
     match url.scheme() {
         "http" | "https" => Ok(url),
-        _ => Err("the link is neither http nor https; not opened".into()),
+        _ => Err("not an http link; not opened".into()),
     }
 }
 

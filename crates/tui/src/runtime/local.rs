@@ -66,7 +66,7 @@ pub async fn blocking<T: Send + 'static>(
 ) -> Result<T, ConfigError> {
     let broken = |_| {
         Err(ConfigError::new(
-            "the configuration file could not be read or written",
+            "couldn't read or write the configuration file",
         ))
     };
     tokio::task::spawn_blocking(work)

@@ -5,6 +5,7 @@ use crate::session::msg::SubscriptionEvent;
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind, Place};
 use runtail_core::config::expand_home;
+use runtail_core::text::counted;
 use runtail_stream::{End, Event, Head, Item, ReadError, Reader, Record, RunRecord, Seq};
 use std::fs::File;
 use std::io::{self, Read};
@@ -83,12 +84,8 @@ fn read(file: &Path, out: &Sender<Vec<Item>>) {
         return;
     }
     if damaged > 0 {
-        let lines = if damaged == 1 {
-            "line is not a record and was"
-        } else {
-            "lines are not records and were"
-        };
-        let why = format!("{damaged} {lines} skipped; `runtail verify` lists them");
+        let lines = counted(damaged, "damaged line");
+        let why = format!("{lines} skipped; see `runtail verify`");
         let gap = Record::Gap { at: seen.at, why };
         seen.count(&gap);
         // If the file has an end, it stays the last record.
@@ -97,7 +94,7 @@ fn read(file: &Path, out: &Sender<Vec<Item>>) {
     }
     if !ended {
         let why = if reader.was_truncated() {
-            "the recording was cut off in the middle of a line; all complete lines are shown"
+            "the recording was cut off in the middle of a line"
         } else {
             "the recording has no end record: it was cut off, or is still being written"
         };
@@ -188,14 +185,14 @@ impl Renumbering {
         let why = match number > before {
             _ if self.gaps > Self::MAX_REPORTED => return None,
             true => format!(
-                "the file has no events {} to {}",
+                "events {} to {} are missing",
                 before.next(),
                 number.previous()
             ),
-            false => format!("in the file event {number} follows event {before}"),
+            false => format!("event {number} follows event {before}"),
         };
         let more = if self.gaps == Self::MAX_REPORTED {
-            "; further gaps like this are not reported"
+            "; further gaps aren't reported"
         } else {
             ""
         };
@@ -227,7 +224,7 @@ fn not_a_recording(file: &Path) -> Item {
         host: file.to_string_lossy().into_owned(),
         ..Place::default()
     };
-    let detail = "this is not a recording: the file contains no records".into();
+    let detail = "the file contains no records".into();
     Item::Failed(Box::new(ApiError {
         kind: Kind::Protocol,
         at,
@@ -314,11 +311,11 @@ mod tests {
         assert_eq!(seqs, [1, 2, 3, 4, 5]);
         assert_eq!(
             gaps[0],
-            "the file has no events 3 to 39; following events are numbered from 3"
+            "events 3 to 39 are missing; following events are numbered from 3"
         );
         assert_eq!(
             gaps[1],
-            "in the file event 5 follows event 41; following events are numbered from 5"
+            "event 5 follows event 41; following events are numbered from 5"
         );
         assert_eq!(play(&[u64::MAX, u64::MAX, 0]).0, [1, 2, 3]);
         let many: Vec<u64> = (0..500).map(|n| n * 2 + 1).collect();
@@ -327,7 +324,7 @@ mod tests {
             (seqs.len(), gaps.len()),
             (500, Renumbering::MAX_REPORTED as usize)
         );
-        assert!(gaps.last().unwrap().ends_with("are not reported"));
+        assert!(gaps.last().unwrap().ends_with("aren't reported"));
     }
 
     #[test]
@@ -408,7 +405,7 @@ mod tests {
         else {
             panic!("{items:?}")
         };
-        assert!(why.starts_with("1 line is not a record"), "{why}");
+        assert!(why.starts_with("1 damaged line skipped"), "{why}");
         assert_eq!(
             (end.outcome, end.events, end.bytes, end.connections),
             (Outcome::Unknown, 1, 3, 1)

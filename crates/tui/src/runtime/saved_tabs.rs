@@ -14,15 +14,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Says why the file can't be used.
 pub(super) fn read(file: &TabsFile) -> Result<Option<SavedTabs>, String> {
     let mut text = String::new();
+    let unread = |e: std::io::Error| format!("couldn't read it: {e}");
     let opened = match files::open(&file.path) {
         Ok(opened) => opened,
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(format!("it can't be read: {e}")),
+        Err(e) => return Err(unread(e)),
     };
     let read = opened.take(MAX_BYTES as u64 + 1).read_to_string(&mut text);
-    read.map_err(|e| format!("it can't be read: {e}"))?;
+    read.map_err(unread)?;
     if text.len() > MAX_BYTES {
-        return Err("it is too large".into());
+        return Err("too large".into());
     }
     SavedTabs::parse(&text).map(Some)
 }

@@ -92,28 +92,28 @@ fn screen(terminal: Terminal, get: &impl Fn(&str) -> Option<String>) -> Check {
         .map(|(w, h)| format!(", {w}x{h}"))
         .unwrap_or_default();
     let found = format!("{shown}{size}{inside}");
-    let problem = match (terminal.stdin, terminal.stdout) {
-        (true, true) => None,
-        (false, true) => Some("stdin is not a terminal"),
-        (true, false) => Some("stdout is not a terminal"),
-        (false, false) => Some("neither stdin nor stdout is a terminal"),
-    };
-    if let Some(problem) = problem {
+    let ends = [("stdin", terminal.stdin), ("stdout", terminal.stdout)];
+    let pipes: Vec<&str> = ends
+        .into_iter()
+        .filter_map(|(end, is_terminal)| (!is_terminal).then_some(end))
+        .collect();
+    if !pipes.is_empty() {
+        let pipes = pipes.join(" and ");
         return Check::skipped(
             name,
-            format!("{problem}, so the dashboard can't be opened here; commands work"),
+            format!("no terminal on {pipes}: no dashboard here; commands work"),
         );
     }
     match (kind.as_deref(), terminal.size) {
         (Some("dumb"), _) => Check::bad(Fault::Configuration, name, found)
-            .likely("TERM is a terminal without cursor movement")
-            .to_do("open a real terminal for the dashboard; commands work here"),
+            .likely("it can't move the cursor")
+            .to_do("use another terminal for the dashboard; commands work"),
         (None, _) if cfg!(unix) => Check::warn(name, found)
             .likely("not a login shell")
             .to_do("export TERM=xterm-256color"),
         (_, Some((w, h))) if w < SMALLEST.0 || h < SMALLEST.1 => {
-            let wanted = format!("at least {}x{} is needed", SMALLEST.0, SMALLEST.1);
-            Check::warn(name, found).to_do(format!("enlarge the window: {wanted}"))
+            let (w, h) = SMALLEST;
+            Check::warn(name, found).to_do(format!("enlarge the window to {w}x{h} or more"))
         }
         _ => Check::good(name, found),
     }
@@ -123,10 +123,7 @@ fn screen(terminal: Terminal, get: &impl Fn(&str) -> Option<String>) -> Check {
 fn colors(get: &impl Fn(&str) -> Option<String>) -> Check {
     let name = "colors";
     if get("NO_COLOR").is_some() {
-        return Check::good(
-            name,
-            "none (NO_COLOR is set); glyphs and words are used instead",
-        );
+        return Check::good(name, "none (NO_COLOR is set)");
     }
     let depth = match (get("COLORTERM").as_deref(), get("TERM").as_deref()) {
         (Some("truecolor" | "24bit"), _) => "24 bit",
@@ -161,12 +158,15 @@ pub fn is_ascii_locale(get: impl Fn(&str) -> Option<String>) -> bool {
 
 fn characters(get: &impl Fn(&str) -> Option<String>) -> Check {
     let name = "characters";
+    let unsure = |found: String| {
+        Check::warn(name, found)
+            .likely("symbols such as ● may look wrong")
+            .to_do("export LANG=C.UTF-8, or use --ascii")
+    };
     let Some((variable, locale)) = locale(get) else {
         return match cfg!(windows) {
             true => Check::good(name, "Unicode"),
-            false => Check::warn(name, "no locale is set (LC_ALL, LC_CTYPE, LANG)")
-                .likely("symbols such as ● may be displayed incorrectly")
-                .to_do("export LANG=C.UTF-8, or use --ascii"),
+            false => unsure("no locale is set (LC_ALL, LC_CTYPE, LANG)".into()),
         };
     };
     if is_utf8(&locale) {
@@ -174,22 +174,16 @@ fn characters(get: &impl Fn(&str) -> Option<String>) -> Check {
     }
     let found = format!("not UTF-8 ({variable}={locale})");
     if is_ascii_locale(get) {
-        return Check::warn(name, found + ", drawn with ASCII only").to_do(format!(
-            "if the terminal has symbols such as ●: export {variable}=C.UTF-8"
-        ));
+        return Check::warn(name, found + ", drawn with ASCII only")
+            .to_do(format!("for symbols such as ●: export {variable}=C.UTF-8"));
     }
-    Check::warn(name, found)
-        .likely("symbols such as ● may be displayed incorrectly")
-        .to_do("export LANG=C.UTF-8, or use --ascii")
+    unsure(found)
 }
 
 fn clipboard(get: &impl Fn(&str) -> Option<String>) -> Check {
-    let check = Check::skipped(
-        "clipboard",
-        "copying uses OSC 52, whose support can't be detected",
-    );
+    let check = Check::skipped("clipboard", "OSC 52 (support can't be detected)");
     match get("TMUX") {
-        Some(_) => check.to_do("in tmux, enable it with `set -g set-clipboard on`"),
+        Some(_) => check.to_do("in tmux: `set -g set-clipboard on`"),
         None => check,
     }
 }
@@ -277,7 +271,7 @@ mod tests {
         };
         let piped = with(piped, &[("TERM", "xterm")]);
         assert!(
-            piped[0].found.starts_with("stdout is not a terminal"),
+            piped[0].found.starts_with("no terminal on stdout: "),
             "{piped:?}"
         );
     }

@@ -374,10 +374,7 @@ mod tests {
         let answer =
             "ctrl-s send   ↑↓ action   1 2 3 decide   ctrl-t as JSON   Esc close, keeps the draft";
         assert_eq!(keys(answer), ["ctrl-s", "↑↓", "1 2 3", "ctrl-t", "Esc"]);
-        assert_eq!(
-            keys("⏎ run   paste an id or URL to open it   a add"),
-            ["⏎", "a"]
-        );
+        assert_eq!(keys("⏎ run   paste an id or URL   a add"), ["⏎", "a"]);
         assert_eq!(keys(""), [""; 0]);
     }
 }

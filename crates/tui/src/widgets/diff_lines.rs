@@ -40,7 +40,7 @@ pub fn head(difference: &Difference, about: &Line, width: usize) -> Vec<Line> {
     let mut lines = vec![line];
     for list in difference.by_position.iter().take(3) {
         let path = path(&difference.new, *list, width / 2);
-        let words = " is too long to align; its items were compared by position";
+        let words = " is too long to align: compared by position";
         lines.push(Line::moving("? ").with_dim(&path).with_dim(words));
     }
     lines

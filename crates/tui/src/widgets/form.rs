@@ -129,9 +129,7 @@ impl FieldDraft {
             FieldKind::Integer | FieldKind::Number if !value.is_number() => "is not a number",
             FieldKind::Text if !value.is_string() => "is not a text",
             FieldKind::List(_) if !value.is_array() => "is not a list",
-            FieldKind::Message if field.text_of(value).is_empty() => {
-                "is more than one text of the user"
-            }
+            FieldKind::Message if field.text_of(value).is_empty() => "is more than one user text",
             FieldKind::Object(form) => {
                 let inner = Some(Box::new(FormDraft::filled(form, value)?));
                 return Ok(FieldDraft {

@@ -136,7 +136,7 @@ impl FormLines {
         };
         let mut part = drawn.field(field, draft);
         if is_focused && draft.inner.is_some() {
-            let hint = "⏎ opens its form, the editor key its JSON";
+            let hint = "⏎ opens its form";
             part.lines
                 .extend(indented(Tone::Dim, look.names + 3, hint, self.width));
         }

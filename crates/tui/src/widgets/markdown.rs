@@ -230,9 +230,7 @@ impl Flow {
         self.plain = true;
         let limit = text::bytes(MAX_BLOCK as u64);
         self.rows.push((
-            Line::dim(&format!(
-                "(more than {limit} in one block: shown as received)"
-            )),
+            Line::dim(&format!("(block over {limit}: shown as received)")),
             at,
         ));
         self.finished = (self.rows.len(), at);

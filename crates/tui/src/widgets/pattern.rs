@@ -85,9 +85,7 @@ impl Pattern {
         let regex = (text.len() <= MAX_TEXT)
             .then(|| compile(&regex::escape(text), exact).ok())
             .flatten();
-        let problem = regex
-            .is_none()
-            .then(|| "too long to search for".to_string());
+        let problem = regex.is_none().then(|| "too long to search".to_string());
         Pattern {
             text: text.to_string(),
             regex,

@@ -19,7 +19,7 @@ pub const KEYS: [(&str, &str); 7] = [
     ("ctrl-a  ctrl-e", "Go to the line's start or end"),
     ("ctrl-w  alt-d", "Delete a word before or after"),
     ("ctrl-u  ctrl-k", "Delete to the start or end"),
-    ("alt-u  ctrl-/", "Undo the last edit"),
+    ("alt-u  ctrl-/", "Undo"),
     ("alt-e", "Redo"),
     ("ctrl-Home  ctrl-End", "Go to the text's start or end"),
 ];

@@ -44,21 +44,16 @@ fn table_lines(keymap: &Keymap, width: usize, ascii: bool) -> Vec<Line> {
         } else {
             format!("instead of {own}  ")
         };
+        let sentence = binding.sentence();
         let line =
             Line::plain(&format!("{:<ID_WIDTH$}", binding.id)).with_accent(&format!("{keys:<23} "));
-        let whole = line
-            .clone()
-            .with_moving(&changed)
-            .with_dim(binding.sentence());
+        let whole = line.clone().with_moving(&changed).with_dim(&sentence);
         if whole.width() <= width {
             lines.push(whole);
             continue;
         }
         lines.push(line);
-        for (tone, text) in [
-            (Tone::Moving, changed.trim_end()),
-            (Tone::Dim, binding.sentence()),
-        ] {
+        for (tone, text) in [(Tone::Moving, changed.trim_end()), (Tone::Dim, &sentence)] {
             let below = wrap(text, width.saturating_sub(ID_WIDTH))
                 .into_iter()
                 .filter(|part| !part.is_empty());
@@ -115,7 +110,7 @@ mod tests {
                 .map(|line| line.text().trim().to_string())
                 .collect();
             let said = words.join(" ");
-            let lost: Vec<&str> = BINDINGS
+            let lost: Vec<String> = BINDINGS
                 .iter()
                 .map(Binding::sentence)
                 .filter(|sentence| !said.contains(sentence))

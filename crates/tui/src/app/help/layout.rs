@@ -162,7 +162,7 @@ mod tests {
             keys: "x".into(),
             short_keys: "x".into(),
             name: "X".into(),
-            sentence: "X".into(),
+            help: "",
             is_first: true,
         };
         HelpGroup {

@@ -70,13 +70,8 @@ impl HelpPage {
             if words.is_empty() {
                 return item.is_first != self.is_more;
             }
-            let text = format!(
-                "{} {} {}",
-                item.name,
-                item.sentence,
-                item.id.unwrap_or_default()
-            )
-            .to_lowercase();
+            let id = item.id.unwrap_or_default();
+            let text = format!("{} {} {id}", item.name, item.help).to_lowercase();
             words.iter().all(|word| text.contains(word))
                 || item.keys.split("  ").any(|key| key == self.table.filter)
         };
@@ -249,7 +244,7 @@ impl Component for HelpPage {
     }
 }
 
-/// Returns a line of the help. With room, it has the whole sentence.
+/// Returns a line of the help. With room, it has what the name doesn't say.
 fn item_line(item: &HelpItem, column: &HelpColumn, is_selected: bool) -> Line {
     let (mark, tone) = match is_selected {
         true => ("▌ ", Tone::Strong),
@@ -257,12 +252,13 @@ fn item_line(item: &HelpItem, column: &HelpColumn, is_selected: bool) -> Line {
     };
     let gap = usize::from(column.keys + 2).saturating_sub(text::width(&item.keys));
     let room = column.width.saturating_sub(MARK + column.keys + 2);
-    let said = match text::width(&item.sentence) <= room.into() {
-        true => &item.sentence,
-        false => &item.name,
-    };
-    Line::accent(mark)
+    let line = Line::accent(mark)
         .with_accent(&item.keys)
         .with(tone, &" ".repeat(gap))
-        .with(tone, said)
+        .with(tone, &item.name);
+    let needed = text::width(&item.name) + 3 + text::width(item.help);
+    if item.help.is_empty() || needed > room.into() {
+        return line;
+    }
+    line.with_dim(&format!(" ({})", item.help))
 }

@@ -31,32 +31,32 @@ impl App {
         viewer.map(|viewer| viewer.view().title())
     }
 
-    /// Returns the objects that the keys act on here: what each is, and its name.
-    pub(in crate::app) fn selected_objects(&self) -> Vec<(&'static str, String)> {
-        let mut objects = Vec::new();
-        match self.help_context() {
-            Context::Deployments | Context::Revisions => {
-                let deployment = self.deployments.list.selected().map(|row| row.name.clone());
-                objects.extend(deployment.map(|name| ("deployment", name)));
+    /// Names the screen and what its keys act on: "Revisions · orders · 363bc2ce…97aa".
+    pub(in crate::app) fn here(&self) -> String {
+        let context = self.help_context();
+        let selected = self.deployments.list.selected();
+        let deployment = selected.map(|row| text::clean(&row.name).into_owned());
+        let threads = self.agent.server.as_ref().map(|server| &server.threads);
+        let names = match context {
+            Context::Deployments => vec![deployment],
+            Context::Revisions => {
                 let revision = self.deployments.revision_table.selected();
-                objects.extend(revision.map(|id| ("revision", text::head(id, 8).to_string())));
+                vec![deployment, revision.map(short_id)]
             }
             Context::Stream | Context::Why => {
                 let viewer = self.viewer();
-                objects.extend(
-                    viewer
-                        .and_then(|viewer| viewer.thread_id.as_deref())
-                        .map(|id| ("thread", named(id))),
-                );
+                vec![viewer.and_then(|viewer| viewer.thread_id.as_deref().map(short_id))]
             }
             Context::Server => {
-                let server = self.agent.server.as_ref();
-                let thread = server.and_then(|server| server.threads.table.selected());
-                objects.extend(thread.map(|id| ("thread", named(id))));
+                vec![threads.and_then(|threads| threads.table.selected().map(short_id))]
             }
-            _ => {}
-        }
-        objects
+            _ => Vec::new(),
+        };
+        let names = names.into_iter().flatten();
+        std::iter::once(context.name().to_string())
+            .chain(names)
+            .collect::<Vec<_>>()
+            .join(" · ")
     }
 
     /// Returns what the keys of a context do on the screen that the help is about.
@@ -64,9 +64,4 @@ impl App {
         let page = self.page_under_help();
         self.commands_of(page.filter(|page| page.context() == context))
     }
-}
-
-/// Names a thread by its id.
-fn named(id: &str) -> String {
-    format!("thread {}", short_id(id))
 }

@@ -1,6 +1,5 @@
 //! The commands of the palette.
 
-use super::offer::beyond_name;
 use crate::app::App;
 use crate::input::action::Context;
 use crate::input::keymap::{Binding, binding};
@@ -15,8 +14,14 @@ use runtail_core::config::{Mouse, Timestamps};
 use runtail_core::model::{Collection, GithubApp};
 use std::sync::Arc;
 
-/// The scope of a command that works on every screen.
-pub(super) const EVERYWHERE: &str = "works everywhere";
+pub(in crate::app) const NO_SERVER: &str =
+    "No agent server is open: press Enter on a deployment to open one.";
+pub(in crate::app) const NO_STREAM: &str = "No stream is shown.";
+
+/// Says that a command lacks its argument.
+pub(in crate::app) fn missing(usage: &str) -> String {
+    format!("{usage}: the argument is missing.")
+}
 
 /// The argument of a command, which determines its completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,8 +79,8 @@ pub struct Command {
     pub name: &'static str,
     /// Its argument.
     pub takes: ArgumentKind,
-    /// A short description. `None`: the sentence of its row of the action table.
-    help: Option<&'static str>,
+    /// A short description; empty for that of its row of the action table.
+    help: &'static str,
     run: Run,
 }
 
@@ -99,48 +104,25 @@ const fn command(
     Command {
         name,
         takes,
-        help: Some(help),
+        help,
         run: Run::Call(run),
     }
 }
 
-/// Creates a command that triggers an action and is described by its sentence.
-const fn action(name: &'static str, id: &'static str) -> Command {
+/// Creates a command that runs a row of the action table.
+const fn of_row(name: &'static str, run: Run) -> Command {
     Command {
         name,
         takes: ArgumentKind::Nothing,
-        help: None,
-        run: Run::Action(id),
-    }
-}
-
-/// Creates a command that starts a change. It has its own description, because the sentence of its row is about the line under
-/// the cursor.
-const fn change(name: &'static str, help: &'static str, id: &'static str) -> Command {
-    Command {
-        name,
-        takes: ArgumentKind::Nothing,
-        help: Some(help),
-        run: Run::Change(id),
-    }
-}
-
-/// Creates a command that triggers an action in the list of deployments, with its own description.
-const fn on_deployment(name: &'static str, help: &'static str, id: &'static str) -> Command {
-    Command {
-        name,
-        takes: ArgumentKind::Nothing,
-        help: Some(help),
-        run: Run::OnDeployment(id),
+        help: "",
+        run,
     }
 }
 
 impl Command {
     /// Returns a short description.
     pub fn help(&self) -> &'static str {
-        self.help
-            .or_else(|| self.row().map(beyond_name))
-            .unwrap_or_default()
+        self.row().map_or(self.help, |row| row.help)
     }
 
     /// Returns its row of the action table.
@@ -176,25 +158,22 @@ impl Command {
     }
 
     /// Returns where it works, and whether it does here.
-    pub(super) fn scope(&self, app: &App) -> (&'static str, bool) {
-        match self.name {
-            "name" | "view" | "state" | "bisect" | "record" | "reopen" | "export" => {
-                ("works on: a thread", app.shown_thread().is_some())
-            }
-            "stream" => ("works in: a thread", !app.stream.tabs.all().is_empty()),
-            "graph" => (
-                "works on: a thread or an assistant",
-                app.open_server_ref().is_some() || app.shown_thread().is_some(),
-            ),
-            "search" | "run" | "assistant" => (
-                "works in: Threads and runs",
-                app.open_server_ref().is_some(),
-            ),
-            "update" | "delete" | "logs" | "threads" => ("works on: a deployment", true),
-            "redeploy" | "interrupt" | "rollback" => ("works on: a revision", true),
-            "crons" | "store" => ("works on: a deployment", app.chosen_server().is_some()),
-            _ => (EVERYWHERE, true),
-        }
+    pub(super) fn scope(&self, app: &App) -> (String, bool) {
+        let (has_thread, has_server) = (
+            app.shown_thread().is_some(),
+            app.open_server_ref().is_some(),
+        );
+        let (context, works_here) = match (self.name, self.needs()) {
+            ("stream", _) => (Context::Stream, !app.stream.tabs.all().is_empty()),
+            ("graph", _) => (Context::Server, has_server || has_thread),
+            (_, Some(Context::Stream)) => (Context::Stream, has_thread),
+            (_, Some(context)) => (context, has_server),
+            ("update" | "delete" | "logs" | "threads", _) => (Context::Deployments, true),
+            ("redeploy" | "interrupt" | "rollback", _) => (Context::Revisions, true),
+            ("crons" | "store", _) => (Context::Deployments, app.chosen_server().is_some()),
+            _ => (Context::Global, true),
+        };
+        (context.scope(), works_here)
     }
 
     /// Runs the command with an argument.
@@ -215,13 +194,13 @@ pub const COMMANDS: &[Command] = &[
     command(
         "deployments",
         ArgumentKind::Nothing,
-        "Go to the list of deployments",
+        "Go to the deployments",
         |_, _| go_to(Destination::Pane(Pane::Deployments)),
     ),
     command(
         "revisions",
         ArgumentKind::Nothing,
-        "Go to the revisions of the selected deployment",
+        "Go to the deployment's revisions",
         |_, _| go_to(Destination::Pane(Pane::Revisions)),
     ),
     command(
@@ -235,11 +214,10 @@ pub const COMMANDS: &[Command] = &[
         ArgumentKind::Profile,
         "Switch to this profile",
         |app, name| match name {
-            "" => Requests::error("profile PROFILE: the profile name is missing."),
-            name if app.session.catalog.known(name).is_none() => Requests::error(format!(
-                "There is no profile {}.",
-                runtail_core::text::clean(name)
-            )),
+            "" => Requests::error(missing("profile PROFILE")),
+            name if app.session.catalog.known(name).is_none() => {
+                Requests::error(format!("No profile {}.", runtail_core::text::clean(name)))
+            }
             name => ProfileRequest::Try(name.into(), AfterTest::Switch).into(),
         },
     ),
@@ -252,9 +230,9 @@ pub const COMMANDS: &[Command] = &[
     command(
         "search",
         ArgumentKind::Search,
-        "Search the threads of the open server: a saved search, or a query",
+        "Search the server's threads",
         |app, text| match app.open_server_ref() {
-            None => Requests::error("Open an agent server first to search its threads."),
+            None => Requests::error(NO_SERVER),
             Some(_) => {
                 let saved = app
                     .session
@@ -269,76 +247,45 @@ pub const COMMANDS: &[Command] = &[
     command(
         "name",
         ArgumentKind::Text("NAME"),
-        "Name the thread, in its metadata; without a name, remove it",
+        "Name the thread in its metadata; empty removes it",
         |_, name| Request::NameThread(name.into()).into(),
     ),
     command(
         "run",
         ArgumentKind::Run,
-        "Join a run of the open thread",
+        "Join a run of the thread",
         |_, id| go_to(Destination::Run(id.into())),
     ),
     command(
         "assistant",
         ArgumentKind::Assistant,
-        "Go to an assistant of the open server",
+        "Go to an assistant",
         |_, id| go_to(Destination::Assistant(None, id.into())),
     ),
     command(
         "graph",
         ArgumentKind::AssistantName,
-        "Show the graph of the thread, or of an assistant of the open server",
+        "Show the graph of the thread or an assistant",
         |_, name| go_to(Destination::Graph(name.into())),
     ),
-    command(
-        "view",
-        ArgumentKind::View,
-        "Show a view of the stream",
-        |_, name| go_to(Destination::View(name.into())),
-    ),
-    command(
-        "stream",
-        ArgumentKind::Stream,
-        "Go to one of the open streams",
-        |_, tab| go_to(Destination::Tab(tab.into())),
-    ),
-    action("inbox", "app.inbox"),
-    change("create", "Create a deployment", "deployments.create"),
-    change(
-        "update",
-        "Change the selected deployment",
-        "deployments.update",
-    ),
-    change(
-        "delete",
-        "Delete the selected deployment",
-        "deployments.delete",
-    ),
-    change(
-        "redeploy",
-        "Deploy the selected revision again",
-        "revisions.redeploy",
-    ),
-    change(
-        "interrupt",
-        "Interrupt the selected revision",
-        "revisions.interrupt",
-    ),
-    change(
-        "rollback",
-        "Roll back to the selected revision",
-        "revisions.rollback",
-    ),
-    command(
-        "profiles",
-        ArgumentKind::Nothing,
-        "All profiles: use, switch, test, edit, save",
-        |_, _| Route::Profiles.into(),
-    ),
+    command("view", ArgumentKind::View, "Show a view", |_, name| {
+        go_to(Destination::View(name.into()))
+    }),
+    command("stream", ArgumentKind::Stream, "Go to a tab", |_, tab| {
+        go_to(Destination::Tab(tab.into()))
+    }),
+    of_row("inbox", Run::Action("app.inbox")),
+    of_row("create", Run::Change("deployments.create")),
+    of_row("update", Run::Change("deployments.update")),
+    of_row("delete", Run::Change("deployments.delete")),
+    of_row("redeploy", Run::Change("revisions.redeploy")),
+    of_row("interrupt", Run::Change("revisions.interrupt")),
+    of_row("rollback", Run::Change("revisions.rollback")),
+    of_row("profiles", Run::Action("app.profiles")),
     command(
         "import",
         ArgumentKind::Nothing,
-        "Add profiles from ~/.langsmith/config.json, .env and langgraph.json (preview first)",
+        "Add profiles from ~/.langsmith/config.json, .env and langgraph.json",
         |_, _| Request::Profile(ProfileRequest::Import).into(),
     ),
     command(
@@ -350,7 +297,7 @@ pub const COMMANDS: &[Command] = &[
     command(
         "integrations",
         ArgumentKind::Nothing,
-        "GitHub accounts that deployments are built from",
+        "GitHub accounts of deployments",
         |app, _| list(app, Collection::Integrations(GithubApp::Deployments), ""),
     ),
     command(
@@ -362,19 +309,19 @@ pub const COMMANDS: &[Command] = &[
     command(
         "listeners",
         ArgumentKind::Nothing,
-        "Listeners of an organization that hosts its own deployments",
+        "Listeners of self-hosted deployments",
         |app, _| list(app, Collection::Listeners, ""),
     ),
     command(
         "providers",
         ArgumentKind::Nothing,
-        "OAuth providers of the organization",
+        "OAuth providers",
         |app, _| list(app, Collection::Providers, ""),
     ),
     command(
         "tokens",
         ArgumentKind::Text("PROVIDER"),
-        "Your own tokens: for one provider, or all",
+        "Your tokens, of one provider or all",
         |app, provider| {
             let of = Collection::Tokens((!provider.is_empty()).then(|| provider.to_string()));
             list(app, of, provider)
@@ -383,13 +330,13 @@ pub const COMMANDS: &[Command] = &[
     command(
         "crons",
         ArgumentKind::Nothing,
-        "Crons of the selected deployment: runs that a schedule starts",
+        "Scheduled runs of the deployment",
         |app, _| on_server(app, RecordList::Crons),
     ),
     command(
         "store",
         ArgumentKind::Text("NAMESPACE"),
-        "The store of the selected deployment: all of it, or below a namespace",
+        "The deployment's store, or a namespace of it",
         |app, namespace| {
             let labels = namespace.split('.').filter(|label| !label.is_empty());
             on_server(app, RecordList::Store(labels.map(str::to_string).collect()))
@@ -405,20 +352,12 @@ pub const COMMANDS: &[Command] = &[
             })
         },
     ),
-    on_deployment(
-        "logs",
-        "The server log of the selected deployment",
-        "deployments.logs",
-    ),
-    on_deployment(
-        "threads",
-        "The threads of the selected deployment",
-        "deployments.open",
-    ),
+    of_row("logs", Run::OnDeployment("deployments.logs")),
+    of_row("threads", Run::OnDeployment("deployments.open")),
     command(
         "theme",
         ArgumentKind::Theme,
-        "Choose a theme (with preview)",
+        "Choose a theme",
         |app, name| {
             let themes = &app.session.prefs.themes;
             if themes.get(name).is_none() {
@@ -431,7 +370,7 @@ pub const COMMANDS: &[Command] = &[
     command(
         "mouse",
         ArgumentKind::Word(&["auto", "on", "off"]),
-        "Mouse: handled by Runtail (on), the terminal (off), or by pane (auto)",
+        "Handled by Runtail (on), the terminal (off), or per pane (auto)",
         |app, how| {
             prefer(
                 "mouse",
@@ -445,7 +384,7 @@ pub const COMMANDS: &[Command] = &[
     command(
         "timestamps",
         ArgumentKind::Word(&["absolute", "relative", "delta"]),
-        "Times: absolute, relative to the start of the run, or since the previous entry",
+        "Clock time, since the run's start, or since the previous entry",
         |app, how| {
             prefer(
                 "timestamps",
@@ -459,7 +398,7 @@ pub const COMMANDS: &[Command] = &[
     command(
         "wrap",
         ArgumentKind::Word(&["on", "off"]),
-        "Wrap long lines in streams",
+        "Wrap long lines",
         |app, how| {
             prefer(
                 "wrap",
@@ -473,13 +412,13 @@ pub const COMMANDS: &[Command] = &[
     command(
         "keys",
         ArgumentKind::Nothing,
-        "Key bindings with their config names",
+        "All keys with their config names",
         |_, _| Route::Keys.into(),
     ),
     command(
         "state",
         ArgumentKind::Nothing,
-        "Show the thread's state and record as the server has them now",
+        "Show the server's state and record",
         |app, _| match app
             .shown_thread()
             .map(|view| (view.is_recording, view.server.clone(), view.thread_id))
@@ -488,22 +427,20 @@ pub const COMMANDS: &[Command] = &[
             Some((_, server, Some(thread))) => {
                 Route::Record(Described::Thread(server, thread.into())).into()
             }
-            Some((.., None)) => {
-                Requests::error("A stateless run has no thread, so there is no state to show.")
-            }
-            None => Requests::error("No stream is shown."),
+            Some((.., None)) => Requests::error("A stateless run has no thread state."),
+            None => Requests::error(NO_STREAM),
         },
     ),
     command(
         "bisect",
         ArgumentKind::Text("PATH EXPECTED"),
-        "Find the step at which a value of the state became wrong: amount =1300",
+        "Find where a value became wrong: amount =1300",
         |_, argument| Route::Bisect(argument.into()).into(),
     ),
     command(
         "compare",
         ArgumentKind::Text("A B"),
-        "Compare threads, runs, recordings or deployments: T, T/R, PROFILE/DEPLOYMENT[:T[/R]] or FILE",
+        "Threads, runs, deployments or files: T, T/R, PROFILE/DEPLOYMENT[:T[/R]] or FILE",
         |app, text| {
             let shown = app
                 .shown_thread()
@@ -524,13 +461,13 @@ pub const COMMANDS: &[Command] = &[
     command(
         "record",
         ArgumentKind::Text("FILE|off"),
-        "Record the stream from its first event; off stops",
+        "Record from the first event; off stops",
         |_, file| StreamCommand::Record(file.into()).into(),
     ),
     command(
         "replay",
         ArgumentKind::Text("FILE"),
-        "Open a recording, or replay the current stream",
+        "Open a recording, else replay the stream",
         |_, file| StreamCommand::Replay(file.into()).into(),
     ),
     command(
@@ -542,13 +479,13 @@ pub const COMMANDS: &[Command] = &[
     command(
         "export",
         ArgumentKind::Export,
-        "Write the view to a new file: text, jsonl or md; the graph also as svg or mermaid",
+        "Write the view to a new file",
         |_, how| StreamCommand::Export(how.into()).into(),
     ),
-    action("messages", "app.notices"),
-    action("refresh", "app.refresh"),
-    action("help", "app.help"),
-    action("quit", "app.quit_now"),
+    of_row("messages", Run::Action("app.notices")),
+    of_row("refresh", Run::Action("app.refresh")),
+    of_row("help", Run::Action("app.help")),
+    of_row("quit", Run::Action("app.quit_now")),
 ];
 
 fn go_to(to: Destination) -> Requests {
@@ -570,7 +507,7 @@ fn list(app: &App, of: Collection, owner: &str) -> Requests {
 fn on_server(app: &App, of: RecordList) -> Requests {
     match app.chosen_server() {
         Some(server) => Route::Records(server, of).into(),
-        None => Requests::error("No agent server is selected. Select a deployment that has one."),
+        None => Requests::error("Select a deployment that has an agent server."),
     }
 }
 
@@ -608,7 +545,7 @@ mod tests {
         let of_table = COMMANDS
             .iter()
             .filter(|command| !matches!(command.run, Run::Call(_)));
-        assert_eq!(of_table.clone().count(), 13);
+        assert_eq!(of_table.clone().count(), 14);
         of_table.for_each(|command| assert!(command.row().is_some(), "{}", command.name));
         // An action whose name says everything has no further description.
         let calls = COMMANDS

@@ -349,11 +349,8 @@ pub fn no_such(app: &App, what: &str, typed: &str, takes: ArgumentKind) -> Strin
     }
     let typed = runtail_core::text::clean(typed);
     match near.is_empty() || typed.is_empty() {
-        true => format!("There is no {what} {typed}").trim_end().to_string() + ".",
-        false => format!(
-            "There is no {what} {typed}. Did you mean {}?",
-            near.join(", ")
-        ),
+        true => format!("No {what} {typed}").trim_end().to_string() + ".",
+        false => format!("No {what} {typed}. Did you mean {}?", near.join(", ")),
     }
 }
 

@@ -9,8 +9,8 @@ pub mod parse_target;
 mod search;
 mod view;
 
-pub use commands::ArgumentKind;
-pub use commands::{COMMANDS, Command};
+pub use commands::{ArgumentKind, COMMANDS, Command};
+pub(super) use commands::{NO_SERVER, NO_STREAM, missing};
 pub use completions::MAX_OFFERS;
 pub(super) use completions::{no_completion, no_such, offers};
 pub use offer::{Completion, Group};
@@ -46,8 +46,8 @@ pub struct Palette {
     offered: Option<(String, Timestamp)>,
     /// Why there are no rows.
     no_offer: String,
-    /// The name of the screen below it.
-    place: &'static str,
+    /// The screen below it, and what its keys act on.
+    place: String,
     /// The number of actions and commands.
     count: usize,
     /// Whether the user moved to the selected row.
@@ -66,7 +66,7 @@ impl Palette {
             offers: Vec::new(),
             offered: None,
             no_offer: String::new(),
-            place: "",
+            place: String::new(),
             count: 0,
             is_chosen: false,
             is_used: false,
@@ -135,7 +135,7 @@ impl Palette {
             true => no_completion(app, &text),
             false => String::new(),
         };
-        self.place = app.help_context().name();
+        self.place = app.here();
         self.count = completions::count(app);
         self.offered = Some((text, now));
     }

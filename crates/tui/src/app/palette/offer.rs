@@ -1,6 +1,6 @@
 //! A row of the palette.
 
-use super::commands::{ArgumentKind, Command, EVERYWHERE};
+use super::commands::{ArgumentKind, Command};
 use super::completions::is_listed;
 use super::matching::{LineFit, Texts, WEAK, fit};
 use super::parse_target::Address;
@@ -94,34 +94,30 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// Creates the candidate of an action. `note`: its sentence about what is selected here.
+    /// Creates the candidate of an action.
     pub fn action(app: &App, row: &'static Binding, commands: &Commands) -> Candidate {
         let works_here = commands.has(row);
-        let view = app.shown_view();
-        let sentence = concrete(app, beyond_name(row), works_here);
+        let view = app.shown_view().filter(|_| works_here);
+        let help = row.help_in(view);
         // The heading of the group says where the actions of this screen work.
         let scope = if works_here && row.context != Context::Global {
             String::new()
         } else {
             scope_of_name(app, row)
         };
-        let note = with_scope(&sentence, &scope);
         let group = if works_here {
             Group::Here
         } else {
             Group::Elsewhere
         };
-        let name = view
-            .filter(|_| works_here)
-            .and_then(|view| row.own_name_in(view))
-            .unwrap_or_else(|| row.name());
-        let mut offer = Completion::of(row.id.to_string(), name.to_string(), note, group);
+        let (name, note) = (row.name_in(view, false), with_scope(help, &scope));
+        let mut offer = Completion::of(row.id.to_string(), name, note, group);
         (offer.key, offer.is_action) = (app.session.hint_key(row.id).unwrap_or_default(), true);
-        offer.place = row.context.title();
+        offer.place = row.context.place();
         Candidate {
             offer,
             aliases: ["", row.id, words(row)],
-            said: sentence.len(),
+            said: help.len(),
         }
     }
 
@@ -132,16 +128,16 @@ impl Candidate {
         row: Option<&'static Binding>,
     ) -> Candidate {
         let mut offer = of_command(command, "");
-        if let Some(row) = row.filter(|row| command.row().is_none_or(|own| own.id != row.id)) {
-            offer.note = beyond_name(row).to_string();
+        if let Some(row) = row {
+            offer.note = row.help.to_string();
         }
         let (mut scope, works_here) = command.scope(app);
         if works_here && row.is_some_and(|row| row.context == app.help_context()) {
             // The heading of the group says it.
-            scope = "";
+            scope.clear();
         }
         let said = offer.note.len();
-        offer.note = with_scope(&offer.note, scope);
+        offer.note = with_scope(&offer.note, &scope);
         offer.group = if works_here {
             Group::Here
         } else {
@@ -165,7 +161,7 @@ impl Candidate {
 
     /// Creates the candidate of a command that opens a screen.
     pub fn screen(name: &'static str, help: &str) -> Candidate {
-        let note = with_scope(help, EVERYWHERE);
+        let note = with_scope(help, &Context::Global.scope());
         let offer = Completion::of(name.to_string(), name.to_string(), note, Group::Here);
         Candidate {
             offer,
@@ -237,6 +233,8 @@ fn words(row: &Binding) -> &'static str {
         "inbox" => "waiting approvals failures",
         "watch" => "follow alert bell notify",
         "quit" | "quit_now" => "exit leave",
+        "new_run" => "compose",
+        "sort" => "order",
         _ => "",
     }
 }
@@ -270,38 +268,6 @@ fn with_scope(note: &str, scope: &str) -> String {
         " · "
     };
     format!("{note}{gap}{scope}")
-}
-
-/// Returns what the sentence of an action says beyond its name.
-pub(super) fn beyond_name(row: &Binding) -> &'static str {
-    let sentence = row.sentence();
-    match sentence.strip_prefix(row.name()) {
-        Some("") => "",
-        // "or the thread's active run" is half a sentence.
-        Some(rest) if rest.starts_with(", or ") || rest.starts_with(", else ") => sentence,
-        Some(rest) => rest
-            .strip_prefix([';', ':', ','])
-            .map_or(sentence, str::trim_start),
-        None => sentence,
-    }
-}
-
-/// Puts the names of the selected objects into a sentence about them: "Cancel the run" of which thread.
-fn concrete(app: &App, sentence: &str, works_here: bool) -> String {
-    let mut sentence = sentence.to_string();
-    for (noun, name) in app.selected_objects().into_iter().filter(|_| works_here) {
-        for article in ["this ", "the "] {
-            let (before, after) = (format!("{article}{noun}"), runtail_core::text::clean(&name));
-            sentence = match sentence.split_once(&before) {
-                // Not a part of a longer word, such as "the threads".
-                Some((start, end)) if !end.starts_with(|c: char| c.is_alphanumeric()) => {
-                    format!("{start}{after}{end}")
-                }
-                _ => sentence,
-            };
-        }
-    }
-    sentence
 }
 
 /// Returns the row of a command with an argument.

@@ -70,16 +70,12 @@ impl App {
         sources.splice(second..second, control_planes);
         let (halted, sources) = without_halted(&self.session, sources);
         if sources.is_empty() && halted.is_empty() {
-            let note = note.unwrap_or_else(|| {
-                "Add a profile to the configuration file, or open a server with --url.".into()
-            });
+            let note = note.unwrap_or_else(|| "Add a profile, or open a server with --url.".into());
             let id = short_id(id);
-            return self.report_failure(format!(
-                "No server of the profiles in use can search for {id}. {note}"
-            ));
+            return self.report_failure(format!("No server can search for {id}. {note}"));
         }
         let left_out =
-            format!("Serverless deployments were not asked: {asleep}. Open one to search it.");
+            format!("Serverless deployments not searched: {asleep}. Open one to search it.");
         let search = Search {
             number: self.session.next_stream.take(),
             id: id.to_string(),
@@ -176,9 +172,7 @@ impl App {
                     .queue
                     .extend(sources.into_iter().take(MAX_DEPLOYMENTS));
                 let (n, id) = (search.queue.len(), short_id(&search.id));
-                let text = format!(
-                    "No thread, assistant or deployment {id}. Searching the revisions of {n} deployments…"
-                );
+                let text = format!("Searching the revisions of {n} deployments for {id}…");
                 self.notify(false, text);
                 self.search = Some(search);
                 return self.proceed();
@@ -236,7 +230,8 @@ fn target(thread: String, run: Option<String>) -> StreamTarget {
 /// Opens the match.
 fn open(search: Search, found: Found, source: Source) -> Requests {
     let (short, place, id) = (short_id(&search.id), source.name(), search.id);
-    let found_notice = |what: &str| Requests::info(format!("Found {what} {short} on {place}."));
+    let said = |what: &str| format!("Found {what} {short} on {place}.");
+    let found_notice = |what: &str| Requests::info(said(what));
     let (out, to) = match (found, source) {
         (Found::Thread, Source::Server(server)) => (
             found_notice("thread"),
@@ -252,7 +247,7 @@ fn open(search: Search, found: Found, source: Source) -> Requests {
         ),
         (Found::Deployment(name), Source::Deployments(profile)) => {
             let or = Described::Deployment(profile, id.as_str().into(), name);
-            let told = format!("Found deployment {short} on {place}.");
+            let told = said("deployment");
             (
                 Requests::none(),
                 Destination::Row {
@@ -318,13 +313,13 @@ impl Search {
             line.push_str(&format!("; can't search by id: {}", listing(&unsupported)));
         }
         if self.skipped > 0 {
-            line.push_str(&format!("; {} more were not searched", self.skipped));
+            line.push_str(&format!("; {} more not searched", self.skipped));
         }
         line.push('.');
         if self.run.is_none() {
             let looked_at = Found::THREADS_LOOKED_AT;
             line.push_str(&format!(
-                " Searched the runs of the {looked_at} newest threads; for others paste THREAD/RUN."
+                " Searched only runs of the {looked_at} newest threads; else paste THREAD/RUN."
             ));
         }
         let mut lines = vec![line];

@@ -19,7 +19,7 @@ const KEYS: [&str; 5] = [
     "Esc close",
     "↑↓ choose",
     "Tab complete",
-    "paste an id or URL to open it",
+    "paste an id or URL",
 ];
 /// The keys in the order in which they are shown.
 const SHOWN_KEYS: [usize; 5] = [0, 3, 2, 4, 1];
@@ -198,10 +198,7 @@ fn counter(palette: &Palette) -> String {
             .filter(|offer| offer.group != Group::Recent);
         return match shown.count() {
             shown if shown < palette.count => {
-                format!(
-                    "{shown} of {} actions · type to find the others",
-                    palette.count
-                )
+                format!("{shown} of {} actions · type to find more", palette.count)
             }
             _ => format!("{} actions", palette.count),
         };

@@ -133,7 +133,7 @@ fn a_message_is_one_text() {
     assert!(input.twin.as_text && input.value() == Ok(two));
     assert_eq!(
         input.twin.why_text.as_deref(),
-        Some("messages is more than one text of the user")
+        Some("messages is more than one user text")
     );
 }
 

@@ -7,9 +7,11 @@ mod global;
 mod pages;
 mod profiles;
 mod server;
+mod shared;
 mod stream;
 
 use super::action::{Action, Context};
+use runtail_core::text::capitalized;
 use std::sync::LazyLock;
 
 /// One row of the table.
@@ -23,10 +25,12 @@ pub struct Binding {
     keys: &'static str,
     /// The action that the keys trigger.
     pub action: Action,
-    /// What it does, as an imperative: "Cancel the run". See [`Binding::name`].
+    /// What it does, as an imperative: "Cancel the run".
     name: &'static str,
-    /// One or two words for the footer.
+    /// One or two words for the footer: by default, the first word of the name.
     pub label: &'static str,
+    /// What the name doesn't say; empty if it says everything.
+    pub help: &'static str,
     /// Whether the action writes, or opens something that does.
     pub writes: bool,
     /// What it needs besides its screen, as in "with 1 or more marked"; empty for nothing.
@@ -37,18 +41,52 @@ pub struct Binding {
     pub views: &'static [&'static str],
     /// The views in which it does something of its own, with its name there.
     pub in_view: &'static [(&'static str, &'static str)],
-    /// A sentence for the help screen; empty if the previous row's sentence covers both.
-    pub help: &'static str,
+    /// The id, the keys and the action of the row after it, for the opposite direction.
+    back: Option<(&'static str, &'static str, Action)>,
+    /// Whether it is the row after such a row.
+    pub is_back: bool,
+}
+
+/// Words of the name of a row, and those in their place in the name of the row for the opposite direction.
+const OPPOSITES: [(&str, &str); 4] = [
+    ("next", "previous"),
+    ("forward", "back"),
+    ("Fold", "Unfold"),
+    ("fold", "unfold"),
+];
+
+fn opposite(name: &str) -> String {
+    let words = OPPOSITES.iter().find(|(word, _)| name.contains(word));
+    words.map_or(name.into(), |(word, other)| name.replacen(word, other, 1))
 }
 
 impl Binding {
     /// Returns what it does, as an imperative that starts with a verb.
     pub fn name(&self) -> &'static str {
-        if self.name.is_empty() {
-            self.sentence()
-        } else {
-            self.name
+        self.name
+    }
+
+    /// Returns its name and what that doesn't say: "Quit at once (runs continue)".
+    pub fn sentence(&self) -> String {
+        match self.help {
+            "" => self.name.into(),
+            help => format!("{} ({help})", self.name),
         }
+    }
+
+    /// Returns what it does in a view. `both`: with the row for the opposite direction, as in "Next or previous mark".
+    pub fn name_in(&self, view: Option<&str>, both: bool) -> String {
+        let name = view
+            .and_then(|view| self.own_name_in(view))
+            .unwrap_or(self.name);
+        let words = OPPOSITES
+            .iter()
+            .find(|(word, _)| both && name.contains(word));
+        let Some((word, other)) = words else {
+            return name.into();
+        };
+        let both = name.replacen(word, &format!("{word} or {}", other.to_lowercase()), 1);
+        capitalized(&both[both.find("next").unwrap_or_default()..])
     }
 
     /// Returns the default keys.
@@ -70,6 +108,12 @@ impl Binding {
     /// Limits the action to some views of a stream.
     const fn only_in(self, views: &'static [&'static str]) -> Binding {
         Binding { views, ..self }
+    }
+
+    /// Returns what its name in a view doesn't say.
+    pub fn help_in(&self, view: Option<&str>) -> &'static str {
+        let own = view.and_then(|view| self.own_name_in(view));
+        own.map_or(self.help, |_| "")
     }
 
     /// Names the action in the views in which it does something of its own.
@@ -97,18 +141,12 @@ impl Binding {
 
     /// Returns where the action works: "works on: a revision", "works in: Timeline", "works everywhere".
     pub fn scope(&self) -> String {
-        if self.context == Context::Global {
-            return "works everywhere".into();
-        }
-        let object = self
-            .context
-            .object()
-            .filter(|_| self.views.is_empty() && !self.action.is_of_list());
         let gap = if self.needs.is_empty() { "" } else { ", " };
-        match object {
-            Some(object) => format!("works on: {object}{gap}{}", self.needs),
-            None => format!("works in: {}{gap}{}", self.place(), self.needs),
-        }
+        let scope = match self.views {
+            [] if !self.action.is_of_list() => self.context.scope(),
+            _ => format!("works in: {}", self.place()),
+        };
+        format!("{scope}{gap}{}", self.needs)
     }
 
     /// Returns its name with a key that has the action: "Cancel the run (x)".
@@ -156,41 +194,72 @@ impl Binding {
             .to_string()
     }
 
-    /// Returns the help sentence of this row alone.
-    pub fn sentence(&self) -> &'static str {
-        if self.help.is_empty() {
-            self.label
-        } else {
-            self.help
-        }
+    /// Replaces the label.
+    const fn label(self, label: &'static str) -> Binding {
+        Binding { label, ..self }
+    }
+
+    /// Says what the name doesn't.
+    const fn help(self, help: &'static str) -> Binding {
+        Binding { help, ..self }
+    }
+
+    /// Adds the row for the opposite direction.
+    const fn back(self, id: &'static str, keys: &'static str, action: Action) -> Binding {
+        let back = Some((id, keys, action));
+        Binding { back, ..self }
+    }
+
+    /// Completes a row for its context: with its label, and with the row for the opposite direction. The table is made once, so
+    /// its texts are never freed.
+    fn rows(self, context: Context) -> impl Iterator<Item = Binding> {
+        let labeled = |row: Binding| match row.label {
+            "" => {
+                let verb = row.name.split(' ').next().unwrap_or_default();
+                row.label(verb.to_lowercase().leak())
+            }
+            _ => row,
+        };
+        let row = Binding { context, ..self };
+        let back = row.back.map(|(id, keys, action)| Binding {
+            id,
+            keys,
+            action,
+            name: opposite(row.name).leak(),
+            label: opposite(row.label).leak(),
+            in_view: row
+                .in_view
+                .iter()
+                .map(|(view, name)| (*view, &*opposite(name).leak()))
+                .collect::<Vec<_>>()
+                .leak(),
+            back: None,
+            is_back: true,
+            ..row
+        });
+        [row].into_iter().chain(back).map(labeled)
     }
 }
 
 /// The rows of a file, by their context.
 type Rows = &'static [(Context, &'static [Binding])];
 
-const fn bind(
-    id: &'static str,
-    keys: &'static str,
-    action: Action,
-    label: &'static str,
-    name: &'static str,
-    help: &'static str,
-) -> Binding {
-    let context = Context::Global;
+const fn bind(id: &'static str, keys: &'static str, action: Action, name: &'static str) -> Binding {
     Binding {
         id,
-        context,
+        context: Context::Global,
         keys,
         action,
         name,
-        label,
-        help,
+        label: "",
+        help: "",
+        writes: false,
+        needs: "",
         contexts: &[],
         views: &[],
         in_view: &[],
-        writes: false,
-        needs: "",
+        back: None,
+        is_back: false,
     }
 }
 
@@ -199,13 +268,11 @@ const fn write(
     id: &'static str,
     keys: &'static str,
     action: Action,
-    label: &'static str,
     name: &'static str,
-    help: &'static str,
 ) -> Binding {
     Binding {
         writes: true,
-        ..bind(id, keys, action, label, name, help)
+        ..bind(id, keys, action, name)
     }
 }
 
@@ -236,7 +303,7 @@ pub static BINDINGS: LazyLock<Vec<Binding>> = LazyLock::new(|| {
     ];
     let rows = |(context, rows): &(Context, &'static [Binding])| {
         let context = *context;
-        rows.iter().map(move |row| Binding { context, ..*row })
+        rows.iter().flat_map(move |row| row.rows(context))
     };
     parts.into_iter().flatten().flat_map(rows).collect()
 });

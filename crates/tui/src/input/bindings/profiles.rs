@@ -1,153 +1,64 @@
 //! Keys of profiles, resources and the first run.
 
 use super::super::action::{Action::*, Context};
+use super::shared::{PREVIEW, TYPE_NAME, details, save_profiles};
 use super::{Rows, bind, write};
 
 pub(super) const ROWS: Rows = &[
     (
         Context::Profiles,
         &[
-            bind(
-                "profiles.use",
-                "Space",
-                Mark,
-                "on or off",
-                "Turn the profile on or off",
-                "Use it beside the others, or stop using it",
-            ),
-            bind(
-                "profiles.test",
-                "t",
-                Test,
-                "test",
-                "Test the profile",
-                "Test whether its servers can be reached with its keys",
-            ),
-            bind(
-                "profiles.switch",
-                "U",
-                Anyway,
-                "use alone",
-                "Use only this profile",
-                "Use it alone once it was checked; after a failed check, use it anyway",
-            ),
-            bind(
-                "profiles.edit",
-                "Enter",
-                Edit,
-                "edit",
-                "Edit the profile in its file",
-                "Open the file at its line in $EDITOR",
-            ),
-            bind(
-                "profiles.save",
-                "s",
-                Save,
-                "save",
-                "Save the profiles",
-                "Show the diff, then write the file",
-            ),
+            bind("profiles.use", "Space", Mark, "Turn the profile on or off").label("on or off"),
+            bind("profiles.test", "t", Test, "Test the profile"),
+            bind("profiles.switch", "U", Anyway, "Use only this profile")
+                .label("use alone")
+                .help("tests it first; press again to use it anyway"),
+            bind("profiles.edit", "Enter", Edit, "Edit the profile").help("in $EDITOR"),
+            save_profiles("profiles.save"),
         ],
     ),
     (
         Context::Browse,
         &[
-            bind(
-                "browse.open",
-                "Enter",
-                Open,
-                "open",
-                "Open the record",
-                "An integration's repositories, else every field",
-            ),
-            bind(
-                "browse.details",
-                "d",
-                Describe,
-                "details",
-                "Show the details",
-                "Show the server's full record",
-            ),
+            bind("browse.open", "Enter", Open, "Open the record"),
+            details("browse.details"),
             bind(
                 "browse.profile",
                 "Tab",
                 NextProfile,
-                "profile",
                 "Show the next profile",
-                "Same list of the next or previous profile",
-            ),
-            bind(
-                "browse.back_profile",
-                "BackTab",
-                PrevProfile,
-                "profile",
-                "Show the previous profile",
-                "",
-            ),
-            bind(
-                "browse.filter",
-                "/",
-                Filter,
-                "filter",
-                "Filter the list",
-                "Show only rows that contain a text",
-            ),
-            bind(
-                "browse.tokens",
-                "K",
-                TokensOf,
-                "tokens",
-                "Show your tokens",
-                "Your tokens for the provider",
-            ),
-            write(
-                "browse.create",
-                "a",
-                Create,
-                "create",
-                "Create a resource",
-                "Create one (preview before sending)",
-            ),
+            )
+            .label("profile")
+            .back("browse.back_profile", "BackTab", PrevProfile),
+            bind("browse.filter", "/", Filter, "Filter the list"),
+            bind("browse.tokens", "K", TokensOf, "Show your tokens")
+                .label("tokens")
+                .help("for the provider"),
+            write("browse.create", "a", Create, "Create a resource").help(PREVIEW),
             bind(
                 "browse.discover",
                 "N",
                 Discover,
-                "from MCP",
                 "Create a provider from MCP",
-                "Create the provider of an MCP server",
-            ),
-            write(
-                "browse.update",
-                "u",
-                Update,
-                "update",
-                "Edit the settings",
-                "Edit settings (preview before sending)",
-            ),
-            write(
-                "browse.delete",
-                "D",
-                Delete,
-                "delete",
-                "Delete the resource",
-                "Delete or revoke it (type its name to confirm)",
-            ),
+            )
+            .label("from MCP"),
+            write("browse.update", "u", Update, "Edit the settings").help(PREVIEW),
+            write("browse.delete", "D", Delete, "Delete the resource").help(TYPE_NAME),
             write(
                 "browse.delete_all",
                 "ctrl-x",
                 DeleteAll,
-                "revoke all",
                 "Revoke all tokens",
-                "Revoke all your tokens for the provider",
-            ),
+            )
+            .label("revoke all")
+            .help("yours, for the provider"),
             bind(
                 "browse.sign_in",
                 "o",
                 SignIn,
-                "sign in",
                 "Authenticate with the provider",
-                "Authenticate with the provider",
-            ),
+            )
+            .label("sign in"),
         ],
     ),
     (
@@ -157,66 +68,17 @@ pub(super) const ROWS: Rows = &[
                 "first_run.choose",
                 "Enter",
                 Open,
-                "open",
-                "Open the selected choice",
                 "Open the selected choice",
             ),
-            bind(
-                "first_run.demo",
-                "1",
-                View1,
-                "demo",
-                "Try the demo",
-                "Start simulated servers; no account needed",
-            ),
-            bind(
-                "first_run.local",
-                "2",
-                View2,
-                "local server",
-                "Open the local server",
-                "Open the agent server on this machine",
-            ),
-            bind(
-                "first_run.langsmith",
-                "3",
-                View3,
-                "LangSmith",
-                "Connect to LangSmith",
-                "Connect to a region of LangSmith",
-            ),
-            bind(
-                "first_run.other",
-                "4",
-                View4,
-                "other server",
-                "Open another server",
-                "Open an agent server by its URL",
-            ),
-            bind(
-                "first_run.import",
-                "5",
-                View5,
-                "import",
-                "Import profiles",
-                "Add the profiles of the official tools",
-            ),
-            bind(
-                "first_run.anyway",
-                "U",
-                Anyway,
-                "use anyway",
-                "Use it anyway",
-                "Use the profile although the check failed",
-            ),
-            bind(
-                "first_run.save",
-                "s",
-                Save,
-                "save",
-                "Save the profiles",
-                "Show the diff, then write the file",
-            ),
+            bind("first_run.demo", "1", View1, "Try the demo").help("no account needed"),
+            bind("first_run.local", "2", View2, "Open the local server"),
+            bind("first_run.langsmith", "3", View3, "Connect to LangSmith"),
+            bind("first_run.other", "4", View4, "Open another server").help("by its URL"),
+            bind("first_run.import", "5", View5, "Import profiles").help("from the official tools"),
+            bind("first_run.anyway", "U", Anyway, "Use it anyway")
+                .label("use anyway")
+                .help("though the check failed"),
+            save_profiles("first_run.save"),
         ],
     ),
 ];

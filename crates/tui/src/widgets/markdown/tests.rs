@@ -194,10 +194,7 @@ fn the_cost_of_ten_thousand_tokens_is_linear() {
     }
     assert!(flow.read() < 6 * source.len() as u64, "{}", flow.read());
     let rows: Vec<String> = flow.rows().iter().map(|(line, _)| words(line)).collect();
-    assert_eq!(
-        rows[0],
-        "(more than 65.5 kB in one block: shown as received)"
-    );
+    assert_eq!(rows[0], "(block over 65.5 kB: shown as received)");
     assert_eq!(rows[1..].join(" "), source.trim_end());
 }
 
