@@ -97,7 +97,7 @@ impl App {
             }
             Ok(_) => {
                 let id = short_id(&thread.id);
-                let message = format!("Saved name and star of thread {id}.");
+                let message = format!("Name and star of thread {id} were saved.");
                 self.on_done(sender, &thread, false, message)
             }
             Err(failed) => self.on_act_failed(sender, thread, failed),
@@ -159,7 +159,10 @@ impl App {
             [target] => self.session.pages.run_name(&thread, &target.run_id),
             targets => format!("{} runs", targets.len()),
         };
-        self.notify(false, format!("Cancel sent. Waiting for {name} to stop."));
+        self.notify(
+            false,
+            format!("Cancel requested. Waiting for {name} to stop."),
+        );
         vec![Effect::FollowCancel(thread, targets)]
     }
 
