@@ -70,7 +70,7 @@ pub fn change_summary(before: &str, after: &str) -> String {
             Some([item]) => format!(
                 "{} + {}",
                 cut(key),
-                cut(&text::head(&item.to_string(), MAX_ITEM))
+                cut(text::head(&item.to_string(), MAX_ITEM))
             ),
             Some(added @ [_, _, ..]) if !old.is_empty() => {
                 format!("{} + {}", cut(key), text::counted(added.len(), "item"))
