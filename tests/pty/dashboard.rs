@@ -361,9 +361,8 @@ fn run_is_started_from_the_deployments_list() {
     term.wait_for("where is my order?");
     term.keys("\x13");
     term.wait_for("● idle");
-    // Followed by "paused", or by the number of new entries.
     term.keys("g");
-    term.wait_for("‖ ");
+    term.wait_for("▌human");
     let screen = term.screen();
     assert!(
         screen.contains("where is my order?") && screen.contains("human"),
@@ -378,11 +377,11 @@ fn run_is_started_from_the_deployments_list() {
     term.wait_until("the event is closed", |term| {
         !term.screen().contains("loaded from the server's records")
     });
-    term.wait_for("‖ ");
     term.keys("\x1b[B\r");
-    term.wait_for("event ");
+    let is_in_list = |term: &Term| term.screen().contains("⏎ event");
+    term.wait_until("the event is open", |term| !is_in_list(term));
     term.keys("q");
-    term.wait_for("‖ ");
+    term.wait_until("the event is closed", is_in_list);
     term.keys("q");
     term.wait_for("› assistants");
     term.keys("\x03");

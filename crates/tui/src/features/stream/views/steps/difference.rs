@@ -472,7 +472,7 @@ mod tests {
         let lines = drawn("{}", &format!("{{{}}}", many.join(",")), false);
         assert_eq!(lines.len(), MAX_LINES + 1);
         assert!(
-            lines[MAX_LINES].contains("5,000 in all"),
+            lines[MAX_LINES].contains("5,000 changes in all"),
             "{}",
             lines[MAX_LINES]
         );
