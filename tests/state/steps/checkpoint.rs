@@ -134,6 +134,19 @@ fn earlier_states_of_the_records_are_shown_in_state() {
 }
 
 #[test]
+fn records_that_are_loaded_in_parts_are_all_shown_at_a_checkpoint() {
+    let (mut dash, history) = of_conversation((140, 40));
+    // The runs arrive alone, as they do when they are slow or when a run starts.
+    dash.snapshot(vec![(SnapshotPart::Runs, json!([]))]);
+    dash.keys("3");
+    dash.shows("step 4 · ");
+    dash.keys("2<Up><Enter>");
+    serve(&mut dash, &history);
+    dash.keys("2");
+    dash.shows(["at step 3, ", "●    1", "●    2"]);
+}
+
+#[test]
 fn moving_in_state_selects_its_step() {
     let (mut dash, history) = of_conversation((140, 40));
     dash.keys("1gg3<Down>2");

@@ -277,6 +277,6 @@ fn in_the_way(record: &Value, row: &Value) -> Option<Note> {
         .filter(|id| row["id"] != *id)?;
     let id = text::short_id(newest);
     Some(Note::warning(format!(
-        "It is older than {id}, the newest; the changes of that one are reverted."
+        "It is older than {id}, the newest; what changed since isn't in it."
     )))
 }

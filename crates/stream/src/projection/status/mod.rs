@@ -73,6 +73,9 @@ pub struct Loaded {
     pub at: Timestamp,
     /// Its position in the event log.
     pub seq: Seq,
+    /// The newest snapshots with the history and with the runs. Parts that are slow arrive in snapshots of their own.
+    pub history: Option<Seq>,
+    pub runs: Option<Seq>,
 }
 
 /// The checkpoint that a snapshot shows, in place of the present.
@@ -362,7 +365,20 @@ impl Status {
         if fields.history.is_some() || self.as_of.is_some() {
             self.tree = self.checkpoint_tree(fields);
         }
-        (self.loaded, self.is_loading) = (Some(Loaded { at, seq }), false);
+        let known = self.loaded;
+        self.loaded = Some(Loaded {
+            at,
+            seq,
+            history: fields
+                .history
+                .map(|_| seq)
+                .or(known.and_then(|known| known.history)),
+            runs: fields
+                .runs
+                .map(|_| seq)
+                .or(known.and_then(|known| known.runs)),
+        });
+        self.is_loading = false;
         self.live.apply_snapshot(
             self.records.as_deref(),
             self.thread.is_some() || self.state.is_some(),

@@ -63,6 +63,10 @@ fn history_until(id: &str, list: Peek<'_>) -> String {
     })
 }
 
+fn fields(event: &Option<Event>) -> Option<SnapshotFields<'_>> {
+    SnapshotFields::read(event.as_ref()?.data.text())
+}
+
 /// Returns the runs that were requested before a checkpoint was written, with the number of all runs in the list.
 fn runs_until(of: &OfHistory, own: Option<&str>, list: Peek<'_>) -> (String, usize) {
     let kept = retained(list, |row| {
@@ -121,20 +125,16 @@ impl Viewer {
     pub fn show_checkpoint(&mut self, of: OfHistory, state: Peek<'_>) {
         self.leave_checkpoint();
         self.return_to_present();
-        let loaded = self
-            .projections
-            .status
-            .loaded()
-            .and_then(|loaded| self.event_log.whole(loaded.seq));
-        let loaded = loaded
-            .as_ref()
-            .and_then(|event| SnapshotFields::read(event.data.text()));
+        let loaded = self.projections.status.loaded();
+        let snapshot = |seq: Option<Seq>| self.event_log.whole(seq?);
+        let [history, runs] = [
+            snapshot(loaded.and_then(|loaded| loaded.history)),
+            snapshot(loaded.and_then(|loaded| loaded.runs)),
+        ];
         let facts = StateFacts::read(state.text()).unwrap_or_default();
-        let history = loaded
-            .as_ref()
-            .and_then(|loaded| Some(history_until(&of.id, loaded.history?)));
-        let runs = loaded
-            .as_ref()
+        let history =
+            fields(&history).and_then(|loaded| Some(history_until(&of.id, loaded.history?)));
+        let runs = fields(&runs)
             .and_then(|loaded| Some(runs_until(&of, facts.run_id.as_deref(), loaded.runs?)));
         let (runs, listed_runs) = runs.unzip();
         let mut fields = SnapshotFields::default();

@@ -26,6 +26,8 @@ const LABEL: usize = 9;
 const REFRESH: jiff::SignedDuration = jiff::SignedDuration::from_secs(5);
 /// Maximum bytes of a value in the evidence.
 const MAX_VALUE: usize = 64 << 10;
+/// What an action of the card is called there, if not as everywhere.
+const OWN_LABELS: [&str; 2] = ["continue", "ask again"];
 /// The title while the thread needs something.
 const UNWELL: &str = "Why it isn't moving";
 /// Columns of the page (screens reference §6).
@@ -67,7 +69,8 @@ impl Page for WhyPage {
             .shown
             .as_ref()
             .and_then(|shown| shown.why.actions.first());
-        let label = first.and_then(|(id, _)| Some(binding(id)?.label));
+        let own = |text: &String| OWN_LABELS.into_iter().find(|label| text.starts_with(label));
+        let label = first.and_then(|(id, text)| own(text).or(Some(binding(id)?.label)));
         Commands::of(Context::Why)
             .enable_if(self.has_action(), &["why.do"])
             .footer(&[])

@@ -21,9 +21,9 @@ use jiff::tz::TimeZone;
 use runtail_core::text;
 use runtail_core::text::clean;
 use runtail_core::text::markdown::inline;
-use runtail_stream::Seq;
 use runtail_stream::projection::Snapshot;
 use runtail_stream::projection::index::Excerpt;
+use runtail_stream::{Event, Seq};
 
 impl Viewer {
     /// Returns the snapshot with this number, if it is still in memory.
@@ -144,10 +144,14 @@ impl Viewer {
         if let Some(shown) = self.shown_checkpoint() {
             return Some(shown.of.id.clone());
         }
-        let loaded = self.projections.status.loaded()?.seq;
         let state = self.projections.status.state()?;
-        let is_loaded = self.shown_snapshot()?.seq == loaded;
-        state.checkpoint_id.clone().filter(|_| is_loaded)
+        let newest = self.projections.values.rows().iter().next_back()?.seq;
+        let shown = self.shown_snapshot()?.seq;
+        // Records that are loaded again without a change add no state.
+        let is_loaded = |event: &Event| event.is_snapshot();
+        let is_of_records =
+            shown == newest && self.event_log.get(shown).as_ref().is_some_and(is_loaded);
+        state.checkpoint_id.clone().filter(|_| is_of_records)
     }
 
     /// Returns the step that led to the shown state, if it is known.
@@ -517,7 +521,7 @@ fn show_next_state(viewer: &mut Viewer, id: &str, is_forward: bool) -> Requests 
         Some(_) => with_state(viewer, to, Purpose::Show(View::State)),
         None if is_forward => {
             viewer.leave_checkpoint();
-            Requests::none()
+            Requests::info("This is the newest state.")
         }
         None => Requests::info("This is the first state."),
     }

@@ -17,7 +17,7 @@ use crate::widgets::area::Area;
 use crate::widgets::line::Line;
 use crate::widgets::scroll::{Flat, LinePos, Move};
 use runtail_stream::Seq;
-use runtail_stream::projection::StepRow;
+use runtail_stream::projection::StepState;
 
 /// The Steps view.
 pub struct StepsTab;
@@ -166,9 +166,10 @@ impl StreamView for StepsTab {
         let can_load = has_states && id.is_some();
         let of_checkpoint = ["stream.edit_state", "stream.play", "stream.compare"];
         let is_head = steps.under_cursor() == Some(0);
-        let again = match steps.current().is_some_and(StepRow::is_open) {
-            true => "run it again",
-            false => "run again after it",
+        let again = match steps.current() {
+            Some(row) if row.state == StepState::Next => "run it",
+            Some(row) if row.is_open() => "run it again",
+            _ => "run again after it",
         };
         let all = match can_load && !(is_head && viewer.thread_status().is_active()) {
             true => for_checkpoint(viewer, on, is_head, again, all),
