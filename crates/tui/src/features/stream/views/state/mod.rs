@@ -25,6 +25,9 @@ use runtail_stream::projection::Snapshot;
 use runtail_stream::projection::index::Excerpt;
 use runtail_stream::{Event, Seq};
 
+/// Why there is nothing to go back to or to compare with.
+const NONE_BEFORE: &str = "No earlier state was received.";
+
 impl Viewer {
     /// Returns the snapshot with this number, if it is still in memory.
     pub fn snapshot_at(&self, number: u64) -> Option<&Snapshot> {
@@ -189,7 +192,7 @@ impl Viewer {
             let id = self.checkpoint_of_state();
             return match id {
                 Some(id) => show_next_state(self, &id, is_forward),
-                None => Requests::info("This is the first state."),
+                None => Requests::info(NONE_BEFORE),
             };
         }
         let target = at.saturating_add_signed(if is_forward { 1 } else { -1 });
@@ -232,7 +235,7 @@ impl StreamView for StateTab {
             true if comparison.pair().is_some() || tree.tag().is_none() => comparison.window(),
             true => {
                 let text = match comparison.base {
-                    Base::Before => "This is the first state.",
+                    Base::Before => NONE_BEFORE,
                     Base::Marked => "The marked state was evicted. Mark another one (m).",
                 };
                 vec![(Line::dim(text), false)]
