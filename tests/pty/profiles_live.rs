@@ -203,7 +203,7 @@ fn profile_is_edited_in_the_users_editor() {
     term.keys("\r");
     // While the editor runs, the screen is its own.
     term.wait_until("the mistake is gone", |term| {
-        term.screen().contains("[x]  two") && !term.screen().contains("not in use")
+        term.screen().contains("[x]  two") && !term.screen().contains("isn't used")
     });
     server.assert_no_key_shown(&term);
     term.keys("\x03");
